@@ -14,8 +14,8 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
-from console.web.execution.variables import variables_visible_at
-from console.web.history import visit_events
+from console.web.execution.time_machine import variables_visible_at
+from console.web.history import traces
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def data_flow_of(
 ) -> VisitDataFlow | None:
     """Return the stages of a visit, None if its input was not recorded."""
     node, events = panel.node, panel.read
-    entered = visit_events.payload_of(events, event_types.STATE_ENTRIES, "input")
+    entered = traces.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
-    left = visit_events.payload_of(events, event_types.STATE_EXITS, "output")
+    left = traces.payload_of(events, event_types.STATE_EXITS, "output")
     try:
         mock = _mock_of_work(execution, trace, visit, panel)
         trial = _try_state(execution, trace, node, visit, events[0], mock)
@@ -95,7 +95,7 @@ def _try_state(
     trace: Trace,
     node: Node,
     visit: Visit,
-    entered: visit_events.VisitEvent,
+    entered: traces.VisitEvent,
     mock: engine.Mock | None,
 ) -> engine.Trial:
     machine, name = engine.parse_stored_state(execution.definition.text, node.name)
@@ -125,7 +125,7 @@ def _mock_of_work(
     result = _recorded_result(execution, trace, visit, panel)
     if result is not None:
         return engine.Mock(result=result)
-    error, cause = visit_events.failure_of_visit(execution, trace, visit, panel.with_failures)
+    error, cause = traces.failure_of_visit(execution, trace, visit, panel.with_failures)
     return engine.Mock(error=error or "States.Runtime", cause=cause or "")
 
 
@@ -133,7 +133,7 @@ def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Pa
     if visit.status != "succeeded":
         return None
     if panel.node.type == "Task":
-        payload = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
+        payload = traces.payload_of(panel.read, _SUCCEEDED, "output")
         return payload and payload[1]
     return output_of_children(execution, trace, panel.node, visit)
 
@@ -147,9 +147,7 @@ def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Vi
         ends = _branch_ends(trace, node, visit)
     else:
         ends = _iteration_ends(execution, visit)
-    rows = {
-        event.id: event.details.get("output") for event in visit_events.read_events(execution, ends)
-    }
+    rows = {event.id: event.details.get("output") for event in traces.read_events(execution, ends)}
     texts = [rows.get(end) for end in ends]
     return None if None in texts else "[" + ",".join(str(text) for text in texts) + "]"
 
@@ -158,7 +156,7 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     """Return the last event of each iteration: the one its success points back at."""
     if len(visit.events) > _MOST_EVENTS:
         raise UnknownStage(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
-    events = visit_events.read_events(execution, visit.events)
+    events = traces.read_events(execution, visit.events)
     started = max((event.id for event in events if event.type == "MapStateStarted"), default=0)
     done = [
         event for event in events if event.type == "MapIterationSucceeded" and event.id > started
@@ -180,7 +178,7 @@ def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     return ends
 
 
-def _as_sent(stages: dict[str, Any], events: Sequence[visit_events.VisitEvent]) -> dict[str, str]:
+def _as_sent(stages: dict[str, Any], events: Sequence[traces.VisitEvent]) -> dict[str, str]:
     """Return what a Task was truly sent: random numbers and the clock give others a second time."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
     for event in reversed(events):

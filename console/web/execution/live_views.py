@@ -20,14 +20,7 @@ from console.db import clock
 from console.statuses import ExecutionStatus
 from console.store.machines.published import executed_revision
 from console.web.core.scope import render, scope_of
-from console.web.execution import (
-    audit_trail,
-    iterations,
-    map_progress,
-    parent_execution,
-    steps,
-    waiting,
-)
+from console.web.execution import audit_trail, iterations, parent_execution, steps, waiting
 from console.web.execution.child_signs import child_signs
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
@@ -55,8 +48,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.folded_groups import FoldedGroup
-    from console.web.execution.iterations import ShownIteration
-    from console.web.execution.map_progress import MapRuns
+    from console.web.execution.iterations import MapRuns, ShownIteration
     from console.web.execution.panel import Panel
     from engine import Trace
 
@@ -85,7 +77,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     try:
         with open_trace(execution) as trace:
             context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
-            maps = map_progress.map_runs_of_execution(execution, trace)
+            maps = iterations.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             beaten = _heartbeats_changed(execution, request.GET)
             grown = _bars_are_due(execution, request.GET)
@@ -225,7 +217,7 @@ def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     changed = trace.changes(cursor)
     if counted:
         changed |= {node.id for node in trace.graph.nodes if node.distributed}
-    outside = map_progress.enclosing_maps(trace.graph)
+    outside = iterations.enclosing_maps(trace.graph)
     return changed | {node for node, owner in outside.items() if owner in changed}
 
 
@@ -322,7 +314,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
             maps = (
                 None
                 if asked_event(request.GET)
-                else map_progress.map_runs_of_execution(execution, trace)
+                else iterations.map_runs_of_execution(execution, trace)
             )
             shown = panel_context(execution, trace, request.GET, maps)
             shown["repaint"] = _repaint_json(trace, maps, shown["shown_iteration"])

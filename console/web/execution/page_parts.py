@@ -25,9 +25,7 @@ from console.web.execution import (
     folded_groups,
     function_calls,
     iterations,
-    map_progress,
     panel,
-    problems,
     root_cause,
     step_tree,
     steps,
@@ -50,7 +48,7 @@ from console.web.execution.timeline.timeline_part import TimelinePart
 from console.web.graph import folding, svg
 from console.web.graph.definition_text import coloured_text
 from console.web.graph.graph_view import WHOLE
-from console.web.history import child_executions, event_table, timed_out, visit_events
+from console.web.history import event_table, timed_out, traces
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
@@ -61,7 +59,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.folded_groups import FoldedGroup
-    from console.web.execution.map_progress import MapRuns
+    from console.web.execution.iterations import MapRuns
     from console.web.execution.steps import StepSummary
     from console.web.graph.graph_view import GraphView
     from console.web.graph.shapes import Picture
@@ -108,7 +106,7 @@ def picture_context(
             counts = event_table.EventCounts(trace.types, trace.last)
             context = {"event_counts": counts, "moment": None, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
-                maps = map_progress.map_runs_of_execution(execution, trace)
+                maps = iterations.map_runs_of_execution(execution, trace)
                 context["child_failures"] = failed_children(execution, trace, maps)
                 context["child_signs"] = child_signs(execution, trace)
                 context |= painted_context(execution, trace, query, maps=maps)
@@ -146,7 +144,7 @@ def _box_summaries(
 def as_it_ran_context(execution: Execution, drawing: Picture) -> dict[str, Any]:
     """Return the colours of a definition's picture: by all events there are."""
     with open_trace(execution) as trace:
-        maps = map_progress.map_runs_of_execution(execution, trace)
+        maps = iterations.map_runs_of_execution(execution, trace)
         summaries = steps.step_summaries(trace, maps=maps)
         folded = folded_groups.folded_groups(trace.graph, summaries)
         return {
@@ -225,7 +223,7 @@ def panel_context(
         "definition_text": coloured_text(shown.node.text)
         if shown is not None and tab["tab"] == "definition"
         else "",
-        "problem": problems.next_problem(trace, shown),
+        "problem": panel.next_problem(trace, shown),
         "shown_iteration": iterations.shown_iteration(trace, chosen, query.get("iteration", "")),
         **tab,
     }
@@ -386,8 +384,8 @@ def _failed_child(
     """Return the execution whose failure ended this one: what a Task started and waited for."""
     culprit, arn = trace.culprit, root.child if root else ""
     if culprit is not None and "startExecution" in trace.graph.by_id[culprit.node].text:
-        arn = child_executions.arn_started_last(visit_events.events_of_visit(execution, culprit))
-    child = child_executions.children_by_arn(execution, [arn]).get(arn)
+        arn = traces.arn_started_last(traces.events_of_visit(execution, culprit))
+    child = traces.children_by_arn(execution, [arn]).get(arn)
     fine = (ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED)
     return child if child is not None and child.status not in fine else None
 

@@ -13,9 +13,9 @@ import engine
 from console.statuses import ExecutionStatus
 from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
-from console.web.execution import iterations, map_progress
+from console.web.execution import iterations
 from console.web.execution.steps import StepSummary, step_summaries
-from console.web.history import child_executions, task_timeouts, visit_events
+from console.web.history import task_timeouts, traces
 from console.web.history.timed_out import limit_that_ran_out
 from engine import event_types
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from console.models import Execution
-    from console.web.execution.map_progress import MapProgress, MapRuns
-    from console.web.history.visit_events import VisitEvent
+    from console.web.execution.iterations import MapProgress, MapRuns
+    from console.web.history.traces import VisitEvent
     from engine import Node, Trace, Visit, Visits
 
 
 _TELLING = ("failed", "timed_out", "caught")
 """Statuses of the visits that a reader looks for."""
+_BAD = (engine.VisitStatus.FAILED, engine.VisitStatus.TIMED_OUT, engine.VisitStatus.CAUGHT)
 _STOPPED = (engine.VisitStatus.ABORTED, engine.VisitStatus.TIMED_OUT)
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
 
@@ -191,7 +192,7 @@ def panel_of_state(  # the arguments are what an address says
     if number not in places:
         number = _telling_visit(trace, visits, places)
     visit = visits[number - 1]
-    events = visit_events.events_of_visit(execution, visit, with_iterations=all_events)
+    events = traces.events_of_visit(execution, visit, with_iterations=all_events)
     return _panel_of_visit(execution, trace, summary, number, events, maps)
 
 
@@ -207,7 +208,7 @@ def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
 
 
 def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:
-    owner = map_progress.enclosing_maps(trace.graph)[node]
+    owner = iterations.enclosing_maps(trace.graph)[node]
     counted = maps.of_node(owner) if maps else None
     return ChildExecutionsNote(trace.graph.by_id[owner].name, counted.arn if counted else "")
 
@@ -227,8 +228,8 @@ def _panel_of_visit(
 ) -> Panel:
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
-    with_failures = visit_events.with_failures(execution, events)
-    error, cause = visit_events.failure_of_visit(execution, trace, visit, with_failures)
+    with_failures = traces.with_failures(execution, events)
+    error, cause = traces.failure_of_visit(execution, trace, visit, with_failures)
     left, took = visit.left_ms, visit.took_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
@@ -295,8 +296,8 @@ def _stopped_by(execution: Execution, visit: Visit) -> str:
 
 def _children_of_visit(execution: Execution, events: Sequence[VisitEvent]) -> tuple[Execution, ...]:
     """Return the executions that a visit of a Task started, without a query if it started none."""
-    arns = [child_executions.arn_of_started_child(event.type, event.details) for event in events]
-    return tuple(child_executions.children_by_arn(execution, arns).values())
+    arns = [traces.arn_of_started_child(event.type, event.details) for event in events]
+    return tuple(traces.children_by_arn(execution, arns).values())
 
 
 def _with_task_notes(
@@ -311,7 +312,7 @@ def _with_task_notes(
 def _payload_view(
     events: list[VisitEvent], types: frozenset[str], field: str
 ) -> json_view.PayloadView | None:
-    payload = visit_events.payload_of(events, types, field)
+    payload = traces.payload_of(events, types, field)
     return payload and json_view.payload_view(payload[1], f"events/{payload[0]}/{field}/")
 
 
@@ -432,3 +433,75 @@ def _end_attempt(begun: StateAttempt, event: AttemptEvent) -> StateAttempt:
         cause=event.details.get("cause") or "",
         spent=formatting.duration_text(event.at_ms - begun.at_ms),
     )
+
+
+# -- the next problem ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemVisit:
+    """A visit that failed or whose error was caught, one of ``count``.
+
+    ``number``: which of them is on display now, from 1; 0 for none. ``all_caught``: none of the
+    ``count`` made the execution fail.
+    """
+
+    step: str
+    visit: int
+    iteration: str
+    number: int
+    count: int
+    all_caught: bool
+
+
+def problem_visits(trace: Trace) -> list[int]:
+    """Return the visits with a problem, by the events that entered them, in order.
+
+    A Parallel or Map whose failure is that of a state inside of it is left out, as is what a retry
+    replaced.
+    """
+    graph = trace.graph
+    outer = {group.owner for group in graph.groups}
+    numbers = []
+    for number, status in trace.ended.items():
+        node = graph.by_id.get(trace.owner_of(number)[0])
+        if status not in _BAD or node is None or not trace.counts_still(number):
+            continue
+        if status != engine.VisitStatus.CAUGHT and node.id in outer and not node.distributed:
+            continue
+        numbers.append(number)
+    return sorted(numbers)
+
+
+def next_problem(trace: Trace, shown: Panel | None) -> ProblemVisit | None:
+    """Return the problem after the visit on display, round again after the last; None: no other."""
+    numbers = problem_visits(trace)
+    at = 0
+    if shown is not None and shown.number:
+        at = trace.visits[shown.node.id].numbers[shown.number - 1]
+    others = [number for number in numbers if number != at]
+    if not others:
+        return None
+    number = next((number for number in others if number > at), others[0])
+    node, _ = trace.owner_of(number)
+    visit = trace.visit(node, number)
+    return ProblemVisit(
+        trace.graph.by_id[node].name,
+        trace.visits[node].place(visit),
+        ".".join(map(str, visit.iteration)),
+        numbers.index(at) + 1 if at in numbers else 0,
+        len(numbers),
+        all(_is_caught(trace, each) for each in numbers),
+    )
+
+
+def _is_caught(trace: Trace, number: int) -> bool:
+    """Tell whether the error of a visit was caught: there, or by a Parallel or Map around it."""
+    if trace.ended[number] == engine.VisitStatus.CAUGHT:
+        return True
+    attempt = trace.lines[number].attempt
+    while attempt is not None:
+        if trace.ended.get(attempt.home.latest.get(attempt.node, 0)) == engine.VisitStatus.CAUGHT:
+            return True
+        attempt = attempt.home.attempt
+    return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.template.loader import render_to_string
 
 from console.web.core import formatting
-from console.web.execution import map_progress, steps
+from console.web.execution import iterations, steps
 from console.web.execution.page_parts import ending_context
 from console.web.execution.taken_ways import taken_ways
 from console.web.execution.time_machine import open_trace_at
@@ -85,7 +85,7 @@ def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE
     """
     picture = svg.definition_picture(execution.definition.text, view=view)
     with open_trace_at(execution, at) as trace:
-        maps = None if at else map_progress.map_runs_of_execution(execution, trace)
+        maps = None if at else iterations.map_runs_of_execution(execution, trace)
         context = {
             "picture": picture,
             "summaries": steps.step_summaries(trace, maps=maps),
@@ -108,7 +108,7 @@ def outline_text(execution: Execution) -> str:
     No payload and no cause is in it; raise ``engine.DefinitionError``.
     """
     with open_trace_at(execution, 0) as trace:
-        maps = map_progress.map_runs_of_execution(execution, trace)
+        maps = iterations.map_runs_of_execution(execution, trace)
         summaries = steps.step_summaries(trace, maps=maps).values()
         lines = [execution_title(execution, ending_context(execution, trace)["failed_at"]), ""]
     if execution.error:

@@ -14,7 +14,7 @@ from console.errors import ServiceError
 from console.store.executions import redrive as store
 from console.store.executions import replay
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution import iterations, map_progress, root_cause
+from console.web.execution import iterations, root_cause
 from console.web.execution.only_fail import runs_only_fail
 from console.web.execution.page_parts import base_context
 from console.web.history.traces import open_trace
@@ -102,7 +102,7 @@ def _items_again(execution: Execution) -> list[ItemsAgain]:
     """Return what runs again of each Map that did not succeed, the outer ones first."""
     every = []
     with open_trace(execution) as trace:
-        maps = map_progress.map_runs_of_execution(execution, trace)
+        maps = iterations.map_runs_of_execution(execution, trace)
         for node in trace.graph.nodes:
             visits = trace.visits_of(node.id)
             if node.type != "Map" or not visits or visits[-1].status not in _ENDED_BADLY:
@@ -110,10 +110,10 @@ def _items_again(execution: Execution) -> list[ItemsAgain]:
             counted = maps.of_node(node.id) if maps is not None else None
             picker = None if node.distributed else iterations.iteration_picker(trace, node)
             if counted is not None:
-                bad = map_progress.endings_text(counted.bad)
+                bad = iterations.endings_text(counted.bad)
                 every.append(ItemsAgain(node.name, "child executions", bad, counted.pending))
             elif picker is not None:
-                bad = map_progress.endings_text(
+                bad = iterations.endings_text(
                     (group.count, group.status.word.lower())
                     for group in picker.groups
                     if group.status.tone not in ("succeeded", "caught")

@@ -17,7 +17,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
 from console.web.execution.forms import ReplayForm
 from console.web.execution.page_parts import base_context
-from console.web.history import visit_events
+from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import event_types
 
@@ -93,9 +93,7 @@ def _recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, A
         with open_trace(execution) as trace:
             shown = panel.panel_of_state(execution, trace, step, number)
             entered = (
-                visit_events.payload_of(shown.read, event_types.STATE_ENTRIES, "input")
-                if shown
-                else None
+                traces.payload_of(shown.read, event_types.STATE_ENTRIES, "input") if shown else None
             )
             if entered is None:
                 raise Http404(f"“{execution.name}” did not enter a state “{step}”.")

@@ -17,7 +17,7 @@ import engine
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.causes import Cause, cause_of
-from console.web.history import child_executions, visit_events
+from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import EdgeKind, VisitStatus
 
@@ -102,8 +102,8 @@ def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
     visit = caught_before_failure(trace)
     if visit is None:
         return None
-    events = visit_events.with_failures(execution, visit_events.events_of_visit(execution, visit))
-    error, cause = visit_events.failure_of_visit(execution, trace, visit, events)
+    events = traces.with_failures(execution, traces.events_of_visit(execution, visit))
+    error, cause = traces.failure_of_visit(execution, trace, visit, events)
     inside = trace.lines[visit.number].failure_inside(visit.node, visit.number)
     return RootCause(
         at=_failing_state(trace, visit),
@@ -111,7 +111,7 @@ def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
         error=error,
         cause=cause_of(cause),
         entered_ms=visit.entered_ms,
-        child=child_executions.arn_started_last(events),
+        child=traces.arn_started_last(events),
         can_begin=trace.graph.by_id[visit.node].group == engine.TOP,
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from console.web.core import formatting
-from console.web.execution import iteration_rows, iterations, map_progress
+from console.web.execution import iteration_rows, iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -145,7 +145,7 @@ def step_rows(
     inner: dict[str, list[str]] = {}
     for group in trace.graph.groups:
         inner.setdefault(group.owner, []).append(group.id)
-    in_children = map_progress.enclosing_maps(trace.graph).keys()
+    in_children = iterations.enclosing_maps(trace.graph).keys()
     tree = _StepTree(trace, summaries, filters, states, inner, in_children)
     grown = tree.grow(inner[""][0], 0)
     return list(_flat(_pruned(grown, filters), filters))

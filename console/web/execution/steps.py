@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from console.web.core import formatting
-from console.web.execution import iterations, map_progress
+from console.web.execution import iterations
 from console.web.graph.font_metrics import text_width_px
 from console.web.graph.shapes import (
     CLOCK,
@@ -24,8 +24,7 @@ from engine import VisitStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from console.web.execution.iterations import ShownIteration
-    from console.web.execution.map_progress import MapProgress, MapRuns
+    from console.web.execution.iterations import MapProgress, MapRuns, ShownIteration
     from engine import Node, Trace, Visit, Visits
 
 
@@ -133,7 +132,7 @@ def step_summaries(
     counts = trace.counts()
     statuses = trace.statuses(counts)
     depths = _depths(trace)
-    outside = map_progress.enclosing_maps(trace.graph)
+    outside = iterations.enclosing_maps(trace.graph)
     chosen = set(only) if only is not None else None
     summaries = {}
     for node in trace.graph.nodes:
@@ -355,7 +354,7 @@ def _endings_text(
         return ""
     begun = iterations.iterations_of_map(trace, node)
     bad = [(begun.count(key, within), _ENDINGS[key]) for key in _NOT_SUCCEEDED]
-    return map_progress.endings_text(bad, progress.total)
+    return iterations.endings_text(bad, progress.total)
 
 
 _NOT_SUCCEEDED = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.web.execution import map_progress
+from console.web.execution import iterations
 from console.web.graph.shapes import way_between
 from engine import EdgeKind, VisitStatus
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from collections.abc import Set as AbstractSet
 
-    from console.web.execution.iterations import ShownIteration
-    from console.web.execution.map_progress import MapRuns
+    from console.web.execution.iterations import MapRuns, ShownIteration
     from engine import Graph, Trace
 
 
@@ -121,7 +120,7 @@ def _in_iteration(
 
 def _ways_in_children(trace: Trace, entered: set[str]) -> Iterator[str]:
     """Yield the transitions in child executions that must have been taken."""
-    inside = map_progress.enclosing_maps(trace.graph)
+    inside = iterations.enclosing_maps(trace.graph)
     starts = {group.start for group in trace.graph.groups}
     sources: dict[str, set[str]] = {}
     for edge in trace.graph.edges:

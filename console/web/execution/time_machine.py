@@ -10,9 +10,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import engine
+from console.masking import masked_execution
+from console.models import HistoryEvent
+from console.store.executions import replay
 from console.web.core import json_view
-from console.web.execution.variables import variables_visible_at
-from console.web.history.traces import feed_up_to, open_trace
+from console.web.history.traces import details_of, feed_up_to, open_trace
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,3 +107,29 @@ def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | N
             (name, json_view.payload_view(text)) for name, text in sorted(values.items())
         ),
     )
+
+
+def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
+    """Return name -> value as JSON text of the workflow variables, after event ``event``.
+
+    A variable belongs to the line of control that assigned it: the execution, a branch, an
+    iteration. Inner lines see those of the outer ones.
+    """
+    origin, masked = replay.origin_of(execution), masked_execution.masked_execution(execution)
+    values = {} if origin is None or not event else masked.variables(origin.variables)
+    if '"Assign"' not in execution.definition.text:
+        return values
+    rows = (
+        HistoryEvent.objects.filter(
+            execution_id=execution.pk,
+            event_id__lte=event,
+            type__in=event_types.STATE_EXITS,
+            details__contains='"assignedVariables"',
+        )
+        .order_by("event_id")
+        .values_list("event_id", "details")
+    )
+    for number, text in rows.iterator(chunk_size=2000):
+        if trace.is_within(event, number):
+            values |= details_of(masked.event(number, text)).get("assignedVariables") or {}
+    return values

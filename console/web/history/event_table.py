@@ -17,7 +17,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
-from console.web.history import child_executions, task_timeouts, timed_out
+from console.web.history import task_timeouts, timed_out, traces
 from console.web.history.traces import details_of
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _with_children(
 ) -> dict[int, EventDetail]:
     """Add the executions that the unfolded events say were started, by one query if any."""
     arns = [detail.child_arn for detail in details.values()]
-    by_arn = child_executions.children_by_arn(execution, arns)
+    by_arn = traces.children_by_arn(execution, arns)
     return {
         number: replace(detail, child=by_arn.get(detail.child_arn))
         for number, detail in details.items()
@@ -301,5 +301,5 @@ def _event_detail(number: int, kind: str, text: str) -> EventDetail:
         payloads += [
             (f"${name}", json_view.payload_view(str(value))) for name, value in assigned.items()
         ]
-    child = child_executions.arn_of_started_child(kind, details)
+    child = traces.arn_of_started_child(kind, details)
     return EventDetail(facts, tuple(payloads), child)

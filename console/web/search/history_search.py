@@ -16,7 +16,7 @@ from console.masking.token_display import hide_tokens
 from console.models import Execution, HistoryEvent, RunRow
 from console.statuses import ExecutionStatus
 from console.store.executions.failed_states import failing_events
-from console.web.history import visit_events
+from console.web.history import traces
 from console.web.history.traces import details_of
 from console.web.search.query import Operator
 from engine import EVENT_TYPES
@@ -131,8 +131,8 @@ def _with_caught_fail(
     for execution in rows:
         execution.project = project
         masked_execution.mask_execution(execution)
-        events = visit_events.read_events(execution, entries[execution.pk][:_MOST_FAILS])
-        with_errors = visit_events.with_failures(execution, events)
+        events = traces.read_events(execution, entries[execution.pk][:_MOST_FAILS])
+        with_errors = traces.with_failures(execution, events)
         if any(_is_error(event.details.get("error"), condition) for event in with_errors):
             matching.add(execution.pk)
     return matching

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.web.execution.variables import variables_visible_at
+from console.web.execution.time_machine import variables_visible_at
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import page, text

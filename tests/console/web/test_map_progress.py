@@ -15,7 +15,7 @@ from console.db import clock
 from console.models import Execution, MapRun
 from console.store.executions.stop import stop_execution
 from console.web.execution.child_counts import ChildCounts
-from console.web.execution.map_progress import MapProgress
+from console.web.execution.iterations import MapProgress
 from console.web.execution.picture_export import outline_text
 from console.web.graph.font_metrics import text_width_px
 from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.web.execution import data_flow
-from console.web.history import visit_events
+from console.web.history import traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,5 +96,5 @@ def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
 
 def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:
     """Return event -> the input of the state that was entered then."""
-    read = visit_events.read_in_pieces(execution, events)
+    read = traces.read_in_pieces(execution, events)
     return {event.id: event.details["input"] for event in read if "input" in event.details}

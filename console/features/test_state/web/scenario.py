@@ -23,7 +23,7 @@ from console.models import HistoryEvent, MapRun, TaskRow
 from console.statuses import ExecutionStatus, MachineType, TaskClock
 from console.store.executions import replay
 from console.store.map_runs import map_runs
-from console.web.history import visit_events
+from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import event_types
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from console.models import Execution
-    from console.web.history.visit_events import VisitEvent
+    from console.web.history.traces import VisitEvent
     from engine import Trace, Visit
 
 _BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
@@ -76,7 +76,7 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
             for visit in visits
             for event in visit.events
         }
-        events = list(visit_events.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
+        events = list(traces.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
         calls = list(_scenario_calls(execution, trace, owners, events))
         numbers = _call_numbers(trace, calls)
         path = [_call_line(line) for line in engine.control_paths(trace)]
@@ -165,8 +165,8 @@ def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str 
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
-        payload = visit_events.payload_of(
-            visit_events.read_events(execution, call.visit.events[-2:]),
+        payload = traces.payload_of(
+            traces.read_events(execution, call.visit.events[-2:]),
             event_types.STATE_EXITS,
             "output",
         )

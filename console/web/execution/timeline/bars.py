@@ -38,7 +38,7 @@ from console.web.execution.timeline.pieces import (
     stays_by_attempt,
 )
 from console.web.execution.timeline.timeline_part import WHOLE_TIME
-from console.web.history.visit_events import VisitEvent
+from console.web.history.traces import VisitEvent
 from engine import Visits, event_types
 
 if TYPE_CHECKING:
