@@ -3,47 +3,321 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from console.features.doctor import (
-    attempts,
-    fencing,
-    order,
-    orphans,
-    pages,
-    progress,
-    results,
-    states,
-    timing,
-)
-from console.features.doctor.found import batches
+from django.db.models import Exists, ForeignKey, OuterRef
+
+import engine
+from console import arns
+from console.db.rows import storable
+from console.features.doctor import progress, results, timing
+from console.features.doctor.found import batches, states_of
 from console.features.doctor.violation import Violation
-from console.features.doctor.walk import Walk
-from console.models import Definition, Execution
+from console.features.doctor.walk import ENDS, OUTCOMES, REDRIVEN, Walk, between
+from console.models import (
+    AuditEntry,
+    Definition,
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    RunRow,
+    RunValue,
+    TaskRow,
+    Timer,
+)
+from console.store.state import history
+from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
 
-    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.found import FoundExecution, HistoryLine
 
     Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
+
+_OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})
+_CALL_STARTED = engine.event_names(
+    frozenset({engine.Family.LAMBDA_FUNCTION, engine.Family.TASK}), engine.Stage.STARTED
+)
+_ROOTS = {"ExecutionStarted", "ExecutionAborted", "ExecutionTimedOut", "EvaluationFailed"}
+_TIMEOUT = "States.Timeout"  # the event of a missed heartbeat has this name, too
+_SPECIAL = {_TIMEOUT, "States.DataLimitExceeded", "States.Runtime"}
+_MAX_ATTEMPTS, _INTERVAL_S, _RATE = 3, 1, 2.0
+_ROUNDED_MS = 1
+_PAGE = 100
+_MOST_EVENTS = 1_000  # longer ones are told the same way, and reading each three times costs
+_MODELS = (Execution, RunRow, RunValue, HistoryEvent, InboxMessage, Timer, TaskRow, AuditEntry)
+_MOST_ORPHANS = 100  # of a kind: who has more has one reason for all
+
+
+def orphans() -> Iterator[Violation]:
+    """Yield dangling references, one statement per kind, so each as of one instant."""
+    for model in _MODELS:
+        for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented API
+            if isinstance(field, ForeignKey) and not field.db_constraint:  # type: ignore[attr-defined]  # the stubs lack it
+                yield from _missing(model, field)
+
+
+def _missing(model: type[Model], field: ForeignKey[Any, Any]) -> Iterator[Violation]:
+    referred = field.related_model._base_manager.filter(pk=OuterRef(field.attname))  # noqa: SLF001
+    rows = model._base_manager.filter(~Exists(referred), **{f"{field.name}__isnull": False})  # noqa: SLF001
+    values = rows.order_by().values_list(field.attname, flat=True).distinct()
+    for value in values[:_MOST_ORPHANS]:
+        what = f"a row of {model._meta.db_table} is of {field.name} {value}, which is not there"  # noqa: SLF001
+        yield Violation("I17", "", what)
+
+
+def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I2: an ARN, of which there is one, is made of the machine and the name: names are unique."""
+    del walk
+    execution = record.execution
+    if not arns.is_express(execution.arn):
+        expected = arns.execution_arn(execution.state_machine_arn, execution.name)
+        if execution.arn != expected:
+            yield "I2", f"its machine and name say {expected}"
+
+
+def fence(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I11: the run's next event is the one after the last, in its row and in its snapshot."""
+    del walk
+    if record.run is None:
+        yield "I11", "the execution has no run"
+        return
+    following = max((event.id for event in record.events), default=0) + 1
+    if record.run.next_event != following:
+        yield "I11", f"its next event is {record.run.next_event}, wanted {following}"
+    if record.running and record.run.version < 0:
+        yield "I11", f"version {record.run.version}"
+    if record.running and not record.run.parked:
+        run = record.snapshot()
+        if run and run.next_event != record.run.next_event:
+            yield "I11", f"its snapshot goes on at event {run.next_event}, wanted {following}"
+
+
+def stitched(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I14: the pages of GetExecutionHistory, put together, are what is stored."""
+    del walk
+    if len(record.events) > _MOST_EVENTS:
+        return
+    event_ids = [event.id for event in record.events]
+    if list(_told(record.execution.pk, reverse=False)) != event_ids:
+        yield "I14", "the pages of its history are not its history"
+    if list(_told(record.execution.pk, reverse=True)) != event_ids[::-1]:
+        yield "I14", "the pages of its history from the end are not its history backwards"
+
+
+def _told(execution_id: int, *, reverse: bool) -> Iterator[int]:
+    after = 0
+    while rows := history.list_events(execution_id, after=after, limit=_PAGE, reverse=reverse):
+        yield from (event.event_id for event in rows)
+        after = rows[-1].event_id
+        if len(rows) < _PAGE:
+            return
+
+
+def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I7: at most 1 + MaxAttempts attempts, each after its pause; a redrive counts anew."""
+    repeated = {visit: starts for visit, starts in walk.starts.items() if len(starts) > 1}
+    if not repeated:
+        return
+    states = states_of(record.definition)
+    for visit, starts in repeated.items():
+        state = states.get(walk.by_id[visit].state)
+        if state is None:
+            continue
+        retriers = state.get("Retry", [])
+        most = 1 + sum(retrier.get("MaxAttempts", _MAX_ATTEMPTS) for retrier in retriers)
+        for tries in between(starts, walk.redrives):
+            if len(tries) > most:
+                name = walk.by_id[visit].state
+                yield "I7", f"state {name!r} (event {visit}): {len(tries)} attempts of {most}"
+            elif len(tries) > 1:
+                yield from _pauses(record, walk, retriers, tries)
+
+
+def _pauses(
+    record: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
+) -> Iterator[tuple[str, str]]:
+    """Compare the pause before each further attempt with what its Retrier asks for."""
+    failures = [walk.by_id[walk.by_id[start].previous] for start in tries[1:]]
+    details = record.details([failure.id for failure in failures if failure.type in OUTCOMES])
+    made = [0] * len(retriers)
+    for start, failure in zip(tries[1:], failures, strict=True):
+        place = _taker(retriers, details.get(failure.id, {}).get("error"))
+        if place is None:
+            wanted_s = min(_pause_s(retrier, 0) for retrier in retriers)
+        else:
+            wanted_s = _pause_s(retriers[place], made[place])
+            made[place] += 1
+        pause = walk.by_id[start].at_ms - failure.at_ms
+        if pause + _ROUNDED_MS < wanted_s * 1000:
+            yield "I7", f"attempt {start} came {pause} ms after a failure, wanted {wanted_s} s"
+
+
+def _taker(retriers: Sequence[Mapping[str, Any]], error: str | None) -> int | None:
+    """Return the index of the Retrier that took an error, None if the event does not tell."""
+    if error is None or error in _SPECIAL:
+        return None
+    takers = {error, "States.ALL", "States.TaskFailed"}
+    places = (
+        place for place, retrier in enumerate(retriers) if takers & set(retrier["ErrorEquals"])
+    )
+    return next(places, None)
+
+
+def _pause_s(retrier: Mapping[str, Any], made: int) -> float:
+    """Return the shortest pause that a Retrier may make after so many retries."""
+    if retrier.get("JitterStrategy") == "FULL":
+        return 0
+    interval = float(retrier.get("IntervalSeconds", _INTERVAL_S))
+    try:
+        pause = interval * float(retrier.get("BackoffRate", _RATE)) ** made
+    except OverflowError:
+        pause = 99_999_999.0
+    return min(pause, float(retrier.get("MaxDelaySeconds", 99_999_999)))
+
+
+def numbering(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I3: ids are 1..n, each event follows an earlier one, there is one root; time goes on."""
+    del walk
+    events = record.events
+    if not events or events[0].type != "ExecutionStarted":
+        yield "I3", "the history does not begin with ExecutionStarted"
+    for place, event in enumerate(events, 1):
+        if event.id != place:
+            yield "I3", f"event {place} is missing, {event.id} is in its place"
+            return
+        if not 0 <= event.previous < event.id:
+            yield "I3", f"event {event.id} follows {event.previous}"
+    for before, event in pairwise(events):
+        if event.at_ms < before.at_ms:
+            yield "I3", f"event {event.id} is {before.at_ms - event.at_ms} ms before {before.id}"
+    yield from _roots(events)
+
+
+def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
+    """Nothing stands before the start, the first state, and an end from outside."""
+    roots = [event for event in events if event.previous == 0 and event.type not in _ROOTS]
+    for event in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
+        yield "I3", f"event {event.id} ({event.type}) follows nothing"
+    for event in events[1:]:
+        if event.type == "ExecutionStarted":
+            yield "I3", f"event {event.id} starts the execution once more"
+
+
+def ending(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I4: one end, the last event, as the execution's row tells it; nothing but a redrive after."""
+    events, status = record.events, record.execution.status
+    for event, after in pairwise(events):
+        if (event.type in ENDS) != (after.type == REDRIVEN):
+            yield "I4", f"event {after.id} ({after.type}) follows {event.type}"
+    last = ENDS.get(events[-1].type, "") if events else ""
+    redriving = record.has_message("Redrive")
+    expected = "RUNNING" if not last or redriving else last
+    if status != expected:
+        yield "I4", f"status {status}, but the last event is {events[-1].type if events else None}"
+    redrives = len(walk.redrives) + redriving
+    if record.execution.redrive_count != redrives:
+        yield "I4", f"redriveCount {record.execution.redrive_count}, {redrives} in the history"
+    yield from _check_row(record)
+
+
+def _check_row(record: FoundExecution) -> Iterator[tuple[str, str]]:
+    """Compare the row with the event that ended the execution."""
+    columns = ("status", "output", "error", "cause", "stop_ms")
+    row: dict[str, Any] = Execution.objects.values(*columns).get(pk=record.execution.pk)
+    if record.running:
+        filled = [name for name in columns[1:] if row[name] is not None]
+        if filled:
+            yield "I4", f"RUNNING with {', '.join(filled)}"
+        return
+    if row["stop_ms"] is None:
+        yield "I4", "ended without a stop date"
+    last = record.events[-1] if record.events else None
+    if last is None or ENDS.get(last.type) != row["status"]:
+        return
+    details = record.details([last.id])[last.id]
+    names = [] if last.type == "ExecutionTimedOut" else ["output", "error", "cause"]
+    for name in names:  # a timeout has an error in its event only
+        ended = details.get(name)
+        if (ended if ended is None else storable(ended)) != row[name]:
+            yield "I4", f"{name} differs from that of event {last.id}"
+    if row["stop_ms"] is not None and row["stop_ms"] > last.at_ms:
+        yield "I4", f"stopped {row['stop_ms'] - last.at_ms} ms after its last event"
+
+
+def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I5: a state is left at most once a visit, and once if the execution succeeded."""
+    succeeded = record.execution.status == "SUCCEEDED"
+    for visit, exits in walk.exits.items():
+        name = f"state {walk.by_id[visit].state!r} (event {visit})"
+        if len(exits) > 1:
+            yield "I5", f"{name} was left {len(exits)} times: {exits}"
+        elif succeeded and not exits and not walk.died(visit):
+            yield "I5", f"{name} was never left"
+    for event in walk.strays:
+        if event.type in event_types.STATE_EXITS:
+            yield "I5", f"event {event.id} leaves state {event.state!r}, which was not entered"
+
+
+def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I6: a scheduled task has one outcome, or none if its execution or group ended before it."""
+    for task, ended in walk.outcomes.items():
+        if len(ended) > 1:
+            yield "I6", f"task {task} has {len(ended)} outcomes: {ended}"
+        elif not ended and not _excused(record, walk, task):
+            yield "I6", f"task {task} has no outcome and will have none"
+    for event in walk.strays:
+        if event.type not in event_types.STATE_EXITS:
+            yield "I6", f"event {event.id} ({event.type}) is the outcome of nothing"
+    yield from _rows(record, walk)
+
+
+def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
+    """Tell whether a task may be without an outcome, for good or for now."""
+    end = walk.next_end(task)
+    if end not in ("", "SUCCEEDED"):
+        return True  # the execution ended before it
+    if walk.died(walk.visit.get(task, 0)):
+        return True  # a sibling failed before it, or its group goes on: then I1 watches it
+    row = record.tasks.get(task)
+    opened = row is not None and row.status != "closed"
+    coming = record.has_message("Stop") or bool(record.messages_of().get(task))
+    return not end and (opened or coming)
+
+
+def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """Compare the tasks' rows with their events.
+
+    A call has a row from its ...Started event on: a failing sibling may have prevented it before.
+    """
+    expected = {event.id for event in record.events if event.type in _OFFERED}
+    expected |= {event.previous for event in record.events if event.type in _CALL_STARTED}
+    for task in sorted(expected ^ set(record.tasks)):
+        missing = "row" if task in expected else "event"
+        yield "I6", f"task {task} has no {missing}"
+    for task, row in record.tasks.items():
+        if row.status != "closed" and walk.outcomes.get(task):
+            yield "I6", f"task {task} has its outcome and is open"
+
 
 OF_EXECUTIONS: tuple[Check, ...] = (
     progress.check_progress,
     progress.counts,
     progress.rest,
-    fencing.named,
-    fencing.fence,
-    order.numbering,
-    order.ending,
-    states.visits,
-    states.outcomes,
-    attempts.attempts,
+    named,
+    fence,
+    numbering,
+    ending,
+    visits,
+    outcomes,
+    attempts,
     timing.never_early,
     results.in_order,
-    pages.stitched,
+    stitched,
 )
 """Every check of one execution: it yields the invariant's id and what is wrong."""
 
@@ -68,7 +342,7 @@ def check(
         if checked is not None:
             checked.n += len(batch)
     if executions is None:
-        yield from orphans.orphans()
+        yield from orphans()
 
 
 def of_execution(record: FoundExecution) -> Iterator[Violation]:
