@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import engine
-from console.features.editor.data_paths import data_paths
 from console.features.editor.edits.definition_tree import FIELD_ORDER
-from console.models import Activity, StateMachine
+from console.masking import masked_execution
+from console.models import Activity, Execution, HistoryEvent, StateMachine
 from console.web.machines import calls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.masking.mask import Mask
     from console.web.core.scope import Scope
 
 _MOST = 500
@@ -30,6 +35,13 @@ ERRORS = (
     *("States.ExceedToleratedFailureThreshold", "States.ResultWriterFailed"),
     *("States.QueryEvaluationError", "Lambda.ServiceException", "Lambda.TooManyRequestsException"),
 )
+_MOST_PATHS = 200
+_MOST_STEPS = 50
+_MOST_CHARACTERS = 65_536
+"""A longer payload is left out: it would take longer to read than the page to make."""
+_DEPTH = 6
+_JSONPATH, _JSONATA = "${}", "{{% $states.input{} %}}"
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +75,66 @@ def suggestions_for(scope: Scope, machine: StateMachine | None = None) -> Sugges
         resources,
         paths=(*own, *PATHS),
     )
+
+
+def data_paths(machine: StateMachine) -> tuple[str, ...]:
+    """Return JSONPaths, or JSONata expressions, of what the states of the last execution got.
+
+    Names alone: a value is never shown, and a masked one has no places below it.
+    """
+    execution = (
+        Execution.objects.filter(state_machine=machine, map_run=None)
+        .order_by("-start_ms", "-id")
+        .only("pk", "input")
+        .first()
+    )
+    if execution is None:
+        return ()
+    mask = masked_execution.masks_of(machine.project, [execution.pk])[execution.pk]
+    payloads = [mask.payload(execution.input), *_state_inputs(execution, mask)]
+    places = dict.fromkeys(
+        place
+        for payload in payloads
+        if len(payload) <= _MOST_CHARACTERS
+        for place in _places(_value(payload), "", _DEPTH)
+    )
+    chosen = list(places)[:_MOST_PATHS]
+    return tuple(form.format(place) for form in _forms(machine) for place in chosen)
+
+
+def _forms(machine: StateMachine) -> tuple[str, ...]:
+    """Return how a place is written in the query languages of a definition."""
+    text = machine.definition.text
+    if '"JSONata"' not in text:
+        return (_JSONPATH,)
+    return (_JSONATA, _JSONPATH) if '"JSONPath"' in text else (_JSONATA,)
+
+
+def _state_inputs(execution: Execution, mask: Mask) -> Iterator[str]:
+    """Yield the inputs of the first states that were entered, as they may be read."""
+    rows = HistoryEvent.objects.filter(execution=execution, type__endswith="StateEntered")
+    for details in rows.order_by("event_id").values_list("details", flat=True)[:_MOST_STEPS]:
+        entered = _value(mask.details(details))
+        if isinstance(entered, dict):
+            yield str(entered.get("input", ""))
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _places(value: Any, place: str, depth: int) -> Iterator[str]:
+    """Yield the places below a value, each before what is below it. ``place``: the value's own."""
+    if depth == 0:
+        return
+    if isinstance(value, list) and value:
+        yield f"{place}[0]"
+        yield from _places(value[0], f"{place}[0]", depth - 1)
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            if _NAME.fullmatch(key):
+                yield f"{place}.{key}"
+                yield from _places(member, f"{place}.{key}", depth - 1)

@@ -1,23 +1,25 @@
-"""Answer the editor of definitions: show, check while a person types, save."""
+"""Answer the editor of definitions: show, check while a person types, keep drafts, save."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import messages
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import arns
 from console.cli.documents import SourceError
-from console.errors import ConflictException, InvalidDefinition, ServiceError
+from console.errors import ConflictException, InvalidDefinition, ServiceError, ValidationException
 from console.features.editor.conflicts import (
     DefinitionConflict,
     definition_conflict,
     merge_definitions,
 )
 from console.features.editor.conversion import ForeignText, account_of, convert_text, examine_text
-from console.features.editor.forms import CheckForm, DefinitionForm
+from console.features.editor.forms import CheckForm, DefinitionForm, DraftForm
 from console.features.editor.preview import ShownPreview, preview_context, read_shown
 from console.features.editor.problems import list_problems
 from console.features.editor.snippets import snippets_json
@@ -27,12 +29,13 @@ from console.features.editor.templates import TEMPLATES, find_template, opened_t
 from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
-from console.web.core.addresses import page_address
+from console.web.core.addresses import page_address, page_before
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.graph.graph_view import graph_view_of
+from console.web.machines.definition_diff import diff_rows
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from console.models import DefinitionDraft
     from console.web.graph.graph_view import GraphView
@@ -273,3 +276,59 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
         place.name == typed["asked_state"] for place in context.get("state_places", ())
     )
     return render(request, "editor/page.html", context, status=status)
+
+
+@require_POST
+def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Answer a text with its difference to the definition that the machine has now."""
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    # one that is stored in one line has the lines that the editor gave it
+    machine = scope.machine(machine_name)
+    saved = opened_text(machine.definition.text)
+    sent = CheckForm(request.POST).values
+    rows = diff_rows(saved, sent["text"])
+    signs = [row.sign for row in rows or ()]
+    context: dict[str, object] = {
+        "rows": rows,
+        "added": signs.count("+"),
+        "removed": signs.count("-"),
+    }
+    if sent["role"] and sent["role"] != machine.role_arn:
+        context |= {"role_before": machine.role_arn, "role_after": sent["role"]}
+    return render(request, "editor/_changes.html", context)
+
+
+@require_POST
+def keep_new_draft(request: HttpRequest) -> HttpResponse:
+    """Keep the draft of a machine that is not created yet, or forget it."""
+    scope = scope_of(request)
+    require(scope, "CreateStateMachine")
+    return _keep(request, scope, "")
+
+
+@require_POST
+def keep_draft(request: HttpRequest, machine_name: str) -> HttpResponse:
+    """Keep the draft of a machine's definition, or forget it."""
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    return _keep(request, scope, scope.machine(machine_name).arn)
+
+
+def _keep(request: HttpRequest, scope: Scope, machine_arn: str) -> HttpResponse:
+    sent = DraftForm(request.POST).values
+    user = scope.principal.user
+    if sent["discard"]:
+        drafts.remove_draft(scope.project, user, machine_arn)
+        if not sent["back"]:
+            return HttpResponse(status=204)
+        messages.success(request, "The draft was discarded.")
+        name = machine_arn.rpartition(":")[2]
+        view, names = ("definition", [name]) if name else ("machines", [])
+        return redirect(page_before(request) or page_address(scope, view, *names))
+    try:
+        text, revision, page = sent["text"], sent["revision"], sent["page"]
+        drafts.put_draft(scope.project, user, machine_arn, text, revision, page)
+    except ValidationException as error:
+        return HttpResponse(error.message, status=422, content_type="text/plain")
+    return HttpResponse(status=204)
