@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.db import audit, clock
 from console.errors import ConflictException, ServiceError
-from console.features.alarms import alarm_chart, alarm_display, alarm_history, metric_alarms
+from console.features.alarms import alarm_chart, alarm_display, metric_alarms
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.forms import (
@@ -24,9 +25,11 @@ from console.features.alarms.forms import (
     MetricAlarmForm,
     NotifyForm,
 )
-from console.features.alarms.models import Alarm
+from console.features.alarms.models import Alarm, AlarmChange
+from console.features.alarms.store import MOST_CHANGES
 from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
+from console.models import AuditEntry
 from console.statuses import AlarmKind, AlarmState
 from console.web.core import form_actions
 from console.web.core.addresses import page_address
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
     from console.web.core.form_actions import FormActions
-
+    from console.web.core.formatting import StatusLabel
 
 PAGE = 50
 """How many alarms a page of the list shows and evaluates."""
@@ -120,7 +123,7 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
         "row": row,
         "alarm": alarm,
         "chart": alarm_chart.draw_alarm(alarm),
-        "history": alarm_history.alarm_history(alarm),
+        "history": alarm_history(alarm),
         "most": alarms.MOST_CHANGES,
         "missing": alarm_display.missing_words(alarm),
         "rules": alarm_display.alarm_rules(scope, alarm.machine, alarm) if alarm.machine else [],
@@ -290,3 +293,44 @@ def _save_conflict(alarm: Alarm) -> SaveConflict:
     )
     theirs = tuple(field for field in fields if field[1])
     return save_conflict(alarms.revision_of(now), entry, theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmHistoryRow:
+    """A change of its state, from ``before`` to ``after``, or of the alarm: then both are None.
+
+    ``actor``: the person who made it, "" for an evaluation.
+    """
+
+    at_ms: int
+    before: StatusLabel | None
+    after: StatusLabel | None
+    reason: str
+    actor: str
+
+
+def alarm_history(alarm: Alarm) -> list[AlarmHistoryRow]:
+    """Return the newest changes, the newest first."""
+    states = alarm_display.STATES
+    changes = list(AlarmChange.objects.filter(alarm=alarm).order_by("-pk")[:MOST_CHANGES])
+    rows = [
+        AlarmHistoryRow(
+            *(change.at_ms, states.get(change.before), states.get(change.state)),
+            *(change.reason, change.actor),
+        )
+        for change in changes
+    ]
+    if alarm.state_ms > alarm.created_ms and alarm.state_ms not in {row.at_ms for row in rows}:
+        # the release that wrote this change kept the last one only
+        rows.append(
+            AlarmHistoryRow(alarm.state_ms, None, states[alarm.state], alarm.reason, actor="")
+        )
+    edits = AuditEntry.objects.filter(
+        project=alarm.project_id,
+        target=alarm.arn,
+        action="monitoring:PutMetricAlarm",
+        at_ms__gte=alarm.created_ms,
+    )
+    newest = edits.order_by("-pk").values_list("at_ms", "actor")[:MOST_CHANGES]
+    rows += [AlarmHistoryRow(at_ms, None, None, "", actor) for at_ms, actor in newest]
+    return sorted(rows, key=lambda row: row.at_ms, reverse=True)[:MOST_CHANGES]

@@ -15,7 +15,7 @@ from console.db import clock
 from console.db.audit import Actor
 from console.errors import ErrorCode
 from console.features.notifications.store import rules, start_links
-from console.features.notifications.web import link_limits, trigger_views
+from console.features.notifications.web import trigger_views
 from console.models import AuditEntry, Execution, Membership, StartLink, StateMachine
 from console.store.people import invitations, people
 from console.web.core.formatting import clock_text
@@ -350,7 +350,7 @@ def test_a_link_beyond_its_rate_is_told_so(
     """Another link of the same machine goes on; nothing was started."""
     settings.STATEYARD_QUOTAS = {"start_link": {"bucket": 2, "refill": 0.001}}
     quotas.forget()
-    monkeypatch.setattr(link_limits, "_buckets", {})
+    monkeypatch.setattr(trigger_views, "_buckets", {})
     machine = create(project, PASS)
     busy, quiet = linked(machine), linked(machine)
     answers = [post(busy) for _ in range(4)]

@@ -6,7 +6,11 @@ machine, StartSyncExecution of an Express one.
 
 from __future__ import annotations
 
+import json
 import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -19,11 +23,13 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console.config import quotas
 from console.db import signals
 from console.db.audit import Actor
-from console.errors import ServiceError
+from console.errors import ServiceError, ThrottlingException
+from console.events import body, patterns
 from console.features.notifications.store import rules, start_links
-from console.features.notifications.web import link_limits, machine_rules, matches, rule_display
+from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.forms import StartLinkForm
 from console.models import Execution, StartLink
 from console.server.shutdown import SHUTTING_DOWN
@@ -33,13 +39,32 @@ from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import StateMachine
+    from console.models import EventRule, StateMachine
+    from console.web.core.scope import Scope
 
 _CURL = "curl -X POST -H 'Content-Type: application/json' -d '{{}}' \\\n  '{}'"
 LONGEST_S = 29.0
 """API Gateway: how long a caller is kept waiting at most."""
+_lock = threading.Lock()
+_buckets: dict[int, tuple[float, float]] = {}
+"""Link -> tokens, and when they were counted (seconds of the monotonic clock)."""
+_waiting: Counter[int] = Counter()
+MOST_RULES = 200
+"""How many rules of a region are looked at, by name."""
+_OF_EVENT = ("source", "detail-type", "account", "region")
+_DETAIL = frozenset(
+    {
+        *("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate"),
+        *("input", "output", "inputDetails", "outputDetails", "error", "cause"),
+        *("stateMachineVersionArn", "stateMachineAliasArn"),
+        *("redriveCount", "redriveDate", "redriveStatus", "redriveStatusReason", "$or"),
+    }
+)
+"""The fields of the detail of "Step Functions Execution Status Change"."""
 
 
 # -- the start -------------------------------------------------------------------------------------
@@ -54,10 +79,10 @@ def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpR
     if link is None:
         return _json_response({"message": "Not Found"}, 404)
     try:
-        link_limits.take_token(link)
+        take_token(link)
         text, name = request.body.decode("utf-8"), request.GET.get("name")
         if link.machine.type == MachineType.EXPRESS:
-            with link_limits.waiting(link):
+            with waiting(link):
                 return _wait_for_end(_start_execution(link, text, name))
         execution = _start_execution(link, text, name)
     except UnicodeDecodeError:
@@ -157,7 +182,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "tab": "triggers",
         "links": [(link, _link_status(link)) for link in _links_of(machine)],
         "rows": rows,
-        "event_rows": machine_rules.rules_of_events(scope, machine) if has_events else [],
+        "event_rows": rules_of_events(scope, machine) if has_events else [],
         "has_events": has_events,
         "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_link": scope.may("CreateStartLink"),
@@ -194,3 +219,71 @@ def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> H
     else:
         messages.success(request, f"The start link “{link.name}” is revoked.")
     return redirect("triggers", machine.name)
+
+
+def take_token(link: StartLink) -> None:
+    """Count a request of a link; raise ``ThrottlingException`` beyond its rate."""
+    rate = quotas.quotas_of(link.machine.project.name).start_link
+    if rate is None:
+        return
+    now = time.monotonic()
+    with _lock:
+        tokens, at = _buckets.get(link.pk, (rate.bucket, now))
+        tokens = min(rate.bucket, tokens + (now - at) * rate.refill)
+        _buckets[link.pk] = (tokens - 1 if tokens >= 1 else tokens, now)
+    if tokens < 1:
+        raise ThrottlingException(f"Rate exceeded: {rate.refill:g} requests a second of this link")
+
+
+@contextmanager
+def waiting(link: StartLink) -> Iterator[None]:
+    """Count a caller who waits for the end of an execution; raise ``ThrottlingException``."""
+    most = quotas.quotas_of(link.machine.project.name).start_link_waits
+    with _lock:
+        if _waiting[link.pk] >= most:
+            raise ThrottlingException(f"Rate exceeded: {most} callers of this link wait already")
+        _waiting[link.pk] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _waiting[link.pk] -= 1
+
+
+def rules_of_events(scope: Scope, machine: StateMachine) -> list[rule_display.RuleRow]:
+    """Return the rules that can match changes of status of a machine's executions, by name."""
+    stored = rules.bus_rules(scope.project, scope.region).exclude(pattern="").order_by("name")
+    stored = stored.select_related("project")
+    matching = [rule for rule in stored[:MOST_RULES] if _can_match(rule, machine)]
+    prefetch_related_objects(matching, "targets")
+    return rule_display.list_rows(matching)
+
+
+def _can_match(rule: EventRule, machine: StateMachine) -> bool:
+    """Tell whether a pattern matches what is the same in all events of a machine's executions.
+
+    What differs from one to the next, as status and input, is not looked at.
+    """
+    try:
+        pattern = json.loads(rule.pattern)
+        detail = pattern.get("detail", {})
+        if not set(detail) <= _DETAIL:
+            return False
+        fixed = {name: pattern[name] for name in _OF_EVENT if name in pattern}
+        if "stateMachineArn" in detail:
+            fixed["detail"] = {"stateMachineArn": detail["stateMachineArn"]}
+        return not fixed or patterns.parse_pattern(json.dumps(fixed)).matches(_event(machine))
+    except (ValueError, AttributeError, TypeError, patterns.PatternError):
+        return False
+
+
+def _event(machine: StateMachine) -> str:
+    """Return what is the same in all events of a machine's executions."""
+    event: dict[str, Any] = {
+        "source": body.SOURCE,
+        "detail-type": body.DETAIL_TYPE,
+        "account": machine.arn.split(":")[4],
+        "region": machine.region,
+        "detail": {"stateMachineArn": machine.arn},
+    }
+    return json.dumps(event)
