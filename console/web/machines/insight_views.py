@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Count, Max
 from django.views.decorators.http import require_safe
 
 import engine
-from console.models import Definition
+from console.models import Definition, Execution, MachineRevision
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.graph.definition_text import picture_context
+from console.web.graph.folding import FOLD_ABOVE, states_inside
 from console.web.graph.graph_view import graph_view_of
+from console.web.graph.shapes import fitting_line
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
-from console.web.machines.folded_insights import folded_insights
 from console.web.machines.grid import MOST_LINES, SIZES
 from console.web.machines.grid import visit_grid as gridded
 from console.web.machines.machine_views import machine_context
-from console.web.machines.ran_definitions import chosen_definition, ran_definitions, revisions_of
+from console.web.machines.past_executions import LOOKED_AT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
+    from console.web.machines.insights import Insight
+    from engine import Graph
+
+
+_MOST_DEFINITIONS = 50
+_KEY_LENGTH = 12
 
 
 @require_safe
@@ -126,3 +137,123 @@ def _asked_order(request: HttpRequest) -> dict[str, str]:
 def _asked_size(request: HttpRequest) -> int:
     asked_size = request.GET.get("last", "")
     return int(asked_size) if asked_size in map(str, SIZES) else SIZES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedInsight:
+    """What the box of a folded group shows, as ``Insight`` has it.
+
+    ``inside``: of the states that are folded into the box.
+    """
+
+    own: Insight
+    inside: tuple[Insight, ...]
+
+    @property
+    def status(self) -> formatting.StatusLabel:
+        """Return the worst that happened in it."""
+        every = (self.own, *self.inside)
+        if any(insight.failed for insight in every):
+            return formatting.STEP["failed"]
+        if any(insight.caught for insight in every):
+            return formatting.STEP["caught"]
+        return self.own.status
+
+    @property
+    def under(self) -> str:
+        """Return the small line under the name in the graph."""
+        return fitting_line([self._entered, *self._parts])
+
+    @property
+    def label(self) -> str:
+        """Return the group in words, for those who do not see the picture."""
+        return ", ".join([self.own.node.name, self.own.node.type, self._entered, *self._parts])
+
+    @property
+    def _entered(self) -> str:
+        return f"{self.own.ran} of {self.own.of}" if self.own.visits else "Never entered"
+
+    @property
+    def _parts(self) -> list[str]:
+        failed = sum(1 for insight in self.inside if insight.failed)
+        never = sum(1 for insight in self.inside if not insight.visits)
+        return [
+            f"{len(self.inside):,} states",
+            *([f"{failed:,} failed"] if failed else []),
+            *([f"{never:,} never entered"] if never else []),
+        ]
+
+
+def folded_insights(graph: Graph, known: Mapping[str, Insight]) -> dict[str, FoldedInsight]:
+    """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
+
+    ``known``: node id -> what happened in it, for all states.
+    """
+    if len(graph.nodes) <= FOLD_ABOVE:
+        return {}
+    return {
+        owner: FoldedInsight(known[owner], tuple(known[node] for node in nodes))
+        for owner, nodes in states_inside(graph).items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RanDefinition:
+    """A definition of a machine. ``executions``: how many of the last ones ran with it.
+
+    ``revision``: the newest save that has it, None if none was kept; ``current``: new executions
+    run with it.
+    """
+
+    sha256: str
+    executions: int
+    revision: MachineRevision | None
+    current: bool
+
+    @property
+    def key(self) -> str:
+        """Return what names it in addresses."""
+        return self.sha256[:_KEY_LENGTH]
+
+    @property
+    def name(self) -> str:
+        """Return it in words: ``revision 3 (current)``."""
+        name = f"revision {self.revision.number}" if self.revision else f"definition {self.key}"
+        return f"{name} (current)" if self.current else name
+
+
+def ran_definitions(machine: StateMachine) -> list[RanDefinition]:
+    """Return the current definition, then those of the last executions, the last used first."""
+    own = Execution.objects.filter(state_machine=machine, map_run=None)
+    recent = own.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+    counted = (
+        Execution.objects.filter(pk__in=recent)
+        .values("definition_id")
+        .annotate(executions=Count("pk"), newest=Max("start_ms"))
+        .order_by("-newest")[:_MOST_DEFINITIONS]
+    )
+    counts = {row["definition_id"]: row["executions"] for row in counted}
+    every = list(dict.fromkeys([machine.definition_id, *counts]))
+    revisions = revisions_of(machine, every)
+    return [
+        RanDefinition(
+            sha256,
+            counts.get(sha256, 0),
+            revisions.get(sha256),
+            current=sha256 == machine.definition_id,
+        )
+        for sha256 in every
+    ]
+
+
+def revisions_of(machine: StateMachine, definitions: Sequence[str]) -> dict[str, MachineRevision]:
+    """Return definition -> its newest revision; definitions without a revision are left out."""
+    rows = MachineRevision.objects.filter(state_machine=machine, definition_id__in=definitions)
+    return {row.definition_id: row for row in rows.order_by("number")}
+
+
+def chosen_definition(ran: Sequence[RanDefinition], key: str) -> RanDefinition:
+    """Return the definition of an address, else the current if executed, else the last used."""
+    named = (each for each in ran if key and each.key == key)
+    used = (each for each in ran if each.executions)
+    return next(named, None) or next(used, ran[0])

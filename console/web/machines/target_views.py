@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -14,13 +15,15 @@ from console.errors import ServiceError
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines import calls, function_list
-from console.web.machines.call_records import call_records
+from console.web.machines import calls, function_list, insights, past_executions
 from console.web.machines.forms import OptionsForm
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from console.models import Execution, StateMachine
+    from console.web.machines.insights import Insight
 
 _LABELS = {
     machine_options.CHILD_POLICY: "When an execution ends, those that it started",
@@ -39,6 +42,8 @@ _BROKEN = formatting.StatusLabel("failed", "Broken")
 """A registered function that cannot be called."""
 _DENIED = formatting.StatusLabel("failed", "Denied")
 """A call that the role of the state machine is denied."""
+MOST_EXECUTIONS = 20
+"""How many of the last executions count."""
 
 
 @require_safe
@@ -107,3 +112,32 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "problem": problem,
     }
     return render(request, "machines/calls.html", context, status=422 if problem else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentCalls:
+    """Calls of a Task in recent executions. ``last``: the newest with an entry, or None.
+
+    The step of that execution shows what was sent and answered.
+    """
+
+    insight: Insight
+    last: Execution | None
+
+
+def call_records(machine: StateMachine) -> tuple[int, dict[str, RecentCalls]]:
+    """Return how many executions were looked at, and node -> what it did; raise DefinitionError.
+
+    A state inside a distributed Map runs in executions of its own, of which the last ones count.
+    """
+    graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
+    executions = past_executions.last_executions(machine, MOST_EXECUTIONS)
+    apart = insights.states_elsewhere(graph)
+    inner = past_executions.child_executions(executions) if apart else []
+    records = {}
+    for node, insight in insights.list_insights(graph, executions, inner).items():
+        name = insight.node.name
+        entered = (run for run in (inner if name in apart else executions) if name in run.cells)
+        run = next(entered, None)
+        records[node] = RecentCalls(insight, run.execution if run else None)
+    return len(executions), records

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
@@ -12,21 +13,30 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
+from console.db import clock
 from console.feature import Hook, hooked
 from console.statuses import ExecutionStatus
 from console.store.executions.open_states import open_states
+from console.web.core.formatting import DAY
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import waiting
 from console.web.machines import sample_views
 from console.web.map_runs import map_run_display
-from console.web.overview import failure_kinds, first_calls, machine_trends
-from console.web.search import lists
+from console.web.overview import first_calls, machine_trends
+from console.web.search import failure_groups, failure_trends, lists, scan
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from console.web.core.scope import Scope
+    from console.web.search.failure_trends import TrendingFailure
+
 MOST = 8
 MOST_TASKS = 3
+MOST_GROUPED = 500
+"""How many of the newest failures are grouped: the page asks for them again every few seconds."""
+MOST_SHOWN = 6
 
 
 @require_safe
@@ -109,7 +119,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
     """Return the kinds of the failures that the page counts, without a query if there are none."""
     failed = context["tally"]["failed"]
-    kinds = failure_kinds.failure_kinds(scope) if failed else failure_kinds.NO_FAILURES
+    kinds = failure_kinds(scope) if failed else NO_FAILURES
     return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
 
 
@@ -141,3 +151,29 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     names = (machine,) if execution is None else (machine, execution)
     view = "machine" if execution is None else "execution"
     return redirect(f"{reverse(view, args=names)}?region={region}")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKinds:
+    """The most frequent kinds of failures. ``count``: of kinds there are.
+
+    ``cut``: among how many of the newest failures, where there are more; else 0.
+    """
+
+    rows: list[TrendingFailure]
+    count: int
+    cut: int
+
+
+NO_FAILURES = FailureKinds([], 0, 0)
+
+
+def failure_kinds(scope: Scope) -> FailureKinds:
+    """Return the kinds of failures of executions that started in 24 hours."""
+    now = clock.now_ms()
+    filters = ExecutionFilters(statuses=failure_groups.STATUSES, since=now - DAY)
+    part = scan.find_keys(scope, None, filters, None, MOST_GROUPED)
+    numbers = [number for _, number in part.keys]
+    groups = failure_groups.group_failures(failure_groups.list_failures(scope.project, numbers))
+    rows = failure_trends.trending_failures(groups[:MOST_SHOWN], DAY, now)
+    return FailureKinds(rows, len(groups), MOST_GROUPED if len(numbers) == MOST_GROUPED else 0)

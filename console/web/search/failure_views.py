@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_safe
 
 from console.db import clock
 from console.models import Execution, StateMachine
-from console.statuses import ExecutionStatus, MachineStatus
+from console.statuses import BulkAction, ExecutionStatus, MachineStatus
+from console.store.executions.refusals import refusals_of
 from console.web.core.formatting import DAY
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
-from console.web.search import failed_children, failure_trends, scan
 from console.web.search import failure_groups as store
+from console.web.search import failure_trends, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.http import HttpRequest, HttpResponse
 
+    from console.models import Project
     from console.web.core.scope import Scope
     from console.web.execution.root_cause import RootCause
+    from console.web.search.failure_groups import FailureGroup
 
 MOST_ROOTS = 20
 """Of how many groups, the largest ones, the history of the newest failure is read."""
 MOST_SHOWN = 200
 SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
+MOST_PARENTS = 100
+"""How many executions one address names."""
 
 
 @require_safe
@@ -63,9 +70,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),
         "roots": _root_causes(scope, groups),
-        "map_runs": failed_children.map_runs_of(scope.project, groups[:MOST_SHOWN])
-        if with_children
-        else {},
+        "map_runs": map_runs_of(scope.project, groups[:MOST_SHOWN]) if with_children else {},
         "redrivable": _redrivable_kinds(groups[:MOST_SHOWN])
         if scope.may("RedriveExecution")
         else (),
@@ -94,3 +99,44 @@ def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, Ro
     )
     roots = {newest[row.pk]: root_cause_of(scope.shown(row)) for row in rows}
     return {key: root for key, root in roots.items() if root is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class MapRunsOfKind:
+    """Where children of one kind failed: ``task``, ``parent``: the Map Run of the newest.
+
+    ``redrivable``: the numbers of the executions that a redrive can take, the newest first.
+    """
+
+    task: int
+    parent: Execution
+    redrivable: tuple[int, ...]
+
+
+def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, MapRunsOfKind]:
+    """Return key of a group -> its Map Runs, of the groups of children; in a few queries."""
+    kinds = [group for group in groups if group.like.is_child]
+    if not kinds:
+        return {}
+    children = [failure.number for group in kinds for failure in group.failures]
+    rows = Execution.objects.filter(project=project, pk__in=children).order_by()
+    run_of = {
+        child: (parent, task)
+        for child, parent, task in rows.values_list("pk", "map_run__parent", "map_run__task")
+    }
+    parents = _read_parents(project, {parent for parent, _ in run_of.values()})
+    refused = refusals_of(BulkAction.REDRIVE, list(parents.values()))
+    made = {}
+    for group in kinds:
+        runs = [run_of[failure.number] for failure in group.failures if failure.number in run_of]
+        known = [(parent, task) for parent, task in runs if parent in parents]
+        if known:
+            redrivable = dict.fromkeys(parent for parent, _ in known if parent not in refused)
+            numbers = tuple(redrivable) if len(redrivable) <= MOST_PARENTS else ()
+            made[group.like.key] = MapRunsOfKind(known[0][1], parents[known[0][0]], numbers)
+    return made
+
+
+def _read_parents(project: Project, numbers: set[int]) -> dict[int, Execution]:
+    rows = Execution.objects.filter(project=project, pk__in=numbers).select_related("state_machine")
+    return rows.defer(*scan.BARE).in_bulk()

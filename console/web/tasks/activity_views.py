@@ -16,10 +16,11 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
 from console.web.tasks.forms import ActivityForm, TimeoutsForm
-from console.web.tasks.worker_program import worker_program
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from console.web.core.scope import Scope
 
 _LABELS = {
     "stateyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
@@ -27,6 +28,42 @@ _LABELS = {
     "stateyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
     "stateyard:heartbeatTimeout": "From one heartbeat to the next",
 }
+_PROGRAM = """\
+import json
+
+import boto3
+from botocore.config import Config
+
+sfn = boto3.Session(profile_name="stateyard").client(
+    "stepfunctions",
+    endpoint_url="{address}",
+    region_name="{region}",
+    config=Config(read_timeout=70),  # a poll waits up to a minute
+)
+
+
+def work(task_input):
+    return task_input  # your work
+
+
+while True:
+    task = sfn.get_activity_task(
+        activityArn="{arn}",
+        workerName="worker-1",
+    )
+    if not task.get("taskToken"):
+        continue  # a minute without a task
+    try:
+        result = work(json.loads(task["input"]))
+    except Exception as error:
+        sfn.send_task_failure(
+            taskToken=task["taskToken"],
+            error=type(error).__name__,
+            cause=str(error),
+        )
+    else:
+        sfn.send_task_success(taskToken=task["taskToken"], output=json.dumps(result))
+"""
 
 
 @require_http_methods(["GET", "POST"])
@@ -110,3 +147,12 @@ def _default_timeouts(stored: dict[str, str]) -> list[tuple[str, str]]:
 
 def _limit_text(value: str) -> str:
     return "no limit" if value == "NONE" else f"{value} s"
+
+
+def worker_program(request: HttpRequest, scope: Scope, name: str) -> str:
+    """Return a Python program that works the tasks of an activity of this scope."""
+    return _PROGRAM.format(
+        address=f"{request.scheme}://{request.get_host()}",
+        region=scope.region,
+        arn=scope.arn("activity", name),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -12,26 +14,25 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.db import clock
-from console.errors import ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.feature import Hook, hooked
 from console.masking import masked_execution
-from console.models import Execution
+from console.models import AuditEntry, Execution, TaskRow
 from console.statuses import TaskKind, TaskStatus
 from console.store.tasks import manual
-from console.store.tasks.answers import answer_task
+from console.store.tasks.answers import APPROVED_WORD, REJECTED_WORD, answer_task
 from console.web.core import cli_commands, json_view
 from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks import answers, input_columns, list_changes, many_views
+from console.web.tasks import input_columns, many_views
 from console.web.tasks.forms import AnswerForm, TaskForm
 from console.web.tasks.questions import question_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from console.models import TaskRow
     from console.web.core.scope import Scope
 
 _LONGEST_COLUMNS = 400
@@ -43,6 +44,10 @@ _ACTIONS = {
     "heartbeat": ("SendTaskHeartbeat", "The heartbeat was sent."),
     "reveal": ("SendTaskSuccess", ""),
 }
+_ANSWERS = {"SendTaskSuccess": "completed", "SendTaskFailure": "failed"}
+_CLOSED_CODES = (ErrorCode.TaskTimedOut, ErrorCode.TaskDoesNotExist)
+_TASK_KEY = re.compile(r"\b(\d{1,15})-(\d{1,15})\b")
+_TASK_COLUMNS = ("execution_id", "task", "state", "execution__arn", "execution__project_id")
 
 
 @require_http_methods(["GET", "POST"])
@@ -76,7 +81,7 @@ def task_list_changes(request: HttpRequest) -> HttpResponse:
     """Answer the poll of the list: which of its tasks have ended, and how many are new."""
     scope = scope_of(request)
     since = whole_number(request.GET.get("listed_ms", "")) or 0
-    changes = list_changes.list_changes(
+    changes = list_changes(
         scope, waiting.TaskFilters.of(request.GET), request.GET.get("shown", ""), since
     )
     if not changes.ended and request.GET.get("seen", "") == changes.seen:
@@ -86,7 +91,7 @@ def task_list_changes(request: HttpRequest) -> HttpResponse:
         "ended_status": StatusLabel("idle", "Ended"),
         "since": since,
         "ended": [
-            (f"{row.execution_id}-{row.task}", answers.answer_words(row.execution, row))
+            (f"{row.execution_id}-{row.task}", answer_words(row.execution, row))
             for row in changes.ended
         ],
     }
@@ -128,7 +133,7 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _refusal(execution: Execution, sent: dict[str, Any], refused: ServiceError) -> str:
     row = manual.find_task(execution, whole_number(sent["task"].partition("-")[2]) or 0)
-    return answers.refusal_words(execution, row, refused) if row else refused.message
+    return refusal_words(execution, row, refused) if row else refused.message
 
 
 def _ask_before_reject(
@@ -137,7 +142,7 @@ def _ask_before_reject(
     """Ask once more: a rejected task has failed, which nobody can undo."""
     row = manual.find_task(execution, whole_number(sent["task"].partition("-")[2]) or 0)
     if row is None or not manual.is_answerable(row):
-        words = answers.answer_words(execution, row) if row else "This task has ended"
+        words = answer_words(execution, row) if row else "This task has ended"
         messages.error(request, f"{execution.name}: {words}.")
         return redirect(request.get_full_path())
     context = {"section": "tasks", "execution": execution, "row": row, "sent": sent}
@@ -167,7 +172,7 @@ def task_page(
         token = _run_action(scope, execution, number, act, request)
     except ServiceError as refused:
         row = manual.find_task(execution, number) or row
-        problem = answers.refusal_words(execution, row, refused)
+        problem = refusal_words(execution, row, refused)
         return render_page(
             request, machine_name, execution, row, status=422, problem=problem, act=act
         )
@@ -233,10 +238,69 @@ def render_page(
         "error": sent["error"],
         "cause_text": sent["cause"],
         "comment": sent["comment"],
-        "ended": answers.answer_words(execution, row) if row.status == TaskStatus.CLOSED else "",
+        "ended": answer_words(execution, row) if row.status == TaskStatus.CLOSED else "",
         "question": question,
         "commands": cli_commands.task_commands(request, scope),
     }
     for add in hooked(Hook.TASK_PAGE):
         context |= add(scope, question)
     return render(request, "tasks/task.html", context | more, status=status)
+
+
+def answer_words(execution: Execution, row: TaskRow) -> str:
+    """Say who has answered a task, and how: "ana approved this task".
+
+    A worker, a timeout or a stop of the execution is in no audit: it has ended, and no more.
+    """
+    reason = f"{row.state}, task {row.task}"
+    words = {reason: ""} | {f"{reason}, {word}": word for word in (APPROVED_WORD, REJECTED_WORD)}
+    entry = AuditEntry.objects.filter(
+        project=execution.project_id, target=execution.arn, action__in=_ANSWERS, reason__in=words
+    ).last()
+    if entry is None:
+        return "This task has ended"
+    return f"{entry.actor} {words[entry.reason] or _ANSWERS[entry.action]} this task"
+
+
+def refusal_words(execution: Execution, row: TaskRow, refused: ServiceError) -> str:
+    """Say why an answer was refused; somebody else's was first where the task is closed."""
+    if refused.code not in _CLOSED_CODES:
+        return refused.message
+    return f"{answer_words(execution, row)}. Your answer changed nothing."
+
+
+@dataclass(frozen=True, slots=True)
+class TaskListChanges:
+    """What has changed since a list of open tasks was shown.
+
+    ``ended``: those of its tasks that have. ``total``: how many are open. ``new``: how many of them
+    were scheduled since.
+    """
+
+    ended: tuple[TaskRow, ...]
+    total: int
+    new: int
+
+    @property
+    def seen(self) -> str:
+        """Return what a reader who has this answer has seen."""
+        return f"{self.total}-{self.new}"
+
+
+def list_changes(
+    scope: Scope, filters: waiting.TaskFilters, shown: str, since_ms: int
+) -> TaskListChanges:
+    """Return what has changed in a list since a moment. ``shown``: keys of tasks, ``7-5,8-5``."""
+    keys = {(int(number), int(task)) for number, task in _TASK_KEY.findall(shown)[: waiting.PAGE]}
+    rows = TaskRow.objects.filter(
+        execution__in={number for number, _ in keys},
+        execution__project=scope.project,
+        status=TaskStatus.CLOSED,
+    )
+    ended = rows.select_related("execution").only(*_TASK_COLUMNS) if keys else ()
+    every = waiting.open_tasks(scope, filters)
+    return TaskListChanges(
+        tuple(row for row in ended if (row.execution_id, row.task) in keys),
+        every.count(),
+        every.filter(scheduled_ms__gt=since_ms).count(),
+    )

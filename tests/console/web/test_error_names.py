@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from console.models import Execution, MapRun, Project
-from console.web.search import error_names
+from console.web.search import scan
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.test_lists import copies, plan_of, queries
 
@@ -69,8 +69,8 @@ def test_errors_with_letters_of_any_language_are_found(failed: Execution, client
 
 def test_errors_of_which_each_is_new_are_found(failed: Execution, client: Client) -> None:
     """There are too many names to read."""
-    copies(failed, error_names.MOST + 50)
-    for number, one in enumerate(Execution.objects.order_by("pk")[: error_names.MOST + 20]):
+    copies(failed, scan.MOST_NAMES + 50)
+    for number, one in enumerate(Execution.objects.order_by("pk")[: scan.MOST_NAMES + 20]):
         Execution.objects.filter(pk=one.pk).update(error=f"Late {number:05}")
     assert found(client, "Oops") == 31
     assert found(client, "Late 00219") == 1

@@ -13,7 +13,7 @@ from console.db import clock
 from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.map_runs import map_counts
-from console.web.map_runs import pace
+from console.web.map_runs import views
 from tests.console.store.helpers import create, ended, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_map_run import FAILS, address, over
@@ -179,7 +179,7 @@ def facts(children: map_counts.Counts = _CHILDREN, *, over: bool = False, **more
     run = MapRun(**(made | more))
     return [
         f"{fact.value} {fact.rest}".strip() + "!" * fact.bad
-        for fact in pace.pace_facts(run, children, over=over)
+        for fact in views.pace_facts(run, children, over=over)
     ]
 
 
@@ -221,5 +221,5 @@ def test_nothing_is_told_of_what_is_left_where_children_hang() -> None:
     for age_ms, known in ((6_000, True), (30_000, False)):
         run = MapRun(status=MapRunStatus.RUNNING, total=230, start_ms=clock.now_ms() - 60_000)
         oldest_ms = clock.now_ms() - age_ms
-        told = pace.pace_facts(run, _CHILDREN, over=False, oldest_ms=oldest_ms)[2].rest
+        told = views.pace_facts(run, _CHILDREN, over=False, oldest_ms=oldest_ms)[2].rest
         assert ("left" in told) == known

@@ -19,7 +19,7 @@ from console.store.executions.open_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
-from console.web.overview import failure_kinds
+from console.web.overview import views
 from console.web.search import scan
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, WORK, create, drain, start
 from tests.console.store.transition_rates import Clock
@@ -215,7 +215,7 @@ def test_the_overview_says_among_how_many_failures_it_counts(
     for _ in range(3):
         drain(start(machine))
     assert "the newest" not in plain(client.get("/")).partition("Failures by kind")[2]
-    monkeypatch.setattr(failure_kinds, "MOST_GROUPED", 2)
+    monkeypatch.setattr(views, "MOST_GROUPED", 2)
     shown = plain(client.get("/")).partition("Failures by kind")[2]
     assert "24 h, the newest 2" in shown
     assert [kind.count for kind in client.get("/").context["kinds"]] == [2]
