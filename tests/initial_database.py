@@ -1,6 +1,6 @@
 """A migrated SQLite database that the servers of tests begin with.
 
-``up`` migrates an empty database in three seconds of processor time. A run of the tests starts
+``up`` migrates an empty database in most of a second of processor time. A run of the tests starts
 some sixty servers, so the first of them makes the file, and each server begins with a copy.
 ``tests/acceptance/test_up.py`` starts without one, as people do.
 """

@@ -1,4 +1,8 @@
-"""How the tables came to be, and which versions of the program can use them."""
+"""How the tables came to be, and which versions of the program can use them.
+
+A new database begins with the squashed migration. A database of an earlier version goes through
+the migrations that it replaces.
+"""
 
 READABLE_SINCE = "0024_throttled_api"
 """A version that has this migration works on the tables of every later one (G16).

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CHECK_S = 900
 _BOTH = ("sqlite", "postgres")
+_TABLES = "console/migrations/0001_squashed_0057_event_senders.py"
 _TASKS = "console/store/tasks/"
 _STEP = "console/store/executions/step.py"
 _MERGED = "console/db/merged.py"
@@ -138,14 +139,14 @@ GUARDS = (
     ),
     Guard(
         "unique name: two web processes make one execution of it",
-        ("console/models/executions.py", "console/migrations/0001_initial.py"),
+        ("console/models/executions.py", _TABLES),
         "models.CharField(max_length=512, unique=True)",
         "models.CharField(max_length=512)",
         {"postgres": f"{_TEST_MERGED}::test_one_name_starts_once"},
     ),
     Guard(
         "unique name: two starts that are not merged make one execution of it",
-        ("console/models/executions.py", "console/migrations/0001_initial.py"),
+        ("console/models/executions.py", _TABLES),
         "models.CharField(max_length=512, unique=True)",
         "models.CharField(max_length=512)",
         {"postgres": _TEST_RACES},

@@ -17,6 +17,12 @@ from django.db.migrations.loader import MigrationLoader
 from console.db.columns import AddFieldInTurns
 from console.db.indexes import AddIndexConcurrently
 from console.migrations import READABLE_SINCE
+from tests.console.migration_steps import (
+    StepLoader,
+    empty_database,
+    migrate_by_steps,
+    models_of,
+)
 from tests.console.store.helpers import PASS, create
 from tests.console.test_settings import run
 
@@ -72,7 +78,7 @@ def test_it_can_fail() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_column_waits_for_no_backup(monkeypatch: pytest.MonkeyPatch) -> None:
     """It tries again until the table is free, and lets others read it meanwhile."""
-    state = MigrationLoader(None).project_state(("console", "0052_express_children"))
+    state = StepLoader(None).project_state([("console", "0052_express_children")])
     field = models.TextField(null=True)
     adding = AddFieldInTurns("tag", "spare", field)
     after = state.clone()
@@ -132,7 +138,7 @@ def test_the_release_before_deletes_a_machine_that_has_revisions(project: Projec
     """It knows nothing of their table, and a constraint would refuse its commit."""
     machine = create(project, PASS)
     assert machine.revisions.exists()
-    before = MigrationLoader(None).project_state([("console", "0041_version_settings")]).apps
+    before = models_of("0041_version_settings")
     before.get_model("console", "StateMachine").objects.get(pk=machine.pk).delete()
     connection.check_constraints()
 
@@ -152,9 +158,11 @@ def test_rows_of_steps_refer_to_nothing_that_postgresql_checks() -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.django_db(transaction=True)
 def test_a_database_of_a_version_between_two_releases_is_upgraded(tmp_path: Path) -> None:
     """Its index exists already, and columns are NOT NULL that this version leaves NULL."""
-    assert run(tmp_path, "migrate", "console", "0035", "-v", "0").returncode == 0
+    with empty_database(tmp_path):
+        migrate_by_steps("0035_fill_editors")
     with contextlib.closing(sqlite3.connect(tmp_path / "stateyard.sqlite3")) as database:
         database.execute(
             "CREATE INDEX execution_by_parent ON console_execution (parent) WHERE parent NOT NULL"

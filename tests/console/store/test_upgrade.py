@@ -8,35 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
 from console import execution_rights
 from console.errors import InvalidDefinition
 from console.models import AuditEntry, Definition, Execution, Project, StateMachine, Version
 from console.store.executions.start import start_execution
+from tests.console.migration_steps import LAST, migrate_by_steps
 from tests.console.store.helpers import create, drain, one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BEFORE = "0033_invitations"
-AFTER = MigrationLoader(None).graph.leaf_nodes("console")[0][1]
-
-
-def migrate(name: str) -> Any:
-    """Bring the tables to a migration, and return its models."""
-    executor = MigrationExecutor(connection)
-    executor.migrate([("console", name)])
-    return MigrationExecutor(connection).loader.project_state([("console", name)]).apps
 
 
 @pytest.fixture
 def earlier(project: Project) -> Iterator[Any]:
     """The models of the release before, and its tables."""
     del project
-    yield migrate(BEFORE)
-    migrate(AFTER)
+    yield migrate_by_steps(BEFORE)
+    migrate_by_steps(LAST)
 
 
 def stored(models: Any) -> int:
@@ -85,7 +76,7 @@ def test_rows_of_the_release_before_are_kept(earlier: Any) -> None:
     for name in ("ed", "ana"):
         User.objects.create_user(name)
     number = stored(earlier)
-    migrate(AFTER)
+    migrate_by_steps(LAST)
     found = dict(StateMachine.objects.values_list("name", "edited_by"))
     assert found == {"one": '["ana"]', "two": ""}
     assert Version.objects.get().edited_by == '["ed"]'
@@ -112,10 +103,10 @@ def test_a_definition_that_would_be_refused_now_still_runs(project: Project) -> 
 @pytest.mark.postgres_only
 def test_a_cut_off_index_is_made_anew(project: Project) -> None:
     """PostgreSQL leaves an invalid index behind where CREATE INDEX CONCURRENTLY is cut off."""
-    migrate("0035_fill_editors")
+    migrate_by_steps("0035_fill_editors")
     with connection.cursor() as cursor:
         cursor.execute("CREATE INDEX execution_by_parent ON console_execution (parent)")
-    migrate(AFTER)
+    migrate_by_steps(LAST)
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, "console_execution")
     assert found["execution_by_parent"]["columns"] == ["parent"]
