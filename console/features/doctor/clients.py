@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.db.rows import storable
-from console.features.doctor.found import FoundExecution
-from console.features.doctor.violation import Violation
+from console.features.doctor.found import FoundExecution, Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.tasks import claim
 from engine import event_types

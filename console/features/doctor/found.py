@@ -195,3 +195,15 @@ def _fill(records: dict[int, FoundExecution]) -> None:
         records[message.execution_id].inbox.append(message)
     for run in MapRun.objects.filter(parent_id__in=records):
         records[run.parent_id].map_runs[run.task] = run
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One invariant that does not hold. ``id``: I1 to I17."""
+
+    id: str
+    execution_arn: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.id}\t{self.execution_arn}\t{self.what}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from django.db.models import Exists, ForeignKey, OuterRef
 
 import engine
 from console import arns
 from console.db.rows import storable
-from console.features.doctor import progress, results, timing
-from console.features.doctor.found import batches, states_of
-from console.features.doctor.violation import Violation
+from console.features.doctor import progress
+from console.features.doctor.found import Violation, batches, states_of
 from console.features.doctor.walk import ENDS, OUTCOMES, REDRIVEN, Walk, between
 from console.models import (
     AuditEntry,
@@ -26,7 +27,9 @@ from console.models import (
     TaskRow,
     Timer,
 )
-from console.store.state import history
+from console.statuses import TaskClock
+from console.store.state import history, wait_scale
+from console.store.tasks import timeouts
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from console.features.doctor.found import FoundExecution, HistoryLine
 
     Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
-
 _OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})
 _CALL_STARTED = engine.event_names(
     frozenset({engine.Family.LAMBDA_FUNCTION, engine.Family.TASK}), engine.Stage.STARTED
@@ -51,6 +53,9 @@ _PAGE = 100
 _MOST_EVENTS = 1_000  # longer ones are told the same way, and reading each three times costs
 _MODELS = (Execution, RunRow, RunValue, HistoryEvent, InboxMessage, Timer, TaskRow, AuditEntry)
 _MOST_ORPHANS = 100  # of a kind: who has more has one reason for all
+_SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
+CLOCKS_APART_MS = 20
+"""So far may two processes be apart that measured the database's clock at different times."""
 
 
 def orphans() -> Iterator[Violation]:
@@ -304,6 +309,179 @@ def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I6", f"task {task} has its outcome and is open"
 
 
+def in_order(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I9: result i is that of item i, or of branch i, whatever finished first."""
+    groups = [visit for visit in walk.exits if _is_group(walk, visit)]
+    states = states_of(record.definition) if groups else {}
+    for visit in groups:
+        state = states.get(walk.by_id[visit].state)
+        if state is None or any(key in state for key in _SHAPING):
+            continue
+        left = _result_event(walk, visit)
+        if left is not None:
+            yield from _compare_results(record, walk, state, visit, left)
+
+
+def _is_group(walk: Walk, visit: int) -> bool:
+    return walk.by_id[visit].type in ("MapStateEntered", "ParallelStateEntered")
+
+
+def _result_event(walk: Walk, visit: int) -> int | None:
+    """Return the event with the result of a visit, None if it has none or an error was caught."""
+    if not walk.exits[visit] or not walk.starts[visit]:
+        return None
+    joined = walk.joined.get(walk.starts[visit][-1])
+    left = walk.exits[visit][0]
+    if joined is None:
+        return None
+    before = walk.by_id[joined].previous
+    plain = walk.by_id[left].previous in (before, joined) or _of_map_run(walk, before)
+    return left if plain else None
+
+
+def _of_map_run(walk: Walk, event: int) -> bool:
+    return event in walk.by_id and walk.by_id[event].type == "MapRunSucceeded"
+
+
+def _compare_results(
+    record: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, left: int
+) -> Iterator[tuple[str, str]]:
+    attempt = walk.starts[visit][-1]
+    if state["Type"] == "Parallel":
+        lines = dict(enumerate(_branch_outputs(walk, state, attempt)))
+    elif _of_map_run(walk, walk.by_id[walk.joined[attempt]].previous):
+        yield from _compare_children(record, walk, visit, left)
+        return
+    else:
+        lines = _iteration_outputs(record, walk, attempt)
+    details = record.details([left, *lines.values()])
+    outputs = [json.loads(details[lines[index]]["output"]) for index in sorted(lines)]
+    if json.loads(details[left]["output"]) != outputs:
+        yield "I9", f"event {left}: the result is not that of the {len(lines)} lines, in order"
+
+
+def _iteration_outputs(record: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
+    """Return index -> the event with the output of that iteration."""
+    ended = [
+        event.id
+        for event in record.events
+        if event.type == "MapIterationSucceeded"
+        and walk.visit.get(event.id) == walk.visit[attempt]
+        and event.id > attempt
+    ]
+    details = record.details(ended)
+    return {details[event_id]["index"]: walk.by_id[event_id].previous for event_id in ended}
+
+
+def _branch_outputs(walk: Walk, state: Mapping[str, Any], attempt: int) -> Iterator[int]:
+    """Yield the event with the output of each branch: the last that left one of its states."""
+    inside = [visit for visit, home in walk.home.items() if home == attempt]
+    for branch in state["Branches"]:
+        branch_visits = [visit for visit in inside if walk.by_id[visit].state in branch["States"]]
+        yield max(event for visit in branch_visits for event in walk.exits[visit])
+
+
+def _compare_children(
+    record: FoundExecution, walk: Walk, visit: int, left: int
+) -> Iterator[tuple[str, str]]:
+    """Compare the result of a Map Run with its children's."""
+    run = max(
+        (run for task, run in record.map_runs.items() if walk.visit.get(task) == visit),
+        key=lambda run: run.task,
+    )
+    rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
+    outputs = [json.loads(text or "null") for text in rows.values_list("output", flat=True)]
+    if json.loads(record.details([left])[left]["output"]) != outputs:
+        yield "I9", f"event {left}: the result is not that of the Map Run's children, in order"
+
+
+def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
+    early_waits = list(_early_waits(record, walk))
+    if early_waits and not wait_scale.were_scaled():
+        yield from early_waits
+    for task in walk.outcomes:
+        for outcome in walk.outcomes[task]:
+            if engine.EVENT_TYPES[walk.by_id[outcome].type].stage is engine.Stage.TIMED_OUT:
+                yield from _early_timeout(record, walk, task, outcome)
+    yield from _early_end(record)
+
+
+def _early_waits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    waits = [visit for visit in walk.exits if walk.by_id[visit].type == "WaitStateEntered"]
+    states = states_of(record.definition) if waits else {}
+    for visit in waits:
+        entered = walk.by_id[visit]
+        due_ms = _due_ms(entered, states.get(entered.state, {}))
+        for left in walk.exits[visit]:
+            yield from _early(walk.by_id[left], due_ms)
+
+
+def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
+    """Return when a Wait may be over at the earliest, as far as its literals tell."""
+    seconds, timestamp = state.get("Seconds"), state.get("Timestamp")
+    if isinstance(seconds, int):
+        return entered.at_ms + seconds * 1000
+    if isinstance(timestamp, str) and timestamp[:1].isdigit():
+        return int(datetime.fromisoformat(timestamp).timestamp()) * 1000
+    return entered.at_ms
+
+
+def _early_timeout(
+    record: FoundExecution, walk: Walk, task: int, outcome: int
+) -> Iterator[tuple[str, str]]:
+    """Compare a task's timeout with its row, which tells the clock that ran out."""
+    row = record.tasks.get(task)
+    if row is None:
+        return
+    clock = TaskClock(row.clock) if row.clock else None  # an earlier version wrote none
+    match clock:
+        case TaskClock.SCHEDULE_TO_CLOSE | TaskClock.YEAR:
+            year_ms = row.scheduled_ms + timeouts.YEAR_S * 1000
+            yield from _early(walk.by_id[outcome], row.close_due_ms or year_ms)
+        case TaskClock.SCHEDULE_TO_START:  # its limit is a tag of the activity, not kept in the row
+            if row.started_ms is not None:
+                yield "I8", f"event {outcome}: task {task} was not taken in time, but it was taken"
+        case TaskClock.START_TO_CLOSE | TaskClock.HEARTBEAT | None:
+            yield from _since_start(row, walk, task, outcome)
+        case _:
+            assert_never(clock)
+
+
+def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
+    """Compare TimeoutSeconds or HeartbeatSeconds; those of an activity begin with its start."""
+    limits_of_clock: dict[str, tuple[int | None, ...]] = {
+        TaskClock.START_TO_CLOSE: (row.timeout_s,),
+        TaskClock.HEARTBEAT: (row.heartbeat_s,),
+    }
+    candidates = limits_of_clock.get(
+        row.clock, (row.timeout_s, row.heartbeat_s)
+    )  # no clock: an older row
+    limits = [seconds for seconds in candidates if seconds is not None]
+    begun = walk.by_id[task].at_ms if row.kind != "activity" else row.started_ms
+    if limits and begun is not None:
+        yield from _early(walk.by_id[outcome], begun + min(limits) * 1000)
+    if not limits:
+        yield "I8", f"event {outcome}: a timeout of task {task}, which has none"
+
+
+def _early_end(record: FoundExecution) -> Iterator[tuple[str, str]]:
+    seconds = record.definition.get("TimeoutSeconds")
+    if not isinstance(seconds, int) or arns.is_express(record.execution.arn):
+        return
+    begun, seconds = 0, min(seconds, engine.MAX_EXECUTION_S)
+    for event in record.events:
+        if event.type in ("ExecutionStarted", REDRIVEN):
+            begun = event.at_ms
+        elif event.type == "ExecutionTimedOut":
+            yield from _early(event, begun + seconds * 1000)
+
+
+def _early(event: HistoryLine, due_ms: int) -> Iterator[tuple[str, str]]:
+    if event.at_ms + CLOCKS_APART_MS < due_ms:
+        yield "I8", f"event {event.id} ({event.type}) came {due_ms - event.at_ms} ms early"
+
+
 OF_EXECUTIONS: tuple[Check, ...] = (
     progress.check_progress,
     progress.counts,
@@ -315,8 +493,8 @@ OF_EXECUTIONS: tuple[Check, ...] = (
     visits,
     outcomes,
     attempts,
-    timing.never_early,
-    results.in_order,
+    never_early,
+    in_order,
     stitched,
 )
 """Every check of one execution: it yields the invariant's id and what is wrong."""

@@ -12,8 +12,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.features.doctor import progress
-from console.features.doctor.found import FoundExecution, batches
-from console.features.doctor.violation import Violation
+from console.features.doctor.found import FoundExecution, Violation, batches
 from console.features.doctor.walk import Walk
 from console.models import Execution
 
