@@ -13,13 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console import arns
 from console.cli.documents import SourceError
 from console.errors import ConflictException, InvalidDefinition, ServiceError, ValidationException
-from console.features.editor.conflicts import (
+from console.features.editor.conversion import ForeignText, account_of, convert_text, examine_text
+from console.features.editor.forms import CheckForm, DefinitionForm, DraftForm
+from console.features.editor.merge import (
     DefinitionConflict,
     definition_conflict,
     merge_definitions,
 )
-from console.features.editor.conversion import ForeignText, account_of, convert_text, examine_text
-from console.features.editor.forms import CheckForm, DefinitionForm, DraftForm
 from console.features.editor.preview import ShownPreview, preview_context, read_shown
 from console.features.editor.problems import list_problems
 from console.features.editor.snippets import snippets_json
