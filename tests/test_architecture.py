@@ -226,9 +226,8 @@ def test_scripts_are_waited_for_from_outside_the_page(path: Path) -> None:
 CLI_ORDER = (
     *("console.cli.documents", "console.cli.sources", "console.cli.parameters"),
     *("console.cli.placeholders", "console.cli.output", "console.cli.machine_formats"),
-    *("console.cli.resource_types", "console.cli.intrinsic_functions"),
-    *("console.cli.intrinsics", "console.cli.variables", "console.cli.event_settings"),
-    "console.cli.formats",
+    *("console.cli.intrinsic_functions", "console.cli.intrinsics", "console.cli.variables"),
+    *("console.cli.event_settings", "console.cli.formats"),
     *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
     *("console.cli.deployment", "console.cli.commands"),
 )

@@ -36,14 +36,6 @@ from console.cli.intrinsic_functions import (
 )
 from console.cli.parameters import text_of
 from console.cli.placeholders import REFERENCE, reference_names
-from console.cli.resource_types import (
-    ARN_ATTRIBUTES,
-    ARNS,
-    FUNCTION_PARTS,
-    NAME_ATTRIBUTES,
-    NAMES,
-    REF_IS_ARN,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,6 +48,61 @@ MOST_CALLS = 100_000
 """How many functions and conditions may be evaluated: a few of them, each named twice by the next,
 are millions."""
 _SUB = re.compile(r"\$\{(!?)([^}]+)\}")
+RESOURCE_ARNS = {
+    "AWS::Lambda::Function": ("lambda", "function:{}", "FunctionName"),
+    "AWS::Serverless::Function": ("lambda", "function:{}", "FunctionName"),
+    "AWS::DynamoDB::Table": ("dynamodb", "table/{}", "TableName"),
+    "AWS::DynamoDB::GlobalTable": ("dynamodb", "table/{}", "TableName"),
+    "AWS::Serverless::SimpleTable": ("dynamodb", "table/{}", "TableName"),
+    "AWS::SQS::Queue": ("sqs", "{}", "QueueName"),
+    "AWS::SNS::Topic": ("sns", "{}", "TopicName"),
+    "AWS::StepFunctions::StateMachine": ("states", "stateMachine:{}", "StateMachineName"),
+    "AWS::Serverless::StateMachine": ("states", "stateMachine:{}", "Name"),
+    "AWS::StepFunctions::Activity": ("states", "activity:{}", "Name"),
+    "AWS::Events::EventBus": ("events", "event-bus/{}", "Name"),
+    "AWS::Events::Rule": ("events", "rule/{}", "Name"),
+    "AWS::Logs::LogGroup": ("logs", "log-group:{}:*", "LogGroupName"),
+    "AWS::ECS::Cluster": ("ecs", "cluster/{}", "ClusterName"),
+    "AWS::ECS::TaskDefinition": ("ecs", "task-definition/{}:1", "Family"),
+    "AWS::Batch::JobQueue": ("batch", "job-queue/{}", "JobQueueName"),
+    "AWS::Batch::JobDefinition": ("batch", "job-definition/{}:1", "JobDefinitionName"),
+    "AWS::KMS::Key": ("kms", "key/{}", ""),
+    "AWS::SecretsManager::Secret": ("secretsmanager", "secret:{}", "Name"),
+    "AWS::Kinesis::Stream": ("kinesis", "stream/{}", "Name"),
+    "AWS::KinesisFirehose::DeliveryStream": (
+        *("firehose", "deliverystream/{}"),
+        "DeliveryStreamName",
+    ),
+    "AWS::CodeBuild::Project": ("codebuild", "project/{}", "Name"),
+    "AWS::SSM::Parameter": ("ssm", "parameter/{}", "Name"),
+    "AWS::ECR::Repository": ("ecr", "repository/{}", "RepositoryName"),
+}
+"""Type -> service and resource of its ARN, and the property that names it."""
+RESOURCE_NAMES = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Glue::Job": "Name",
+    "AWS::Glue::Crawler": "Name",
+    "AWS::Athena::WorkGroup": "Name",
+    "AWS::Scheduler::Schedule": "Name",
+    "AWS::Scheduler::ScheduleGroup": "Name",
+}
+"""Other types that ``Ref`` names, and the property with the name."""
+REF_IS_ARN = {
+    "AWS::SNS::Topic",
+    "AWS::StepFunctions::StateMachine",
+    "AWS::Serverless::StateMachine",
+    "AWS::StepFunctions::Activity",
+    "AWS::ECS::TaskDefinition",
+    "AWS::Batch::JobQueue",
+    "AWS::Batch::JobDefinition",
+    "AWS::SecretsManager::Secret",
+    "AWS::Lambda::Version",
+    "AWS::Lambda::Alias",
+}
+FUNCTION_PARTS = ("AWS::Lambda::Version", "AWS::Lambda::Alias")
+NAME_ATTRIBUTES = ("Name", "QueueName", "TopicName", "FunctionName")
+ARN_ATTRIBUTES = ("Arn", "TopicArn", "StateMachineArn")
 
 
 class Template:
@@ -163,7 +210,7 @@ class Template:
         """Return the name of a resource: its configured name, else its logical path."""
         resource = self.resource(logical_id) or {}
         kind = resource.get("Type", "")
-        key = ARNS[kind][2] if kind in ARNS else NAMES.get(kind, "")
+        key = RESOURCE_ARNS[kind][2] if kind in RESOURCE_ARNS else RESOURCE_NAMES.get(kind, "")
         named = self.properties(logical_id).get(key)
         if named is not None:
             name = self._guarded(f"Ref {logical_id}", lambda: self.resolve(named, logical_id, key))
@@ -184,9 +231,9 @@ class Template:
             return f"arn:{self._account.partition}:s3:::{self.physical_name(logical_id)}"
         if kind == "AWS::IAM::Role":
             return self._account.role(self.physical_name(logical_id))
-        if kind not in ARNS:
+        if kind not in RESOURCE_ARNS:
             return None
-        service, form, _ = ARNS[kind]
+        service, form, _ = RESOURCE_ARNS[kind]
         return self._account.arn(service, form.format(self.physical_name(logical_id)))
 
     def output(self, name: str) -> Any:
@@ -347,7 +394,7 @@ class Template:
             return self._account.queue_url(self.physical_name(name))
         if kind in REF_IS_ARN:
             return self.arn_of(name) or self._ask(f"Ref {name}", name)
-        if kind in ARNS or kind in NAMES:
+        if kind in RESOURCE_ARNS or kind in RESOURCE_NAMES:
             return self.physical_name(name)
         return self._ask(f"Ref {name}", name, got=f"what only AWS knows of an {kind}")
 
@@ -388,7 +435,7 @@ class Template:
             return None if nested is None else nested.output(attribute.removeprefix("Outputs."))
         if kind == "AWS::SSM::Parameter" and attribute == "Value":
             return self.resolve(self.properties(name).get("Value"), name, "Value")
-        if attribute in NAME_ATTRIBUTES and (kind in ARNS or kind in NAMES):
+        if attribute in NAME_ATTRIBUTES and (kind in RESOURCE_ARNS or kind in RESOURCE_NAMES):
             return self.physical_name(name)
         if attribute == "QueueUrl" and kind == "AWS::SQS::Queue":
             return self._account.queue_url(self.physical_name(name))
