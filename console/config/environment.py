@@ -24,6 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic import TypeAdapter
+
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -280,3 +282,22 @@ def _quoted(given: str) -> str:
     """Return a value as a message shows it: short, without user, password and query."""
     bare = re.sub(r"\?.*", "?...", re.sub(r"//.*@", "//...@", given))
     return repr(bare if len(bare) <= _SHOWN else f"{bare[:_SHOWN]}...")
+
+
+class StartupFile:
+    """A JSON file as read at startup; changes take effect at the next start.
+
+    ``entries``: that object, {} if there was no file. Raise ``SettingError`` if it is no good.
+    """
+
+    def __init__(self, path: Path, shape: TypeAdapter[Any]) -> None:
+        self.path = path
+        self._shape = shape
+        self.entries = read_json_file(path, shape)
+
+    def find_change(self) -> tuple[bool, str]:
+        """Return whether the file says something else now, and why a start would refuse it."""
+        try:
+            return read_json_file(self.path, self._shape) != self.entries, ""
+        except SettingError as error:
+            return True, str(error).replace(str(self.path), self.path.name)

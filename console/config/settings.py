@@ -41,9 +41,8 @@ from console.config.data_folder import (
     master_secret,
 )
 from console.config.database_address import parse_database_address
-from console.config.environment import SettingError
+from console.config.environment import SettingError, StartupFile
 from console.config.functions_file import FunctionsFile
-from console.config.startup_file import StartupFile
 from console.db import postgres
 from console.features import NAMES as FEATURES
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS

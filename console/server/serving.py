@@ -17,12 +17,13 @@ from django.core.management.base import CommandError
 from django.urls import get_resolver
 
 from console.db.writer import is_embedded
-from console.server.accepting import make_protocol_class
+from console.server.connections import BoundedProtocol
 from console.server.gc_freeze import spare_collections
 from console.server.shutdown import SHUTTING_DOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import asyncio
+    from collections.abc import Callable, Iterator
 
 BACKLOG = 2048
 """How many connections may wait to be taken."""
@@ -37,6 +38,7 @@ KEEP_ALIVE_S = 65
 
 Who closes first must be the proxy: a request that crosses with our closing is answered with 502.
 """
+MOST_A_TURN = 128
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -137,3 +139,41 @@ def serve(listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
         server.run(sockets=[listener])
+
+
+def make_protocol_class(listener: socket.socket) -> type[BoundedProtocol]:
+    """Return the class for connections to a listening socket, which must not block."""
+    tasks: set[asyncio.Task[object]] = set()
+
+    class Protocol(BoundedProtocol):
+        """Takes the connections that wait when the loop has taken its own."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """Begin a connection."""
+            super().connection_made(transport)
+            with contextlib.suppress(OSError):  # none is left, or the process may open no more
+                for _ in range(MOST_A_TURN):
+                    self._begin(listener.accept()[0])
+
+        def _begin(self, accepted: socket.socket) -> None:
+            accepted.setblocking(False)
+            task = self.loop.create_task(_connect(self.loop, self._make_protocol, accepted))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        def _make_protocol(self) -> BoundedProtocol:
+            return BoundedProtocol(self.config, self.server_state, self.app_state)
+
+    return Protocol
+
+
+async def _connect(
+    loop: asyncio.AbstractEventLoop,
+    make: Callable[[], BoundedProtocol],
+    accepted: socket.socket,
+) -> None:
+    """Let the loop serve a connection; close one that cannot be."""
+    try:
+        await loop.connect_accepted_socket(make, accepted)
+    except OSError:
+        accepted.close()

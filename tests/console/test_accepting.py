@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from console.server.accepting import MOST_A_TURN, make_protocol_class
+from console.server.serving import MOST_A_TURN, make_protocol_class
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:

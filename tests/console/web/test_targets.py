@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.config.environment import StartupFile
 from console.config.functions_file import FunctionsFile
 from console.config.setting_shapes import FUNCTIONS
 from console.config.setting_shapes import TARGETS as TARGETS_SHAPE
-from console.config.startup_file import StartupFile
 from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
