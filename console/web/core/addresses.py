@@ -1,15 +1,18 @@
-"""Name the beginnings that addresses of several rooms share, and find the page before this one."""
+"""Share the beginnings of addresses, find the page before this one, redirect old addresses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from django.http import HttpResponsePermanentRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse
 
     from console.web.core.scope import Scope
 
@@ -37,3 +40,19 @@ def page_before(request: HttpRequest) -> str:
     local = url_has_allowed_host_and_scheme(address, None)
     again = request.method == "GET" and address == request.get_full_path()
     return address if own and local and not again else ""
+
+
+def moved_to(name: str) -> Callable[..., HttpResponse]:
+    """Return a view that leads to the address called ``name`` with the same parts and query.
+
+    GET and HEAD are answered with 301; any other method with 308, which repeats method and body.
+    An old address lasts for one release, and takes the same rights as the new one.
+    """
+
+    def redirect_old_address(request: HttpRequest, **parts: str) -> HttpResponse:
+        query = request.META.get("QUERY_STRING", "")
+        address = reverse(name, kwargs=parts) + (f"?{query}" if query else "")
+        preserved = request.method not in ("GET", "HEAD")
+        return HttpResponsePermanentRedirect(address, preserve_request=preserved)
+
+    return redirect_old_address

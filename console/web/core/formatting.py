@@ -13,6 +13,7 @@ from console.statuses import ExecutionStatus
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 KIB = 1024
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +125,8 @@ def visible_text(text: str) -> str:
 _PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)} | {
     0x7F: "\u2421"
 }
+
+
+def without_formula(text: str) -> str:
+    """Keep spreadsheets from taking a text for a formula: a quote goes before it."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from console.masking import masked_execution
 from console.store.state.history import aws_event
 from console.web.core import formatting
+from console.web.core.formatting import without_formula
 from console.web.core.scope import render, scope_of
-from console.web.core.spreadsheets import without_formula
 from console.web.execution.page_parts import base_context, history_context
 from console.web.history.event_filter import EventFilter
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.core.addresses import EXECUTION
-from console.web.core.old_addresses import moved_to
+from console.web.core.addresses import EXECUTION, moved_to
 from console.web.execution import (
     execution_views,
     export_views,

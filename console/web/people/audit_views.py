@@ -13,10 +13,9 @@ from django.views.decorators.http import require_safe
 
 from console.config import former_name
 from console.models import AuditEntry
-from console.web.core.formatting import SECOND, iso_text
+from console.web.core.formatting import SECOND, iso_text, without_formula
 from console.web.core.numbers import whole_number
 from console.web.core.scope import render, scope_of
-from console.web.core.spreadsheets import without_formula
 from console.web.people.audit_rows import audit_row, group_days, mask_reasons
 from console.web.search.moments import parse_moment, parse_period
 

@@ -1,4 +1,4 @@
-"""Let people in: by name and password, or by a one-time link."""
+"""Let people in by name and password or by a one-time link, and change their password."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.contrib.auth import login, logout
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.hashers import make_password
 from django.core import signing
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,8 +19,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.config import logging_setup
-from console.store.people import login_attempts, login_links
-from console.web.core.scope import render
+from console.store.people import login_attempts, login_links, people
+from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _REFUSED = "The name or the password is not correct."
 _DEVICE = "stateyard_device"
 _DEVICE_S = 365 * 24 * 3600
+_PASSWORD_PAGE = "people/password.html"
+_PASSWORD_FORM = "the form that changes the password"
 
 
 @login_not_required
@@ -159,3 +163,58 @@ def log_out(request: HttpRequest) -> HttpResponse:
     """Sign out."""
     logout(request)
     return redirect("login")
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def password_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/password/``. A person who has a password must know it; other sessions end."""
+    scope = scope_of(request)
+    user = scope.principal.user
+    submitted = request.POST if request.method == "POST" else None
+    has_one = user.has_usable_password()
+    form = PasswordChangeForm(user, submitted) if has_one else SetPasswordForm(user, submitted)
+    context: dict[str, Any] = {"section": "password", "form": form, "has_one": has_one}
+    if submitted is None:
+        return render(request, _PASSWORD_PAGE, context)
+    try:
+        valid = _is_valid_password(request, user, form)
+    except login_attempts.TooManyAttempts as locked:
+        context["form"] = type(form)(user)
+        return too_many_attempts(request, _PASSWORD_PAGE, context, locked)
+    if not valid:
+        return render(request, _PASSWORD_PAGE, context, status=422)
+    return _set_password(request, scope, form.cleaned_data["new_password1"])
+
+
+def _is_valid_password(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
+    """Check the form; raise TooManyAttempts if the current password was guessed at too often.
+
+    A person at an unlocked screen could guess it here as well as at the login.
+    """
+    if not isinstance(form, PasswordChangeForm):
+        return form.is_valid()
+    attempt = login_attempts.begin_attempt(
+        user.get_username(), limited_address(request), _PASSWORD_FORM
+    )
+    valid = form.is_valid()
+    if "old_password" in form.errors:
+        attempt.failed()
+    else:
+        attempt.succeeded()
+    return valid
+
+
+def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResponse:
+    user = scope.principal.user
+    encoded = make_password(password)
+    if not people.set_password(scope.project, user, encoded, actor_of(scope)):
+        messages.error(
+            request,
+            "Your password was changed on another page in the meantime. It is not changed again.",
+        )
+        return redirect("password")
+    user.password = encoded
+    update_session_auth_hash(request, user)
+    messages.success(request, "Your password is set. Your other sessions have ended.")
+    return redirect("password")

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.people import (
-    audit_views,
-    invitation_views,
-    login_views,
-    password_views,
-    people_views,
-)
+from console.web.people import audit_views, invitation_views, login_views, people_views
 
 urlpatterns = [
     path("team/", people_views.team_page, name="team"),
@@ -28,6 +22,6 @@ urlpatterns = [
     path("login/", login_views.login_page, name="login"),
     path("login/<str:token>/", login_views.login_link_page, name="login-link"),
     path("invitation/<str:token>/", invitation_views.invitation_page, name="invitation"),
-    path("password/", password_views.password_page, name="password"),
+    path("password/", login_views.password_page, name="password"),
     path("logout/", login_views.log_out, name="logout"),
 ]

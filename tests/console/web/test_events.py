@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import HistoryEvent
-from console.web.core.formatting import iso_text
-from console.web.core.spreadsheets import without_formula
+from console.web.core.formatting import iso_text, without_formula
 from console.web.history.event_filter import parse_moment
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, markup, page, text
