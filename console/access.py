@@ -24,20 +24,26 @@ from console.models import AccessKey, LoginLink, Membership, Project, Role
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from django.contrib.auth.models import User
+    from django.contrib.auth.models import AnonymousUser, User
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
 PROJECT_COOKIE = "project"
 """Name of the cookie with the name of the project that a person chose to see."""
 _LINK_MS = 24 * 3600 * 1000
-_RANK = {role: rank for rank, role in enumerate(Role)}
+ADMINISTRATOR = "administrator"
+"""Stands in tables of rights for the administrators of the server, above each role of a project.
+
+It is an attribute of a person (Django's ``is_superuser``), whatever projects they belong to, and
+no role: within a project, administrators have the rights of their membership and no others.
+"""
+_RANK = {role: rank for rank, role in enumerate([*Role, ADMINISTRATOR])}
 
 
 # The least role for each action of the API and each act of a page; features name their own. An
 # action that nobody names is refused for everybody, so that one that was forgotten fails instead
 # of standing open.
-_OF_CORE: dict[str, Role] = {
+_OF_CORE: dict[str, str] = {
     **dict.fromkeys(
         [
             "ViewPages",  # whatever a page only shows
@@ -107,13 +113,15 @@ _OF_CORE: dict[str, Role] = {
     "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
 }
+_OF_SERVER = {"ViewOperations", "ViewHosts"}
+"""What administrators may do besides the actions that the tables reserve for them."""
 
 
 @cache
-def _least_roles() -> dict[str, Role]:
+def _least_roles() -> dict[str, str]:
     """Return the least role for each action. No feature can change one of the core's."""
     of_features = {
-        action: Role(role)
+        action: role if role == ADMINISTRATOR else Role(role)
         for feature in chosen_features()
         for role, actions in feature.rights.items()
         for action in actions
@@ -150,7 +158,7 @@ def authorize(principal: Principal, action: str) -> None:
 
     Actions of other services than Step Functions carry its name: ``events:PutRule``.
     """
-    if not _allowed(principal.role, action):
+    if not is_allowed(principal, action):
         user = principal.user.get_username()
         named = action if ":" in action else f"states:{action}"
         raise Denied(f"User: {user} is not authorized to perform: {named}")
@@ -158,10 +166,17 @@ def authorize(principal: Principal, action: str) -> None:
 
 def is_allowed(principal: Principal, action: str) -> bool:
     """Tell whether the table of rights allows the principal's role an action."""
-    return _allowed(principal.role, action)
+    return _allowed(principal.role, action) or may_administer(principal.user, action)
 
 
-def least_role(action: str) -> Role | None:
+def may_administer(user: User | AnonymousUser, action: str) -> bool:
+    """Tell whether a person may do something as an administrator of the server."""
+    if not (user.is_active and user.is_superuser):
+        return False
+    return action in _OF_SERVER or least_role(action) == ADMINISTRATOR
+
+
+def least_role(action: str) -> str | None:
     """Return the least role that may do something; None if the table of rights has no such act."""
     return _least_roles().get(action)
 
@@ -301,22 +316,31 @@ def _role_in(user_id: int, project_id: int) -> str | None:
 # -- the first owner -------------------------------------------------------------------------------
 
 
-def first_owner() -> tuple[User, Project, bool]:
-    """Return the owner of the default project, made at the first start.
-
-    And whether it was made now.
-
-    The owner has no password until one is set: a one-time link is the way in.
-    """
+def default_project() -> Project:
+    """Return the project ``default``, created if it is missing."""
     project, _ = Project.objects.get_or_create(
         name="default", defaults={"account_id": settings.STATEYARD_ACCOUNT}
     )
+    return project
+
+
+def first_owner() -> tuple[User, Project, bool]:
+    """Return the owner of the default project, made at the first start.
+
+    And whether it was made now. A new one is the administrator, unless the server has another.
+
+    The owner has no password until one is set: a one-time link is the way in.
+    """
+    project = default_project()
     users = get_user_model().objects
     membership = Membership.objects.filter(project=project, role=Role.OWNER).first()
     if membership is not None:
         return users.get(pk=membership.user_id), project, False
     user = users.filter(username="owner").first() or users.create_user("owner")
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
+    if not users.filter(is_superuser=True, is_active=True).exists():
+        user.is_superuser = True
+        user.save(update_fields=["is_superuser"])
     return user, project, True
 
 

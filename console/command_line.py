@@ -26,6 +26,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "People": {
         "login_url": "make a one-time login link",
+        "administrator": "make somebody an administrator of the server",
         "member": "give somebody a role in a project",
     },
     "Data": {
@@ -55,7 +56,7 @@ _OF_DJANGO = {
     *("--no-color", "--force-color", "--skip-checks"),
 }
 """Options that every command of Django has: they work, and no help shows them."""
-_OF_DATABASE = {"login_url", "member", *COMMANDS["Data"]}
+_OF_DATABASE = {*COMMANDS["People"], *COMMANDS["Data"]}
 """Commands that work on a database which a server has made."""
 _OF_CLIENT = {"lint", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2

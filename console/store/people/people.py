@@ -36,6 +36,7 @@ from console.store.people import names
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
 
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 _MOST_KEYS = 10
@@ -165,13 +166,18 @@ def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
     """Take away what a person, who is no member of the project, has left of a membership.
 
     If they belong to no project at all, that is the whole account: sessions, password and links.
+    An administrator of the server keeps the account.
     ``actor``: who revokes what features opened in their name, for the audit.
     """
     _end_invitations(project, user)
     for take_away in hooked(Hook.MEMBER_REMOVED):
         take_away(project, user.get_username(), actor)
     AccessKey.objects.filter(project=project, user=user).delete()
-    if Membership.objects.filter(user=user).exists():
+    _close_account_without_project(user)
+
+
+def _close_account_without_project(user: User) -> None:
+    if user.is_superuser or Membership.objects.filter(user=user).exists():
         return
     AccessKey.objects.filter(user=user).delete()
     LoginLink.objects.filter(user=user).delete()
@@ -187,6 +193,34 @@ def _end_invitations(project: Project, user: User) -> None:
     name = user.get_username()
     invitations = Invitation.objects.filter(project=project, used_ms=None)
     invitations.filter(Q(made_by=name) | Q(name=name)).delete()
+
+
+def set_administrator(name: str, *, administers: bool, actor: audit.Actor) -> None:
+    """Make a person an administrator of the server, or end that; a new person is created.
+
+    The audit of the project ``default`` has it. Raise ValidationException for a name nobody can
+    have, ResourceNotFound if there is no such administrator to end.
+    """
+    check_name_and_role(name, Role.VIEWER)
+
+    def store() -> None:
+        default = access.default_project()
+        if not administers and not _administrators().filter(username=name).exists():
+            raise ServiceError(ErrorCode.ResourceNotFound, f"{name!r} is no administrator")
+        user = locked_user(name)
+        user.is_superuser = administers
+        user.save(update_fields=["is_superuser"])
+        if not administers:
+            _close_account_without_project(user)
+        action = "PutAdministrator" if administers else "RemoveAdministrator"
+        audit.record(default, actor, action, name)
+        signals.publish(RIGHTS)
+
+    write(store)
+
+
+def _administrators() -> QuerySet[User]:
+    return get_user_model().objects.filter(is_superuser=True)
 
 
 def set_password(project: Project, user: User, encoded: str, actor: audit.Actor) -> bool:

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
+from console import access
 from console.feature import chosen_features
 from console.web.core.error_views import method_not_allowed
 from console.web.core.query_parameters import refuse_unknown
@@ -151,6 +152,10 @@ Where there are several, the form says which is meant, and the view requires tha
 """
 
 
+_OF_ADMINISTRATORS = {"operations": "ViewOperations"}
+"""Pages that administrators of the server see without a project: name -> their right to it."""
+
+
 class RightsMiddleware(MiddlewareMixin):
     """Refuse every request that the table does not allow, before its view runs."""
 
@@ -190,6 +195,9 @@ def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -
     if not request.user.is_authenticated:  # a view that asks for no login, but is not ANYBODY's
         raise PermissionDenied("Sign in first.")
     if SIGNED_IN in actions:
+        return
+    as_administrator = (*actions, _OF_ADMINISTRATORS.get(page, ""))
+    if any(access.may_administer(request.user, action) for action in as_administrator):
         return
     scope = scope_of(request)
     if not any(scope.may(action) for action in actions):
