@@ -28,6 +28,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "login_url": "make a one-time login link",
         "administrator": "make somebody an administrator of the server",
         "member": "give somebody a role in a project",
+        "project": "create, list and rename projects",
     },
     "Data": {
         "prune": "remove executions that ended long ago",

@@ -80,6 +80,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
+    ("console.features.projects",),
     ("console.management", "console.testing"),
     ("console.urls", "console.asgi", "console.apps"),
 )

@@ -11,6 +11,7 @@ NAMES = (
     "metrics",
     "notifications",
     "palette",
+    "projects",
     "test_state",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

@@ -350,6 +350,7 @@ PAGES = (
     Destination("Notifications", "notifications", "bell", "rules webhooks mail"),
     Destination("Schedules", "schedules", "calendar-clock", "cron rate"),
     Destination("Bulk actions", "bulk", "list-checks", "jobs"),
+    Destination("Projects", "projects", "layers", "teams accounts switch"),
     Destination("Operations", "operations", "server", "health availability workers uptime ready"),
     Destination("Team", "team", "users", "members people invitations"),
     Destination("Connect", "connect", "plug", "endpoint cli boto3 sdk shell credentials"),

@@ -17,14 +17,16 @@ from console.store.tasks import activities
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-_ACCOUNT = "111111111111"
+SAMPLES_ACCOUNT = "111111111111"
 
 
 def put_sample_project(owner: User) -> Project:
     """Return the project of the samples, made if it is missing, with its owner and machines."""
 
     def store() -> Project:
-        project, _ = Project.objects.get_or_create(name=PROJECT, defaults={"account_id": _ACCOUNT})
+        project, _ = Project.objects.get_or_create(
+            name=PROJECT, defaults={"account_id": SAMPLES_ACCOUNT}
+        )
         Membership.objects.get_or_create(project=project, user=owner, defaults={"role": Role.OWNER})
         return project
 

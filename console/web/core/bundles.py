@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 BUNDLES = {
-    "base.css": ("console.css", "inputs.css", "palette.css"),
+    "base.css": ("console.css", "inputs.css", "palette.css", "project-menu.css"),
     "base.js": ("live.js", "failed-loads.js", "keys.js", "palette.js"),
     "execution.css": ("graph.css", "execution.css", "workflow.css"),
     "execution.js": (

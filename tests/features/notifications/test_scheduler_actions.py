@@ -139,7 +139,7 @@ def test_each_role_may_call_what_its_cell_says(
     least = access.least_role(f"scheduler:{action}")
     assert least is not None
     AuditEntry.objects.all().delete()
-    if role and list(Role).index(Role(role)) >= list(Role).index(least):
+    if role and list(Role).index(Role(role)) >= list(Role).index(Role(least)):
         send(action, key)
         acts = AuditEntry.objects.values_list("action", "actor")
         assert list(acts) == ([(f"scheduler:{action}", "somebody")] if least == "editor" else [])

@@ -1,0 +1,20 @@
+"""The forms of the page Projects."""
+
+from __future__ import annotations
+
+from console.web.core.forms import PageForm, TextField
+
+
+class NewProjectForm(PageForm):
+    """A new project: ``account`` is empty to draw one, ``owner`` is a person's name."""
+
+    name = TextField()
+    account = TextField()
+    owner = TextField()
+
+
+class RenameForm(PageForm):
+    """The name of a project, and its new one."""
+
+    name = TextField(strip=False)
+    new_name = TextField()

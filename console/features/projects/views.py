@@ -1,0 +1,140 @@
+"""Answer the page Projects: the reader's projects, and for an administrator all of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from console import access
+from console.config import logging_setup
+from console.db import audit
+from console.errors import ServiceError, ValidationException
+from console.features.projects import store
+from console.features.projects.forms import NewProjectForm, RenameForm
+from console.models import Membership
+from console.statuses import ExecutionStatus
+from console.web.core.scope import Scope, render
+from console.web.search import lists
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import Project
+
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    """A project of the reader: running executions, failures of 24 hours, open tasks."""
+
+    project: Project
+    role: str
+    running: int
+    failed: int
+    waiting: int
+
+
+@require_safe
+def projects_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/projects/``."""
+    return _render_projects(request)
+
+
+@require_POST
+def create_project(request: HttpRequest) -> HttpResponse:
+    """Create a project; its owner is the reader unless the form names somebody else."""
+    user = _administrator(request, "CreateProject")
+    sent = NewProjectForm(request.POST).values
+    owner = sent["owner"] or user.get_username()
+    try:
+        _check_person_exists(owner)
+        project = store.create_project(sent["name"], sent["account"], owner, _actor(user))
+    except ServiceError as error:
+        return _render_projects(request, 422, refused=error.message, sent=sent)
+    messages.success(request, f"{project.name} has account {project.account_id}.")
+    return redirect("projects")
+
+
+@require_POST
+def rename_project(request: HttpRequest) -> HttpResponse:
+    """Rename a project."""
+    user = _administrator(request, "RenameProject")
+    sent = RenameForm(request.POST).values
+    try:
+        project = store.rename_project(sent["name"], sent["new_name"], _actor(user))
+    except ServiceError as error:
+        return _render_projects(request, 422, problem=error.message)
+    messages.success(request, f"{sent['name']} is now called {project.name}.")
+    return redirect("projects")
+
+
+def _render_projects(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
+    user = _person(request)
+    context: dict[str, Any] = {
+        "section": "projects",
+        "rows": _list_own_projects(user, _region(request)),
+        "day": "started > 24 h ago",
+        "administers": access.may_administer(user, "ListProjects"),
+    }
+    if context["administers"]:
+        context["projects_of_server"] = store.list_projects()
+        context["fixed_names"] = store.FIXED_NAMES
+    return render(request, "projects/page.html", {**context, **more}, status=status)
+
+
+def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
+    """Return the projects of a person, the oldest membership first, with counts of a region."""
+    rows = []
+    for membership in Membership.objects.filter(user=user).select_related("project").order_by("pk"):
+        principal = access.Principal(user, membership.project, membership.role)
+        counts = lists.status_counts(Scope(principal, region))
+        failed = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+        rows.append(
+            ProjectRow(
+                membership.project,
+                membership.get_role_display(),
+                counts.get(ExecutionStatus.RUNNING, 0),
+                sum(counts.get(ended, 0) for ended in failed),
+                counts.get(lists.OPEN_TASKS, 0),
+            )
+        )
+    return rows
+
+
+def _region(request: HttpRequest) -> str:
+    asked = request.GET.get("region", "")
+    return asked if _REGION.fullmatch(asked) else settings.STATEYARD_REGION
+
+
+def _person(request: HttpRequest) -> User:
+    if not isinstance(request.user, get_user_model()):
+        raise PermissionDenied("Sign in first.")
+    return request.user
+
+
+def _administrator(request: HttpRequest, action: str) -> User:
+    """Return the reader; raise ``PermissionDenied`` unless they may administer so."""
+    user = _person(request)
+    if not access.may_administer(user, action):
+        raise PermissionDenied(f"Only an administrator of the server may do this: {action}.")
+    return user
+
+
+def _check_person_exists(name: str) -> None:
+    """Raise ValidationException for a mistyped name: nobody could sign in as that owner."""
+    if not get_user_model().objects.filter(username=name, is_active=True).exists():
+        raise ValidationException(f"owner: there is nobody called {name!r}")
+
+
+def _actor(user: User) -> audit.Actor:
+    return audit.Actor(user.get_username(), request_id=logging_setup.request_id())
