@@ -329,9 +329,9 @@ def test_no_page_and_no_message_installs_this_project_by_name() -> None:
         ("pipx run stateyard up", True),
         ("uvx stateyard up", True),
         ("pip install stepyard-engine", True),
-        ("pip install stateyard-0.2.0-py3-none-any.whl pytest", False),
+        ("pip install stateyard-0.3.0-py3-none-any.whl pytest", False),
         ("pip install git+https://example.com/stateyard", False),
-        ("pipx run --spec stateyard-0.2.0-py3-none-any.whl stateyard up", False),
+        ("pipx run --spec stateyard-0.3.0-py3-none-any.whl stateyard up", False),
         ("`pip install` it, then `stateyard up`", False),
     ],
 )
