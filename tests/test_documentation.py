@@ -156,6 +156,19 @@ def test_the_index_lists_every_page() -> None:
     assert {page.resolve() for page in docs.rglob("*.md")} - {docs / "README.md"} <= linked
 
 
+def test_the_architecture_names_every_package() -> None:
+    """A package without a row in a table of the page is hard to place for a newcomer."""
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE))
+    packages = {
+        folder.relative_to(ROOT).as_posix()
+        for top in ("engine", "console")
+        for folder in (ROOT / top, *(ROOT / top).rglob("*"))
+        if (folder / "__init__.py").is_file() and folder.name != "migrations"
+    }
+    assert rows == packages
+
+
 def test_the_readme_is_short() -> None:
     """What is longer than a first look stands in ``docs/``."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
