@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
@@ -11,21 +12,12 @@ import engine
 from console.store.machines.published import executed_revision
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
-from console.web.execution import (
-    audit_trail,
-    iterations,
-    parent_execution,
-    time_machine,
-    waiting,
-)
-from console.web.execution.page_parts import (
-    TABLE_VIEWS,
-    as_it_ran_context,
-    base_context,
-    facts_context,
-    history_context,
-    picture_context,
-)
+from console.web.execution import audit_trail, iterations, time_machine
+from console.web.execution.graph_part import as_it_ran_context
+from console.web.execution.header import base_context
+from console.web.execution.page_parts import TABLE_VIEWS, page_of
+from console.web.execution.panel_part import form_parameters
+from console.web.execution.waiting import waiting_part
 from console.web.graph import definition_text
 from console.web.graph.graph_view import graph_view_of
 from console.web.history import event_table
@@ -42,20 +34,17 @@ if TYPE_CHECKING:
 def execution_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer the page of one execution."""
     execution = scope_of(request).execution(machine_name, execution_name, with_success=True)
+    page = page_of(execution, request.GET, graph_view_of(request))
     view = request.GET.get("view", "")
+    in_past = bool(time_machine.asked_event(request.GET))
     context = {
         **base_context(execution, machine_name),
-        "legend": formatting.LEGEND,
+        **{part.name: getattr(page, part.name) for part in fields(page)},
+        "waiting": waiting_part(execution, whole=not request.GET.get("iteration")),
+        "activity": None if in_past else audit_trail.audit_trail_of(execution),
         "view": view if view in ("graph", *TABLE_VIEWS) else "",
-        **(drawn := picture_context(execution, request.GET, graph_view_of(request))),
-        **history_context(execution, request.GET, drawn),
-        **facts_context(execution),
-        "executed": executed_revision(execution) if execution.version_arn else None,
-        **waiting.waiting_context(execution, whole=not request.GET.get("iteration")),
-        "parent": parent_execution.parent_of(execution),
-        "activity": None
-        if time_machine.asked_event(request.GET)
-        else audit_trail.audit_trail_of(execution),
+        "form_parameters": form_parameters(request.GET),
+        "legend": formatting.LEGEND,
     }
     return render(request, "execution/page.html", context)
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from console.web.core.scope import render, scope_of
 from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
-from console.web.execution.page_parts import base_context
+from console.web.execution.header import base_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -15,7 +15,9 @@ from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.formatting import without_formula
 from console.web.core.scope import render, scope_of
-from console.web.execution.page_parts import base_context, history_context
+from console.web.execution.header import base_context
+from console.web.execution.panel_part import form_parameters
+from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
     execution = scope_of(request).execution(machine_name, execution_name)
     context = {
         **base_context(execution, machine_name),
-        **history_context(execution, request.GET),
+        "events": event_table.event_page(execution, EventFilter.of(request.GET)),
+        "form_parameters": form_parameters(request.GET),
     }
     return render(request, "history/events.html", context)
 

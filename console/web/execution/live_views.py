@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
@@ -18,22 +19,26 @@ from django_htmx.http import trigger_client_event
 import engine
 from console.db import clock
 from console.statuses import ExecutionStatus
-from console.store.machines.published import executed_revision
 from console.web.core.scope import render, scope_of
-from console.web.execution import audit_trail, iterations, parent_execution, steps, waiting
+from console.web.execution import graph_part, header, iterations, steps, waiting
+from console.web.execution.audit_trail import audit_trail_of
+from console.web.execution.banner import (
+    Banner,
+    banner_of,
+    banner_without_history,
+    ending_stamp,
+    failed_children,
+)
 from console.web.execution.child_signs import child_signs
 from console.web.execution.note_stamp import note_stamp
 from console.web.execution.page_parts import (
-    base_context,
-    ending_context,
-    ending_stamp,
-    facts_context,
-    failed_children,
-    painted_context,
-    panel_context,
-    past_context,
+    PaintedParts,
+    Poll,
+    painted_parts,
+    past_parts,
+    poll_of,
 )
-from console.web.execution.taken_ways import taken_ways
+from console.web.execution.panel_part import form_parameters, panel_part
 from console.web.execution.time_machine import asked_event, open_trace_at, past_ms
 from console.web.graph.bounds import bound_graph
 from console.web.graph.folding import states_inside
@@ -42,21 +47,83 @@ from console.web.history.event_filter import EventFilter
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from django.http import HttpRequest, QueryDict
 
     from console.models import Execution
-    from console.web.execution.folded_groups import FoldedGroup
     from console.web.execution.iterations import MapRuns, ShownIteration
     from console.web.execution.panel import Panel
+    from console.web.execution.step_tree import StepsPart
+    from console.web.execution.waiting import WaitingPart
     from engine import Trace
 
 MOST_REPAINTED = 300
 """Of how many states inside Maps a choice repaints the graph; beyond, a reload does it."""
-
 LEAST_GROWTH_MS, GROWTH = 2_000, 50
 """The bars of a running execution are drawn anew when it has lasted 1/50 longer, and 2 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a poll changes on a page.
+
+    ``redriven``: the execution runs again, of which the page has shown an end. ``ending``: status,
+    actions and banner changed, ``ended``: because the execution has ended or runs again. ``facts``:
+    all facts are shown again. ``step``: the state of the panel changed; ``other_visit``: the panel
+    shows another visit. ``table``: there are other rows of steps; ``bars``: the bars are redrawn.
+    ``more``: the words that lead to events which the page does not show.
+    """
+
+    redriven: bool
+    ending: bool
+    ended: bool
+    facts: bool
+    note: bool
+    step: bool
+    other_visit: bool
+    table: bool
+    bars: bool
+    rows: tuple[event_table.EventRow, ...]
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenPage:
+    """The state of the page that polls.
+
+    ``ended``: it has shown an end; ``current``: that of the execution as it is now.
+    """
+
+    cursor: int
+    ended: bool
+    current: bool
+    maps: str
+    ending_stamp: str
+
+    @classmethod
+    def of(cls, execution: Execution, query: QueryDict) -> _SeenPage:
+        over = execution.status != ExecutionStatus.RUNNING
+        return cls(
+            cursor=_number(query.get("after", "")),
+            ended="ended" in query,
+            current=over and query.get("ended") == str(execution.redrive_count),
+            maps=query.get("maps", ""),
+            ending_stamp=query.get("ending", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _LiveParts:
+    """The parts of the page as they are now, and the changes that the trace knows."""
+
+    header: header.Header
+    banner: Banner
+    poll: Poll
+    waiting: WaitingPart
+    painted: PaintedParts | None = None
+    ended: bool = False
+    ending: bool = True
+    note: bool = False
+    step: bool = False
 
 
 @require_safe
@@ -67,68 +134,113 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     so many redrives. ``maps``: what it knows of its Map Runs, "" if nothing of them changes.
     """
     execution = scope_of(request).execution(machine_name, execution_name)
-    cursor = _number(request.GET.get("after", ""))
-    context = base_context(execution, machine_name) | _ending_known(execution, request.GET)
-    context["ending_changed"] = True
-    over, seen_ended = context["over"], context["seen_ended"]
-    known = over and request.GET.get("ended") == str(execution.redrive_count)
-    if known and not request.GET.get("maps"):
+    seen = _SeenPage.of(execution, request.GET)
+    if seen.current and not seen.maps:
         return HttpResponse(status=204)
+    head = header.header_of(execution)
+    if seen.ended:
+        head = header.with_starter(head, execution)
     try:
         with open_trace(execution) as trace:
-            context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
-            maps = iterations.map_runs_of_execution(execution, trace)
-            counted = maps is not None and maps.stamp != request.GET.get("maps", "")
-            beaten = _heartbeats_changed(execution, request.GET)
-            grown = _bars_are_due(execution, request.GET)
-            ended = context["ending_is_news"] = (over or seen_ended) and not known
-            news = ended or context["note_changed"] or counted or beaten or grown
-            if trace.last == cursor and not news:
-                return HttpResponse(status=204)
-            context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
-                execution, trace
-            )
-            context["child_failures"] = failed_children(execution, trace, maps) if over else None
-            known_stamp = request.GET.get("ending", "")
-            context["ending_stamp"] = ending_stamp(execution, context, known_stamp)
-            context["ending_changed"] = ended or context["ending_stamp"] != known_stamp
-            whole = not request.GET.get("iteration")
-            context |= waiting.waiting_context(execution, whole=whole)
-            context["child_signs"] = child_signs(execution, trace)
-            changed = _changed_states(trace, cursor, counted=counted)
-            if beaten:
-                beating = waiting.states_with_heartbeats(context["waiting"])
-                changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
-            context["paint"] = _paint_json(trace, changed, context)
-            context["cursor"] = trace.last
-            context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
+            live = _live_parts(execution, trace, request.GET, seen, head)
     except engine.DefinitionError:
-        context["cursor"] = event_table.last_event_id(execution)
-    rows = _new_rows(execution, cursor, context["cursor"], request.GET)
-    context["rows"] = rows
-    context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
-    context["more"] = _more_events_text(rows, context, request.GET)
-    context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
-    _forget_unread_tables(context, request.GET)
-    context["rows_changed"] = _rows_changed(context, request.GET)
-    context["bars_now"] = context.get("tree") is not None and context["timeline"] is not None
-    if over or seen_ended or context.get("panel") is None:
-        context |= facts_context(execution)
-    if "waiting" not in context:
-        context |= waiting.waiting_context(execution)
-    context["activity"] = audit_trail.audit_trail_of(execution)
+        live = _parts_without_history(execution, head)
+    if live is None:
+        return HttpResponse(status=204)
+    painted = live.painted
+    panel = painted.panel if painted else None
+    table = _table_on_page(painted, request.GET)
+    context = {
+        **header.base_context(execution, machine_name),
+        "header": live.header,
+        "banner": live.banner,
+        "poll": live.poll,
+        "waiting": live.waiting,
+        "panel": panel,
+        "payloads": None if panel and panel.shown else header.payloads_of(execution),
+        "steps": table,
+        "timeline": painted.timeline if painted else None,
+        "activity": audit_trail_of(execution),
+        "form_parameters": form_parameters(request.GET),
+        "changes": _changes_of(execution, live, table, request.GET, seen),
+    }
     response = render(request, "execution/_live_update.html", context)
     return trigger_client_event(response, "paint", after="swap")
 
 
-def _ending_known(execution: Execution, query: QueryDict) -> dict[str, Any]:
-    """Return whether it has ended, and what a page needs that has shown an end before."""
-    over, seen_ended = execution.status != ExecutionStatus.RUNNING, "ended" in query
-    ending = {"over": over, "redriven": seen_ended and not over, "seen_ended": seen_ended}
-    if not seen_ended:
-        return ending
-    executed = executed_revision(execution) if execution.version_arn else None
-    return ending | {"executed": executed, "parent": parent_execution.parent_of(execution)}
+def _live_parts(
+    execution: Execution, trace: Trace, query: QueryDict, seen: _SeenPage, head: header.Header
+) -> _LiveParts | None:
+    """Return the parts of the page, None if nothing has changed since the page was shown."""
+    note = query.get("note", "") != note_stamp(execution)
+    maps = iterations.map_runs_of_execution(execution, trace)
+    counted = maps is not None and maps.stamp != seen.maps
+    beaten = _heartbeats_changed(execution, query)
+    grown = _bars_are_due(execution, query)
+    poll = poll_of(execution, trace.last, maps)
+    ended = (poll.over or seen.ended) and not seen.current
+    if trace.last == seen.cursor and not (ended or note or counted or beaten or grown):
+        return None
+    signs = child_signs(execution, trace)
+    painted = painted_parts(execution, trace, query, maps=maps, signs=signs)
+    failures = failed_children(execution, trace, maps) if poll.over else None
+    banner = banner_of(execution, trace, failures)
+    stamp = ending_stamp(
+        *(execution, banner), unsettled=poll.unsettled, seen_stamp=seen.ending_stamp
+    )
+    waits = waiting.waiting_part(execution, whole=not query.get("iteration"))
+    changed = _changed_states(trace, seen.cursor, counted=counted)
+    if beaten:
+        beating = waiting.states_with_heartbeats(waits.lines)
+        changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
+    changed |= _owners_of_folded(trace, painted, changed)
+    return _LiveParts(
+        header=header.with_figures(head, execution, trace),
+        banner=banner,
+        poll=replace(poll, ending_stamp=stamp, paint=_paint_json(trace, changed, painted, waits)),
+        waiting=waits,
+        painted=painted,
+        ended=ended,
+        ending=ended or stamp != seen.ending_stamp,
+        note=note,
+        step=trace.graph.by_name.get(painted.panel.chosen) in changed,
+    )
+
+
+def _parts_without_history(execution: Execution, head: header.Header) -> _LiveParts:
+    """Return the parts of an execution whose definition cannot be read any more."""
+    return _LiveParts(
+        header=head,
+        banner=banner_without_history(execution),
+        poll=poll_of(execution, event_table.last_event_id(execution)),
+        waiting=waiting.waiting_part(execution),
+    )
+
+
+def _changes_of(
+    execution: Execution,
+    live: _LiveParts,
+    table: StepsPart | None,
+    query: QueryDict,
+    seen: _SeenPage,
+) -> Changes:
+    """Return the changes between the page that polls and the parts as they are now."""
+    last = live.poll.cursor or 0
+    rows = _new_rows(execution, seen.cursor, last, query)
+    painted = live.painted
+    return Changes(
+        redriven=seen.ended and not live.poll.over,
+        ending=live.ending,
+        ended=live.ended,
+        facts=seen.ended,
+        note=live.note,
+        step=live.step,
+        other_visit=_shows_other_visit(painted.panel.shown if painted else None, query),
+        table=table is not None and table.stamp != query.get("seen_rows", ""),
+        bars=table is not None and painted is not None and painted.timeline is not None,
+        rows=rows,
+        more=_more_events_text(rows, last, query),
+    )
 
 
 @require_safe
@@ -137,30 +249,34 @@ def time_machine_moment(
 ) -> HttpResponse:
     """Answer the time machine: everything that is coloured, as it was at event ``at``."""
     execution = scope_of(request).execution(machine_name, execution_name)
-    context: dict[str, Any] = {
-        **base_context(execution, machine_name),
-        **facts_context(execution),
-        "over": True,
-    }
     try:
-        context |= past_context(execution, request.GET, event_table.last_event_id(execution))
+        painted = past_parts(execution, request.GET, event_table.last_event_id(execution))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    _forget_unread_tables(context, request.GET)
-    shown = _summaries_on_page(context)
-    painted = _paint_values(shown, context["taken"], context["folded"])
+    table = _table_on_page(painted, request.GET)
+    shown = _summaries_on_page(painted, table)
+    values = graph_part.paint_values(shown, painted.painting.taken, painted.painting.folded)
     for node, summary in shown.items():
-        if summary.running_since is not None:
-            painted["nodes"][node]["under"] = steps.line_at(summary, context["past_ms"])
-    context["paint"] = json.dumps(painted)
+        if summary.running_since is not None and painted.past_ms is not None:
+            values["nodes"][node]["under"] = steps.line_at(summary, painted.past_ms)
+    context = {
+        **header.base_context(execution, machine_name),
+        "poll": Poll(over=True, paint=json.dumps(values)),
+        "moment": painted.moment,
+        "past_ms": painted.past_ms,
+        "panel": painted.panel,
+        "payloads": None if painted.panel.shown else header.payloads_of(execution),
+        "steps": table,
+        "timeline": painted.timeline,
+        "form_parameters": form_parameters(request.GET),
+    }
     response = render(request, "execution/_time_machine_update.html", context)
     return trigger_client_event(response, "paint", after="swap")
 
 
-def _forget_unread_tables(context: dict[str, Any], query: QueryDict) -> None:
-    """Drop the steps of a page that has none yet: it reads them when the reader turns to them."""
-    if not query.get("seen_rows"):
-        context["tree"] = None
+def _table_on_page(painted: PaintedParts | None, query: QueryDict) -> StepsPart | None:
+    """Return the steps, None for a page that has none yet: it reads them when they are chosen."""
+    return painted.steps if painted is not None and query.get("seen_rows") else None
 
 
 def _bars_are_due(execution: Execution, query: QueryDict) -> bool:
@@ -178,13 +294,15 @@ def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
     return bool(known) and waiting.heartbeat_stamp(execution) != known
 
 
-def _summaries_on_page(context: dict[str, Any]) -> dict[str, steps.StepSummary]:
+def _summaries_on_page(
+    painted: PaintedParts, table: StepsPart | None
+) -> dict[str, steps.StepSummary]:
     """Return the summaries of the states that the page may show: in the graph or as a row."""
-    known: dict[str, steps.StepSummary] = context["summaries"]
-    shown = {node.id for node in bound_graph(context["graph"]).nodes}
-    if context["tree"] is not None:
-        shown |= {row.id for row in context["tree"]["rows"]}
-    return {node: summary for node, summary in known.items() if node in shown}
+    shown = {node.id for node in bound_graph(painted.painting.graph).nodes}
+    if table is not None:
+        shown |= {row.id for row in table.rows}
+    summaries = painted.painting.summaries
+    return {node: summary for node, summary in summaries.items() if node in shown}
 
 
 def _new_rows(
@@ -198,14 +316,13 @@ def _new_rows(
     return event_table.events_between(execution, EventFilter.of(query), newest_shown, last, room)
 
 
-def _more_events_text(
-    rows: tuple[event_table.EventRow, ...], context: dict[str, Any], query: QueryDict
-) -> str:
+def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: QueryDict) -> str:
     """Return the words that lead to events this page does not show."""
-    if query.get("follow") == "1" and context["shown"] < event_table.MOST_ROWS:
+    shown = _number(query.get("shown", "")) + len(rows)
+    if query.get("follow") == "1" and shown < event_table.MOST_ROWS:
         return ""
     newest = rows[-1].id if rows else _number(query.get("seen", ""))
-    return "Show the newest events" if context["cursor"] > newest else ""
+    return "Show the newest events" if last > newest else ""
 
 
 def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
@@ -221,27 +338,30 @@ def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     return changed | {node for node, owner in outside.items() if owner in changed}
 
 
-def _paint_json(trace: Trace, changed: set[str], context: Mapping[str, Any]) -> str:
+def _owners_of_folded(trace: Trace, painted: PaintedParts, changed: set[str]) -> set[str]:
+    """Return the groups that changed states may be folded into."""
+    inside = states_inside(trace.graph) if painted.painting.folded else {}
+    return {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
+
+
+def _paint_json(trace: Trace, changed: set[str], painted: PaintedParts, waits: WaitingPart) -> str:
     """Return as JSON what the script needs to repaint.
 
-    That is: the changed states, the groups they may be folded into, all ways taken, and the event
-    types one can filter by.
+    That is: the changed states, all ways taken, and the event types one can filter by.
     """
-    summaries, folded = context["summaries"], context["folded"]
-    inside = states_inside(trace.graph) if folded else {}
-    changed |= {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
-    shown = {node: summary for node, summary in summaries.items() if node in changed}
-    painted = _paint_values(shown, context["taken"], folded)
-    durations = (context.get("timeline") or {}).get("durations", {})
-    for node, values in painted["nodes"].items():
+    painting = painted.painting
+    shown = {node: summary for node, summary in painting.summaries.items() if node in changed}
+    values = graph_part.paint_values(shown, painting.taken, painting.folded)
+    durations = painted.timeline.durations if painted.timeline else {}
+    for node, of_node in values["nodes"].items():
         if node in durations:
-            values["drawn"] = durations[node].paint
-        countdown = context["countdowns"].get(summaries[node].node.name)
-        if countdown and values["since"]:
-            values["countdown"] = countdown
-        if sign := context["child_signs"].get(node):
-            values["child"] = {"href": sign.href, "label": sign.label, "words": sign.words}
-    return json.dumps({**painted, "types": sorted(trace.types)})
+            of_node["drawn"] = durations[node].paint
+        countdown = waits.countdowns.get(shown[node].node.name)
+        if countdown and of_node["since"]:
+            of_node["countdown"] = countdown
+        if sign := painting.child_signs.get(node):
+            of_node["child"] = {"href": sign.href, "label": sign.label, "words": sign.words}
+    return json.dumps({**values, "types": sorted(trace.types)})
 
 
 def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
@@ -258,42 +378,7 @@ def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | No
     }
     if not inside or len(inside) > MOST_REPAINTED:
         return ""
-    summaries = steps.step_summaries(trace, inside, maps, shown)
-    return json.dumps(_paint_values(summaries, taken_ways(trace, maps, shown), {}))
-
-
-def _paint_values(
-    summaries: dict[str, steps.StepSummary], taken: set[str], folded: Mapping[str, FoldedGroup]
-) -> dict[str, Any]:
-    nodes = {
-        node: {
-            "tone": summary.status.tone,
-            "word": summary.status.word,
-            "under": summary.under,
-            "badge": summary.badge,
-            **({"badge_place": summary.badge_place} if summary.badge else {}),
-            "label": summary.label,
-            "spent": summary.duration,
-            "worked": summary.worked,
-            "since": summary.running_since,
-            "worked_since": summary.worked_since,
-            "entered": summary.entered_ms,
-            "left": summary.left_ms,
-            "visits": "-" if summary.in_children else summary.visits,
-            "retries": summary.retries,
-            "note": summary.note,
-            **({"children": summary.children} if summary.children else {}),
-            **({"folded": folded[node].paint} if node in folded else {}),
-        }
-        for node, summary in summaries.items()
-    }
-    return {"nodes": nodes, "taken": sorted(taken)}
-
-
-def _rows_changed(context: Mapping[str, Any], query: QueryDict) -> bool:
-    """Tell whether the page has other rows, such as before a Map had iterations."""
-    tree = context.get("tree")
-    return tree is not None and tree["stamp"] != query.get("seen_rows", "")
+    return json.dumps(graph_part.repaint_values(trace, inside, maps, shown))
 
 
 def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
@@ -308,27 +393,28 @@ def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
 def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the panel of a step."""
     execution = scope_of(request).execution(machine_name, execution_name)
-    name = request.GET.get("step", "")
+    name, event = request.GET.get("step", ""), asked_event(request.GET)
     try:
-        with open_trace_at(execution, asked_event(request.GET)) as trace:
-            maps = (
-                None
-                if asked_event(request.GET)
-                else iterations.map_runs_of_execution(execution, trace)
-            )
-            shown = panel_context(execution, trace, request.GET, maps)
-            shown["repaint"] = _repaint_json(trace, maps, shown["shown_iteration"])
-            shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
+        with open_trace_at(execution, event) as trace:
+            maps = None if event else iterations.map_runs_of_execution(execution, trace)
+            panel = panel_part(execution, trace, request.GET, maps)
+            repaint = _repaint_json(trace, maps, panel.iteration)
+            at_ms = past_ms(execution, trace) if event else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    if name and shown["panel"] is None:
+    if name and panel.shown is None:
         raise Http404(f"The definition has no state “{name}”.")
-    context = {
-        **base_context(execution, machine_name),
-        **facts_context(execution),
-        **waiting.waiting_context(execution),
-        **shown,
+    context: dict[str, Any] = {
+        **header.base_context(execution, machine_name),
+        "panel": panel,
+        "past_ms": at_ms,
+        "repaint": repaint,
+        "form_parameters": form_parameters(request.GET),
     }
+    if panel.shown is None:
+        context["payloads"] = header.payloads_of(execution)
+    elif panel.shown.running_since:
+        context["waiting"] = waiting.waiting_part(execution)
     return render(request, "execution/_panel.html", context)
 
 

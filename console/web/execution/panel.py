@@ -35,7 +35,7 @@ _STOPPED = (engine.VisitStatus.ABORTED, engine.VisitStatus.TIMED_OUT)
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
 
 
-# -- the panel -------------------------------------------------------------------------------------
+# -- the visit on display --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 
 from console.web.core import formatting
 from console.web.execution import iterations, steps
-from console.web.execution.page_parts import ending_context
+from console.web.execution.chosen_step import ended_in
 from console.web.execution.taken_ways import taken_ways
 from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
@@ -91,7 +91,7 @@ def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE
             "summaries": steps.step_summaries(trace, maps=maps),
             "taken": taken_ways(trace, maps),
         }
-        failed_at = ending_context(execution, trace)["failed_at"]
+        failed_at = ended_in(execution, trace).name
     caption = (
         execution_title(execution, failed_at)
         if not at
@@ -110,7 +110,7 @@ def outline_text(execution: Execution) -> str:
     with open_trace_at(execution, 0) as trace:
         maps = iterations.map_runs_of_execution(execution, trace)
         summaries = steps.step_summaries(trace, maps=maps).values()
-        lines = [execution_title(execution, ending_context(execution, trace)["failed_at"]), ""]
+        lines = [execution_title(execution, ended_in(execution, trace).name), ""]
     if execution.error:
         lines[1:1] = [f"Error: {formatting.visible_text(execution.error)}"]
     rows = [

@@ -15,8 +15,8 @@ from console.store.executions import redrive as store
 from console.store.executions import replay
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import iterations, root_cause
+from console.web.execution.header import base_context
 from console.web.execution.only_fail import runs_only_fail
-from console.web.execution.page_parts import base_context
 from console.web.history.traces import open_trace
 from engine import VisitStatus
 

@@ -16,7 +16,7 @@ from console.store.executions import replay as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
 from console.web.execution.forms import ReplayForm
-from console.web.execution.page_parts import base_context
+from console.web.execution.header import base_context
 from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import event_types

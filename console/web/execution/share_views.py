@@ -16,7 +16,7 @@ from console.store.people import shares
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import picture_export
 from console.web.execution.forms import ShareForm
-from console.web.execution.page_parts import base_context
+from console.web.execution.header import base_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
+    from console.web.execution.child_signs import ChildSign
     from console.web.execution.iteration_rows import IterationSpan, IterationSummary
     from console.web.execution.iterations import Iteration
     from console.web.execution.steps import StepSummary
     from engine import Node, Trace, Visit
 
+MOST_ROWS = 1000
+"""How many steps the table and the timeline show; a filter finds the others."""
 MOST_FILTERED = 100
 MOST_OPENED = 50
 MOST_LEVELS = 16
@@ -127,6 +130,57 @@ class StepRow:
     def of_iterations(self) -> bool:
         """Tell whether it is about iterations of a Map, not about a state."""
         return bool(self.iteration) or self.iterations is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StepsPart:
+    """The rows of the steps, for the table and the timeline of an execution's page.
+
+    ``has_steps``: the page holds the table; ``matching``: how many rows the filter lets through,
+    of which ``rows`` are the first ones.
+    """
+
+    has_steps: bool
+    rows: list[StepRow]
+    matching: int
+    filters: StepFilters
+    summaries: Mapping[str, StepSummary]
+    child_signs: Mapping[str, ChildSign]
+
+    @property
+    def stamp(self) -> str:
+        """Return the stamp of the rows, by which the page knows whether it has others."""
+        return rows_stamp(self.rows)
+
+    @property
+    def state_rows(self) -> list[StepRow]:
+        """Return the rows of states."""
+        return [row for row in self.rows if not row.of_iterations]
+
+    @property
+    def iteration_rows(self) -> list[StepRow]:
+        """Return the rows of iterations."""
+        return [row for row in self.rows if row.of_iterations]
+
+    @property
+    def keys(self) -> Mapping[str, formatting.StatusLabel]:
+        """Return the statuses that the rows can be filtered by."""
+        return formatting.STEP
+
+
+def steps_part(
+    trace: Trace,
+    summaries: dict[str, StepSummary],
+    child_signs: Mapping[str, ChildSign],
+    query: QueryDict,
+    *,
+    has_steps: bool,
+) -> StepsPart:
+    """Return the rows that the filters of an address let through."""
+    filters = StepFilters.of(query)
+    matching = step_rows(trace, summaries, filters)
+    rows = matching[:MOST_ROWS]
+    return StepsPart(has_steps, rows, len(matching), filters, summaries, child_signs)
 
 
 @dataclass(frozen=True, slots=True)

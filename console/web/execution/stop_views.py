@@ -14,7 +14,7 @@ from console.errors import ServiceError
 from console.store.executions.stop import stop_execution
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.forms import StopForm
-from console.web.execution.page_parts import base_context
+from console.web.execution.header import base_context
 
 if TYPE_CHECKING:
     from console.web.core.scope import HtmxRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from django.db.models import Count, Q, Sum, Value
@@ -346,31 +346,38 @@ _PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
 _MANY = {"Wait": "wait", "Retry": "retry"}
 
 
-def waiting_context(execution: Execution, *, whole: bool = True) -> dict[str, Any]:
-    """Return what a running execution waits for; nothing once it has ended.
+@dataclass(frozen=True, slots=True)
+class WaitingPart:
+    """Everything that a running execution waits for; nothing once it has ended.
 
-    ``whole``: the graph shows all iterations of a Map together.
+    ``more``: there are other lines. ``countdowns``: state -> its time left, as its box shows it.
+    ``lone_states``: the states that a single line is about. ``heartbeats``: a stamp that changes
+    with each heartbeat, "" if none is awaited.
     """
+
+    lines: Sequence[WaitingLine] = ()
+    more: bool = False
+    countdowns: Mapping[str, dict[str, str | int]] = field(default_factory=dict)
+    lone_states: frozenset[str] = frozenset()
+    heartbeats: str = ""
+
+
+def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
+    """Return what an execution waits for. ``whole``: the graph shows all iterations of a Map."""
     if execution.status != ExecutionStatus.RUNNING:
-        return {
-            "waiting": [],
-            "waiting_more": False,
-            "countdowns": {},
-            "lone_states": (),
-            "heartbeats": "",
-        }
+        return WaitingPart()
     rows = read_models("open tasks of an execution", _read_open_tasks, execution.pk)
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     times = Counter(line.state for line in lines)
     beating = any(row.heartbeat_due_ms for row in rows)
-    return {
-        "heartbeats": heartbeat_stamp(execution) if beating else "",
-        "waiting": lines[:MOST],
-        "waiting_more": len(lines) > MOST,
-        "lone_states": {state for state, count in times.items() if count == 1},
-        "countdowns": _countdowns(lines, times, whole=whole),
-    }
+    return WaitingPart(
+        lines=lines[:MOST],
+        more=len(lines) > MOST,
+        countdowns=_countdowns(lines, times, whole=whole),
+        lone_states=frozenset(state for state, count in times.items() if count == 1),
+        heartbeats=heartbeat_stamp(execution) if beating else "",
+    )
 
 
 def _read_open_tasks(execution: int) -> QuerySet[TaskRow]:

@@ -17,6 +17,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
+from console.web.graph import svg
 from console.web.history import task_timeouts, timed_out, traces
 from console.web.history.traces import details_of
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PAGE = 50
 MOST_ROWS = 200
 """How far a live page grows before it points to the next page instead."""
+MOST_NAMES = 1000
+"""How many states the event table can be filtered by, the first ones of the definition."""
 HEAD = 600  # characters of the details that are read for a row: the resource stands in them
 
 
@@ -86,7 +89,10 @@ class EventCounts:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """One page of the table. ``total``: all events; ``matching``: those the filter lets through."""
+    """One page of the table. ``total``: all events; ``matching``: those the filter lets through.
+
+    ``types``, ``states``: the values that events can be filtered by.
+    """
 
     rows: tuple[EventRow, ...]
     filters: EventFilter
@@ -96,6 +102,7 @@ class EventPage:
     total: int
     last: int
     types: list[str]
+    states: list[str]
 
     @property
     def previous(self) -> int:
@@ -148,7 +155,25 @@ def event_page(
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
     opened = {*filters.opened, filters.at} if chosen else {*filters.opened}
     shown = tuple(_event_rows(execution, found_rows, opened))
-    return EventPage(shown, filters, number, pages, count, total, counts.last, sorted(counts.types))
+    return EventPage(
+        rows=shown,
+        filters=filters,
+        number=number,
+        pages=pages,
+        matching=count,
+        total=total,
+        last=counts.last,
+        types=sorted(counts.types),
+        states=_state_names(execution),
+    )
+
+
+def _state_names(execution: Execution) -> list[str]:
+    """Return the states the event table can be filtered by."""
+    try:
+        return list(svg.state_names(execution.definition.text)[:MOST_NAMES])
+    except engine.DefinitionError:
+        return []
 
 
 def _event_counts(execution: Execution) -> EventCounts:

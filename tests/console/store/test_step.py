@@ -250,14 +250,14 @@ def test_what_an_execution_waits_for_is_as_new_as_its_events(project: Project) -
     execution = start(create(project, WAIT))
     early = Execution.objects.select_related("runrow").get(pk=execution.pk)
     drain(execution)
-    assert [line.state for line in waiting.waiting_context(early)["waiting"]] == ["W"]
+    assert [line.state for line in waiting.waiting_part(early).lines] == ["W"]
 
 
 def test_what_reads_a_run_that_succeeds_meanwhile_finds_none(project: Project) -> None:
     """1. A page reads the timers.  2. The execution succeeds.  3. The page reads the run."""
     execution = drain(start(create(project, WAIT)))
-    assert [line.state for line in waiting.waiting_context(execution)["waiting"]] == ["W"]
+    assert [line.state for line in waiting.waiting_part(execution).lines] == ["W"]
     RunRow.objects.filter(pk=execution.pk).update(snapshot="")
     execution.refresh_from_db()
-    assert waiting.waiting_context(execution)["waiting"] == []
+    assert waiting.waiting_part(execution).lines == ()
     assert redrive.again(execution) == []

@@ -121,7 +121,7 @@ def test_the_page_says_what_is_held_back(project: Project, limit: Any, now: Cloc
     limit(1, 0.1)
     execution = start(create(project, chain(3)))
     drain(execution)
-    (line,) = waiting.waiting_context(execution)["waiting"]
+    (line,) = waiting.waiting_part(execution).lines
     assert line.text == "Held back by the project's limit of state transitions"
     assert line.until_ms == Timer.objects.get().due_ms
 

@@ -77,7 +77,7 @@ def test_what_is_too_much_is_not_counted(
     del worker
     execution = failed_map(project)
     monkeypatch.setattr(child_counts, "MOST_EVENTS", 3)
-    summaries = client.get(page(execution)).context["summaries"].values()
+    summaries = client.get(page(execution)).context["graph"].painting.summaries.values()
     look = next(each for each in summaries if each.node.name == "Look")
     assert look.under == "In child executions"
 

@@ -28,7 +28,7 @@ FLOWING = {
 
 def stages(client: Client, execution: Execution, query: str) -> dict[str, str]:
     """Return name -> text of the stages on display; "=" where nothing changed."""
-    flow = client.get(page(execution, f"{query}&tab=flow")).context["flow"]
+    flow = client.get(page(execution, f"{query}&tab=flow")).context["panel"].flow
     assert flow.problem == ""
     return {one.name: "=" if one.unchanged else one.payload.text for one in flow.stages}
 

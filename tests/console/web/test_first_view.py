@@ -74,12 +74,12 @@ def test_the_page_of_a_long_history_goes_on(client: Client, made: dict[str, Exec
     """A tick carries what is new, and the end."""
     one = made["long"]
     context, _ = look(client, page(one))
-    assert context["cursor"] == LONG - 2
+    assert context["poll"].cursor == LONG - 2
     stop_execution(one)
     answer = text(client.get(page(one, f"_delta?after={LONG - 2}&follow=1")))
     assert "The execution has ended: Aborted." in answer
     assert json.dumps({"tone": "aborted"})[1:-1] in answer
-    assert look(client, page(one))[0]["cursor"] == LONG - 1
+    assert look(client, page(one))[0]["poll"].cursor == LONG - 1
 
 
 def test_many_visits_fit_into_their_box() -> None:

@@ -97,7 +97,9 @@ def test_an_imported_history_is_seen_with_the_same_page(project: Project, client
     path = brought(client)
     assert path.startswith("/machines/orders~import-")
     context = client.get(f"{path}?step=B").context
-    assert {one.status.word for one in context["summaries"].values()} == {"Succeeded"}
+    assert {one.status.word for one in context["graph"].painting.summaries.values()} == {
+        "Succeeded"
+    }
     shown = text(client.get(path))
     for words in ("run-7", ARN, "read-only", "LambdaFunctionScheduled", "1 to 13 of 13"):
         assert words in shown
@@ -121,7 +123,7 @@ def test_a_function_that_could_not_be_scheduled_was_tried(project: Project, clie
         line(8, 7, "ExecutionFailed", executionFailedEventDetails={"error": "Denied"}),
     ]
     shown = client.get(f"{brought(client, history=json.dumps({'events': events}))}?step=B").context
-    attempts = shown["panel"].attempts
+    attempts = shown["panel"].shown.attempts
     assert [(one.number, one.tone, one.error, one.spent) for one in attempts] == [
         (1, "failed", "Denied", "0 ms"),
         (2, "failed", "Denied", "0 ms"),
@@ -161,7 +163,9 @@ def test_what_a_server_exports_it_can_import(project: Project, client: Client) -
     ours, theirs = (client.get(f"{one}?step=Break").context for one in (base, path))
     said = [{node: one.label for node, one in it["summaries"].items()} for it in (ours, theirs)]
     assert said[0] == said[1]
-    assert ours["panel"].iteration == theirs["panel"].iteration == "#3"  # of the last attempt
+    assert (
+        ours["panel"].shown.iteration == theirs["panel"].shown.iteration == "#3"
+    )  # of the last attempt
     kept = [
         list(
             HistoryEvent.objects.filter(execution_id=one.pk)
@@ -327,6 +331,6 @@ def test_an_imported_map_may_lie_at_the_time_0(project: Project, client: Client)
     events = [{**event, "timestamp": "1970-01-01T00:00:00Z"} for event in events]
     machine["definition"] = json.dumps(machine["definition"])
     given = {"history": json.dumps({"events": events}), "machine": json.dumps(machine)}
-    rows = client.get(f"{brought(client, **given)}?view=steps").context["tree"]["rows"]
+    rows = client.get(f"{brought(client, **given)}?view=steps").context["steps"].rows
     [summary] = [row for row in rows if row.kind == "Iterations"]
     assert (summary.entered_ms, summary.left_ms, summary.took) == (0, 0, 0)

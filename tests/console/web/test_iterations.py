@@ -74,7 +74,7 @@ def test_the_banner_leads_to_the_state_and_iteration_that_failed(
     """The link names step and iteration; what it leads to is that visit."""
     shown = text(client.get(page(failed)))
     assert "step=Break&iteration=141" in shown.replace("&amp;", "&")
-    panel = client.get(page(failed, "?step=Break&iteration=141")).context["panel"]
+    panel = client.get(page(failed, "?step=Break&iteration=141")).context["panel"].shown
     assert (panel.node.name, panel.iteration, panel.status.word) == ("Break", "#141", "Failed")
 
 
@@ -100,7 +100,7 @@ def test_the_box_of_a_map_counts_the_endings_that_its_panel_counts(
     summary = next(each for each in shown["summaries"].values() if each.node.name == "Over")
     assert summary.under == "1 of 3 failed, 1 aborted"
     assert "1 of 3 failed, 1 aborted" in summary.label
-    groups = {group.status.word: group.count for group in shown["panel"].picker.groups}
+    groups = {group.status.word: group.count for group in shown["panel"].shown.picker.groups}
     assert groups == {"Failed": 1, "Aborted": 1, "Succeeded": 1}
 
 
@@ -141,7 +141,7 @@ def nested(*, catch: bool = False) -> dict[str, Any]:
 
 def lines_of_maps(client: Client, execution: Execution, query: str = "") -> dict[str, str]:
     """Return the line under the name of each Map in the graph."""
-    summaries = client.get(page(execution, query)).context["summaries"].values()
+    summaries = client.get(page(execution, query)).context["graph"].painting.summaries.values()
     return {each.node.name: each.under for each in summaries if each.node.type == "Map"}
 
 
@@ -180,7 +180,7 @@ def test_a_caught_failure_counts_with_the_items_of_its_own_map(
 def test_iterations_are_grouped_by_what_came_of_them(client: Client, failed: Execution) -> None:
     """Each group has its number, in the last attempt; those before it lead to the failed one."""
     shown = client.get(page(failed, "_step?step=Break&iteration=37"))
-    picker = shown.context["panel"].picker
+    picker = shown.context["panel"].shown.picker
     assert {one.status.word: one.count for one in picker.groups} == {"Failed": 1, "Succeeded": 141}
     assert picker.next_failed.key == "141"
     assert picker.previous_failed is None
@@ -195,12 +195,12 @@ def test_a_retry_that_succeeds_leaves_no_failed_iteration(
     assert mended.status == "SUCCEEDED"
     for query in ("?step=Over", "?step=Fine&iteration=1", "?step=Fine&iteration=0"):
         shown = client.get(page(mended, query))
-        picker = shown.context["panel"].picker
+        picker = shown.context["panel"].shown.picker
         assert {each.status.word: each.count for each in picker.groups} == {"Succeeded": 2}
         assert (picker.next_failed, picker.previous_failed) == (None, None)
         assert "Next failed" not in text(shown)
         assert "2 iterations of" in text(shown)
-    rows = client.get(page(mended, "?status=FAILED&view=steps")).context["tree"]["rows"]
+    rows = client.get(page(mended, "?status=FAILED&view=steps")).context["steps"].rows
     assert [row.label for row in rows if row.kind == "Iteration"] == []
     assert "item is bad" in text(client.get(page(mended, "?step=Break&iteration=1")))
 
@@ -215,18 +215,18 @@ def test_a_retry_inside_of_an_iteration_counts_for_it(project: Project, client: 
     execution = drain(execution)
     assert execution.status == "SUCCEEDED"
     for query, total in (("?step=Outer", 1), ("?step=Over&iteration=0", 2)):
-        picker = client.get(page(execution, query)).context["panel"].picker
+        picker = client.get(page(execution, query)).context["panel"].shown.picker
         assert {each.status.word: each.count for each in picker.groups} == {"Succeeded": total}
 
 
 def test_a_typed_number_leads_into_the_map(client: Client, failed: Execution) -> None:
     """From the Map itself to what tells most; from a state to that state, if it was entered."""
     context = client.get(page(failed, "?step=Over&iteration=141")).context
-    assert (context["chosen"], context["panel"].iteration) == ("Break", "#141")
+    assert (context["panel"].chosen, context["panel"].shown.iteration) == ("Break", "#141")
     context = client.get(page(failed, "?step=Over&iteration=37")).context
-    assert (context["chosen"], context["panel"].iteration) == ("Fine", "#37")
+    assert (context["panel"].chosen, context["panel"].shown.iteration) == ("Fine", "#37")
     fine = client.get(page(failed, "?step=Over&iteration=5")).context
-    assert (fine["chosen"], fine["panel"].iteration) == ("Fine", "#5")
+    assert (fine["panel"].chosen, fine["panel"].shown.iteration) == ("Fine", "#5")
     shown = markup(client.get(page(failed, "_step?step=Break&iteration=5")))
     assert "Not entered in iteration #5" in shown
     assert text(client.get(page(failed, "_step?step=Break&iteration=zzz")))

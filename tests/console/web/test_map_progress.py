@@ -58,7 +58,9 @@ def shown(client: Client, execution: Execution, query: str = "") -> Any:
 
 def of(context: Any, name: str) -> Any:
     """Return the summary of a state."""
-    return next(each for each in context["summaries"].values() if each.node.name == name)
+    return next(
+        each for each in context["graph"].painting.summaries.values() if each.node.name == name
+    )
 
 
 def test_the_node_counts_the_children_that_ended(tolerant: Execution, client: Client) -> None:
@@ -96,11 +98,11 @@ def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: 
     counts = {name: of(context, name).under for name in ("Three?", "Good", "Bad")}
     assert counts == {"Three?": "5 passed", "Good": "4 passed", "Bad": "1 failed"}
     assert of(context, "Bad").status.tone == "failed"
-    tree = shown(client, tolerant, "?view=steps")["tree"]
-    rows = {row.step: row.status.word for row in tree["rows"]}
+    tree = shown(client, tolerant, "?view=steps")["steps"]
+    rows = {row.step: row.status.word for row in tree.rows}
     assert rows["Good"] == "In child executions"
     assert rows["Each"] == "Succeeded"
-    assert {row.step: row.children for row in tree["rows"]} == {
+    assert {row.step: row.children for row in tree.rows} == {
         "Each": "Child executions: 5 of 5 · 1 failed",
         "Three?": "5 passed",
         "Good": "4 passed",
@@ -118,7 +120,7 @@ def test_there_is_no_box_of_iterations(tolerant: Execution, client: Client) -> N
     """Neither on the Map nor inside of it, nor when an old address asks for an iteration."""
     for query in ("?step=Each", "?step=Good", "?step=Good&iteration=3"):
         context = shown(client, tolerant, query)
-        assert context["panel"].picker is None
+        assert context["panel"].shown.picker is None
         assert 'class="iterations"' not in text(client.get(page(tolerant, query)))
 
 
@@ -137,11 +139,11 @@ def test_a_map_around_a_distributed_one_keeps_its_box(
     outer = one("Outer", Type="Map", ItemProcessor=over(one("P", Type="Pass")))
     execution = ended(start(create(project, outer), [[1, 2], [3, 4, 5]], "x"))
     context = shown(client, execution, "?step=Each&iteration=1")
-    assert context["panel"].picker.owner == "Outer"
-    assert context["panel"].progress.total == 3
+    assert context["panel"].shown.picker.owner == "Outer"
+    assert context["panel"].shown.progress.total == 3
     assert of(context, "Each").note.startswith("3 of 3")  # of that iteration
     assert of(shown(client, execution, "?step=Each"), "Each").note.startswith("5 of 5")
-    assert shown(client, execution, "?step=P")["panel"].picker is None
+    assert shown(client, execution, "?step=P")["panel"].shown.picker is None
 
 
 def test_a_retry_counts_the_last_map_run(
@@ -152,7 +154,7 @@ def test_a_retry_counts_the_last_map_run(
     retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     execution = ended(start(create(project, over(FAILS, Retry=retry)), [1, 3], "x"), 30)
     assert MapRun.objects.filter(parent=execution).count() == 2
-    assert shown(client, execution, "?step=Each")["panel"].progress.total == 2
+    assert shown(client, execution, "?step=Each")["panel"].shown.progress.total == 2
     assert of(shown(client, execution), "Each").note.startswith("2 of 2")
 
 
@@ -160,7 +162,7 @@ def test_the_past_tells_no_counts_of_now(tolerant: Execution, client: Client) ->
     """Nobody kept how many had ended at an event."""
     context = shown(client, tolerant, "?at=3&step=Each")
     assert " of 5" not in of(context, "Each").note
-    assert context["panel"].progress is None
+    assert context["panel"].shown.progress is None
 
 
 def test_a_tick_tells_of_counts_alone(napping: Execution, client: Client) -> None:

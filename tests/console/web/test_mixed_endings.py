@@ -36,11 +36,15 @@ def test_endings_are_counted(project: Project, client: Client) -> None:
     """Three passed and three were aborted: no page says only that it was aborted."""
     execution = mixed(project)
     context = client.get(page(execution, "?view=steps")).context
-    summary = next(each for each in context["summaries"].values() if each.node.name == "Reserved")
+    summary = next(
+        each
+        for each in context["graph"].painting.summaries.values()
+        if each.node.name == "Reserved"
+    )
     assert summary.under == "3 passed · 3 aborted"
     assert summary.status.tone == "aborted"
     assert summary.label.startswith("Reserved, Wait, 3 passed · 3 aborted")
-    row = next(row for row in context["tree"]["rows"] if row.step == "Reserved" and row.visits == 6)
+    row = next(row for row in context["steps"].rows if row.step == "Reserved" and row.visits == 6)
     assert (row.key, row.status.word) == ("aborted", "3 passed · 3 aborted")
     grid = text(client.get(f"/machines/{execution.state_machine.name}/grid/"))
     assert "3 passed · 3 aborted" in grid

@@ -281,8 +281,10 @@ def test_json_in_a_string_is_shown_as_json() -> None:
 def test_the_graph_marks_what_started_executions(order: Execution, client: Client) -> None:
     """Each box leads to its child; a Task that failed one, and one that did not wait, too."""
     answer: Any = client.get(page(order))
-    names = {node.id: node.name for node in answer.context["graph"].nodes}
-    signs = {names[node]: sign for node, sign in answer.context["child_signs"].items()}
+    names = {node.id: node.name for node in answer.context["graph"].painting.graph.nodes}
+    signs = {
+        names[node]: sign for node, sign in answer.context["graph"].painting.child_signs.items()
+    }
     children = {row.arn for row in Execution.objects.filter(parent=order.pk)}
     assert set(signs) == {"Pack", "Notify", "Charge"}
     assert {sign.href.removeprefix("/arn/") for sign in signs.values()} == children
@@ -305,7 +307,7 @@ def test_several_children_of_a_task_are_in_the_tree(project: Project, client: Cl
     made = start_execution(machine, input="[1, 2, 3]", actor=Actor("ada"))
     execution = goes_on(drain(made))
     answer: Any = client.get(page(execution))
-    (sign,) = answer.context["child_signs"].values()
+    (sign,) = answer.context["graph"].painting.child_signs.values()
     assert sign.label == "3 child executions, in the execution tree"
     assert client.get(sign.href).status_code == 200
     with CaptureQueriesContext(connection) as asked:

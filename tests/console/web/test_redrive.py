@@ -160,8 +160,8 @@ def test_a_redrive_is_no_retry(project: Project, client: Client) -> None:
         drain(execution)
         answer(execution, "P", ("Bad", "it broke"))
     context = client.get(page(execution, "?step=P&tab=attempts")).context
-    assert len(context["panel"].attempts) == 4
-    summary = context["summaries"][context["panel"].node.id]
+    assert len(context["panel"].shown.attempts) == 4
+    summary = context["graph"].painting.summaries[context["panel"].shown.node.id]
     assert (summary.retries, summary.badge, summary.note) == (2, "↻ 2", "attempt 4")
     shown = " ".join(text(client.get(page(execution, "?step=P"))).split())
     assert 'Retries<span id="retry-count"> (2)</span>' in shown

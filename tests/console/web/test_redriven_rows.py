@@ -47,8 +47,8 @@ def test_iterations_are_not_drawn_while_the_execution_had_ended(
 ) -> None:
     """The row of all has no rectangle over the fold, and each one says how its attempt ended."""
     timeline = drawn(client, redriven)
-    fold = timeline["axis"].span.folds[0]
-    lane = timeline["lanes"]["sn1"]
+    fold = timeline.axis.span.folds[0]
+    lane = timeline.lanes["sn1"]
     for each in lane.rectangles:
         assert each.x + each.width <= fold.x + 0.1 or each.x >= fold.x + fold.width - 0.1
     before = [each.tone for each in lane.rectangles if each.x < fold.x]
@@ -63,9 +63,9 @@ def test_the_row_of_all_iterations_marks_the_critical_path(
 ) -> None:
     """It is marked where the states below it are."""
     timeline = drawn(client, redriven)
-    lane = timeline["lanes"]["sn1"]
-    fold = timeline["axis"].span.folds[0]
-    marks = [(segment.x, segment.width) for segment in timeline["bars"]["n2"] if segment.critical]
+    lane = timeline.lanes["sn1"]
+    fold = timeline.axis.span.folds[0]
+    marks = [(segment.x, segment.width) for segment in timeline.bars["n2"] if segment.critical]
     assert marks
     for x, width in marks:
         assert any(at <= x + 1 and x + width <= at + wide + 1 for at, wide in lane.critical)
@@ -78,26 +78,26 @@ def test_the_row_of_all_iterations_marks_the_critical_path(
 
 def test_an_attempt_counts_the_iterations_it_had(client: Client, redriven: Execution) -> None:
     """The first run failed: its row says so, though all of them have succeeded since."""
-    lane = drawn(client, redriven, "?attempt=1")["lanes"]["sn1"]
+    lane = drawn(client, redriven, "?attempt=1").lanes["sn1"]
     assert lane.endings == "1 failed · 1 aborted · 1 succeeded · 1 not started"
-    assert drawn(client, redriven, "?attempt=2")["lanes"]["sn1"].endings == (
+    assert drawn(client, redriven, "?attempt=2").lanes["sn1"].endings == (
         "3 succeeded · 1 not started"
     )
-    assert drawn(client, redriven)["lanes"]["sn1"].endings == "4 succeeded"
+    assert drawn(client, redriven).lanes["sn1"].endings == "4 succeeded"
 
 
 def test_what_was_aborted_before_a_redrive_does_not_count_as_failed(
     client: Client, redriven: Execution
 ) -> None:
     """A Task that was open when another one failed was aborted, and starts anew."""
-    pay = drawn(client, redriven)["bars"]["n2"]
+    pay = drawn(client, redriven).bars["n2"]
     first = [each for each in pay if each.lane == 0]
     assert [each.tone for each in first][-1] == "failed", "what was aborted beside it hides nothing"
     assert sorted(each.tone for each in first) == ["aborted", "failed", "succeeded"]
     assert [each.text.split(",")[0] for each in first if each.tone == "aborted"] == [
         "First run: aborted"
     ]
-    opened = drawn(client, redriven, "?rows=n1")["bars"]
+    opened = drawn(client, redriven, "?rows=n1").bars
     assert [each.tone for each in opened["in1-2"]] == ["aborted", "succeeded"]
 
 
@@ -114,7 +114,7 @@ def test_many_visits_are_drawn_in_the_attempts_they_were_in(
     again(execution)
     for _ in range(5):
         execution = answer(execution, "Pay", 1)
-    pay = drawn(client, execution)["bars"]["n2"]
+    pay = drawn(client, execution).bars["n2"]
     words = [each.text.split(" visits, ") for each in pay]
     assert [count for count, _ in words] == [f"First run: {count - 4}", "Redrive 1: 5"]
     assert [word.split(",")[0] for _, word in words] == ["failed", "succeeded"]
@@ -162,8 +162,8 @@ def test_the_past_of_a_redriven_execution_folds_the_time_before_its_redrive(
     client: Client, redriven: Execution
 ) -> None:
     """In the time machine, too: two idle days leave no room for a minute of work."""
-    whole = drawn(client, redriven)["axis"].span
-    past = drawn(client, redriven, "?at=12")["axis"].span
+    whole = drawn(client, redriven).axis.span
+    past = drawn(client, redriven, "?at=12").axis.span
     assert (past.begin, past.end) == (whole.begin, whole.end)
     assert [(fold.since, fold.until) for fold in past.folds] == [
         (fold.since, fold.until) for fold in whole.folds if fold.until - fold.since > DAY
@@ -178,7 +178,7 @@ def test_the_clock_of_iterations_leaves_out_the_time_before_a_redrive(
     answer(execution, "Pay", ("Bad", "it broke"))
     later(execution, 2 * DAY)
     again(execution)
-    rows = client.get(steps_page(execution, "?rows=n1")).context["tree"]["rows"]
+    rows = client.get(steps_page(execution, "?rows=n1")).context["steps"].rows
     since = {row.id: row.since for row in rows if row.since is not None}
     assert {"n1", "sn1", "in1-0", "in1-1"} <= since.keys()
     assert since["sn1"] == since["n1"]

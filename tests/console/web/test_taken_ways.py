@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution, Project
     from console.worker import Embedded
+    from engine import Graph
 
 PASS = {"Type": "Pass", "End": True}
 NAP = {"Type": "Wait", "Seconds": 600, "End": True}
@@ -28,13 +29,14 @@ def choice(below: str, otherwise: str) -> dict[str, Any]:
 
 def ways(client: Client, execution: Execution) -> tuple[set[str], set[str]]:
     """Return the lines of an execution's graph, as ``drawn_ways`` does."""
-    return drawn_ways(client.get(page(execution)))
+    answer = client.get(page(execution))
+    return drawn_ways(answer, answer.context["graph"].painting.graph)
 
 
-def drawn_ways(answer: Any) -> tuple[set[str], set[str]]:
+def drawn_ways(answer: Any, graph: Graph) -> tuple[set[str], set[str]]:
     """Return the lines of the graph that are drawn as taken, and the others, by their names."""
-    ids = {node.id: node.name for node in answer.context["graph"].nodes}
-    starts = {group.id: ids[group.start] for group in answer.context["graph"].groups}
+    ids = {node.id: node.name for node in graph.nodes}
+    starts = {group.id: ids[group.start] for group in graph.groups}
     taken: set[str] = set()
     others: set[str] = set()
     lines = r'<path class="edge ([^"]*)" data-edge="([^"]*)"\s*([^>]*)'
@@ -79,11 +81,16 @@ def test_the_ways_of_one_iteration(project: Project, client: Client) -> None:
     states = {"Ask": choice("Low", "High"), "Low": PASS, "High": NAP}
     each = {"Type": "Map", "ItemProcessor": {"StartAt": "Ask", "States": states}, "End": True}
     execution = drain(start(create(project, {"StartAt": "Each", "States": {"Each": each}}), [1, 2]))
-    low, _ = drawn_ways(client.get(page(execution, "?step=Ask&iteration=0")))
+    first = client.get(page(execution, "?step=Ask&iteration=0"))
+    low, _ = drawn_ways(first, first.context["graph"].painting.graph)
     assert low == {"start > Each", "in Ask", "Ask > Low", "Low > end", "out Ask"}
     whole = client.get(page(execution, "?step=Ask&iteration=1"))
-    assert drawn_ways(whole)[0] == {"start > Each", "in Ask", "Ask > High"}
-    ids = {node.name: node.id for node in whole.context["graph"].nodes}
+    assert drawn_ways(whole, whole.context["graph"].painting.graph)[0] == {
+        "start > Each",
+        "in Ask",
+        "Ask > High",
+    }
+    ids = {node.name: node.id for node in whole.context["graph"].painting.graph.nodes}
     answer = client.get(page(execution, "_step?step=Ask&iteration=1"))
     repainted = json.loads(answer.context["repaint"])["taken"]
     assert f"{ids['Ask']}-{ids['High']}" in repainted
@@ -111,7 +118,8 @@ def test_the_ways_over_some_executions(project: Project, client: Client) -> None
     machine = create(project, {"StartAt": "Both", "States": {"Both": both}})
     drain(start(machine, 1))
     drain(start(machine, 1))
-    taken, others = drawn_ways(client.get("/machines/machine/insights/"))
+    answer = client.get("/machines/machine/insights/")
+    taken, others = drawn_ways(answer, answer.context["graph"])
     assert taken == {"start > Both", "in Ask", "in Wait", "Ask > Low", "Low > end", "out Ask"}
     assert others == {"Ask > High", "High > end", "out Wait", "Both > end"}
 
@@ -127,7 +135,7 @@ def test_a_catcher_to_the_next_state_is_told_from_next(project: Project, client:
             project, {"StartAt": "Both", "States": {"Both": both, "After": PASS}}, f"m{number}"
         )
         execution = drain(start(machine, {}, "x"))
-        ids = client.get(page(execution)).context["graph"].by_name
+        ids = client.get(page(execution)).context["graph"].painting.graph.by_name
         edge = f'data-edge="{ids["Both"]}-{ids["After"]}"'
         for address in (page(execution), f"/machines/m{number}/insights/"):
             shown = text(client.get(address))

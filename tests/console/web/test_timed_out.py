@@ -192,11 +192,13 @@ def test_the_state_in_which_the_time_ran_out_says_so(
     execution = drain(execution)
     assert execution.status == "TIMED_OUT"
     answer: Any = client.get(page(execution))
-    summaries = {each.node.name: each for each in answer.context["summaries"].values()}
+    summaries = {
+        each.node.name: each for each in answer.context["graph"].painting.summaries.values()
+    }
     words = {name: each.status.word for name, each in summaries.items()}
     assert words == {"Both": "Timed out", "Nap": "Timed out", "Ready": "Succeeded"}
-    assert answer.context["panel"].node.name == "Nap"
-    assert answer.context["panel"].status.word == "Timed out"
+    assert answer.context["panel"].shown.node.name == "Nap"
+    assert answer.context["panel"].shown.status.word == "Timed out"
     shown = " ".join(text(answer).split())
     assert "at <bdi>Nap</bdi></span>" in shown
     assert 'View step<span class="wide-only"> details</span>' in shown

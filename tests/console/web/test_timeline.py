@@ -20,7 +20,7 @@ from console.web.execution.timeline.axis import WIDTH, AxisSpan
 from console.web.execution.timeline.bars import MOST_VISITS
 from console.web.execution.timeline.critical_path import critical_path
 from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, lane_bar
-from console.web.execution.timeline.timeline_part import TimelinePart
+from console.web.execution.timeline.zoom import TimelineZoom
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, one, start
@@ -60,7 +60,7 @@ def execution(project: Project) -> Execution:
 
 def rows(client: Client, execution: Execution, query: str = "") -> list[Any]:
     """Return the rows of steps table and timeline."""
-    shown: list[Any] = client.get(steps_page(execution, query)).context["tree"]["rows"]
+    shown: list[Any] = client.get(steps_page(execution, query)).context["steps"].rows
     return shown
 
 
@@ -92,7 +92,7 @@ def test_a_thousand_iterations_are_a_small_page(project: Project, client: Client
     assert len(shown) < 20
     opened = rows(client, made, "?rows=n1")
     assert len([row for row in opened if row.iteration]) == 100
-    drawn = client.get(timeline_page(made)).context["timeline"]["lanes"][shown[1].id]
+    drawn = client.get(timeline_page(made)).context["timeline"].lanes[shown[1].id]
     assert len(drawn.rectangles) <= MOST_RECTANGLES
 
 
@@ -159,7 +159,7 @@ def test_iterations_of_maps_side_by_side_have_rows_of_their_own(
     shown = [row for row in rows(client, execution) if row.iteration]
     assert [(row.step, row.label) for row in shown] == [("Bad", "#0"), ("Nap", "#0")]
     assert len({row.id for row in shown}) == 2
-    bars = client.get(timeline_page(execution)).context["timeline"]["bars"]
+    bars = client.get(timeline_page(execution)).context["timeline"].bars
     assert [bars[row.id][0].tone for row in shown] == ["failed", "aborted"]
 
 
@@ -177,7 +177,7 @@ def test_a_state_that_runs_has_the_time_of_all_its_visits(project: Project, clie
     assert entered[1] - entered[0] >= 3_600_000
     assert row.since == entered[0]
     painted = client.get(page(execution, "_delta?cursor=1&view=timeline")).context
-    assert json.loads(painted["paint"])["nodes"][row.id]["worked_since"] == entered[0]
+    assert json.loads(painted["poll"].paint)["nodes"][row.id]["worked_since"] == entered[0]
 
 
 def test_rows_are_indented_by_their_depth_at_any_level(project: Project, client: Client) -> None:
@@ -278,7 +278,7 @@ def test_the_page_names_where_the_path_was_longest(client: Client, execution: Ex
     shown = text(client.get(page(execution, "?view=timeline")))
     assert re.search(r"<b>Critical path</b>, longest in\s+<span><bdi>", shown)
     assert "on the critical path" in shown
-    bars = client.get(timeline_page(execution)).context["timeline"]["bars"]
+    bars = client.get(timeline_page(execution)).context["timeline"].bars
     assert bars["in1-59"][0].critical
     assert not bars["in1-57"][0].critical
     past = text(client.get(timeline_page(execution, "?at=20")))
@@ -330,17 +330,17 @@ def test_a_part_of_the_timeline_is_shown_alone(client: Client, execution: Execut
         .values_list("event_id", flat=True)
     )
     timed(execution, {number: number * 100 for number in numbers})
-    whole = client.get(timeline_page(execution)).context["timeline"]["axis"]
+    whole = client.get(timeline_page(execution)).context["timeline"].axis
     assert not whole.zoomed
     answer = client.get(page(execution, "?view=timeline&from=2&to=4.5"))
-    axis = answer.context["timeline"]["axis"]
+    axis = answer.context["timeline"].axis
     assert axis.zoomed
     assert (axis.span.first_ms, axis.span.last_ms) == (2000, 4500)
     assert all(2000 < tick.after_ms < 4500 for tick in axis.span.ticks)
     shown = text(answer)
     assert 'value="4.5"' in shown
     assert "Show all" in shown
-    (over,) = answer.context["timeline"]["bars"]["n1"]
+    (over,) = answer.context["timeline"].bars["n1"]
     assert (over.x, over.width) == (0.0, WIDTH)
     assert axis.span.knots == "0:2000 1000:4500"
 
@@ -360,7 +360,7 @@ def test_a_part_of_the_timeline_is_shown_alone(client: Client, execution: Execut
 )
 def test_what_makes_no_sense_shows_all(query: str, expected: tuple[int, int]) -> None:
     """Whatever stands in the address, there is something to see."""
-    assert TimelinePart.of(QueryDict(query)).cut(0, 10_000) == expected
+    assert TimelineZoom.of(QueryDict(query)).cut(0, 10_000) == expected
 
 
 def test_a_folded_axis_tells_where_time_bends() -> None:
@@ -394,10 +394,10 @@ def test_the_duration_of_many_visits_leaves_out_the_time_between_them(
         now.later(1 if number != 20 else 30)
     assert drain(execution).status == "SUCCEEDED"
     shown = client.get(page(execution, "?view=timeline")).context
-    rows = {each.label: each.id for each in shown["tree"]["rows"]}
+    rows = {each.label: each.id for each in shown["steps"].rows}
     took = {name: shown["summaries"][row].worked for name, row in rows.items()}
     assert (took["Nap"], took["Add"]) == ("1 min 29 s", "0 ms")
-    bars = shown["timeline"]["bars"]
+    bars = shown["timeline"].bars
     path = ", on the critical path"
     assert [each.text for each in bars[rows["Nap"]]] == [f"60 visits, succeeded, 1 min 29 s{path}"]
     assert [each.text for each in bars[rows["Add"]]] == [
@@ -419,13 +419,13 @@ def test_each_bar_of_many_visits_has_the_status_of_its_own_visits(
     stop_execution(execution)
     assert drain(execution).status == "ABORTED"
     shown = client.get(page(execution, "?view=timeline")).context
-    rows = {each.label: each.id for each in shown["tree"]["rows"]}
-    (nap,) = shown["timeline"]["bars"][rows["Nap"]]
+    rows = {each.label: each.id for each in shown["steps"].rows}
+    (nap,) = shown["timeline"].bars[rows["Nap"]]
     assert (nap.tone, nap.text.partition(", ")[2]) == (
         "aborted",
         "1 aborted · 51 succeeded, 1 min 20 s, on the critical path",
     )
-    assert {each.tone for each in shown["timeline"]["bars"][rows["Add"]]} == {"succeeded"}
+    assert {each.tone for each in shown["timeline"].bars[rows["Add"]]} == {"succeeded"}
 
 
 def test_the_duration_of_a_row_is_what_its_bar_shows(
@@ -440,9 +440,9 @@ def test_the_duration_of_a_row_is_what_its_bar_shows(
         now.later(1)
     assert drain(execution).status == "SUCCEEDED"
     response = client.get(page(execution, "?view=timeline"))
-    (nap,) = (each for each in response.context["tree"]["rows"] if each.label == "Nap")
-    assert len(response.context["timeline"]["bars"][nap.id]) == 3
-    assert response.context["summaries"][nap.id].worked == "3.0 s"
+    (nap,) = (each for each in response.context["steps"].rows if each.label == "Nap")
+    assert len(response.context["timeline"].bars[nap.id]) == 3
+    assert response.context["graph"].painting.summaries[nap.id].worked == "3.0 s"
     row = " ".join(
         text(response).partition(f'data-bar="{nap.id}"')[2].partition("</tr>")[0].split()
     )

@@ -38,7 +38,9 @@ def three(project: Project) -> Execution:
 
 def coloured(client: Client, execution: Execution, at: int) -> list[str]:
     """Return name and status of the states that are coloured at an event."""
-    summaries = client.get(page(execution, f"?at={at}")).context["summaries"].values()
+    summaries = (
+        client.get(page(execution, f"?at={at}")).context["graph"].painting.summaries.values()
+    )
     return [f"{one.node.name} {one.status.tone}" for one in summaries if one.status.tone != "idle"]
 
 
@@ -123,9 +125,9 @@ def test_the_panel_is_about_the_iteration_of_the_event(client: Client, crossed: 
     ended, later = (event_of(crossed, "WaitStateExited", place) for place in (0, 1))
     for at, iteration in ((ended, "#1"), (later, "#0")):
         for query in (f"?at={at}", f"?at={at}&step=Nap", f"?at={at}&step=Look"):
-            assert client.get(page(crossed, query)).context["panel"].iteration == iteration
+            assert client.get(page(crossed, query)).context["panel"].shown.iteration == iteration
     asked = client.get(page(crossed, f"?at={ended}&step=Nap&iteration=0"))
-    assert asked.context["panel"].iteration == "#0"
+    assert asked.context["panel"].shown.iteration == "#0"
 
 
 def test_a_state_in_progress_shows_the_time_of_the_visit_in_progress(
@@ -136,7 +138,9 @@ def test_a_state_in_progress_shows_the_time_of_the_visit_in_progress(
     ended = event_of(crossed, "WaitStateExited")
     passed = formatting.duration_text(100 * (ended - entered))
     shown = client.get(page(crossed, f"?at={ended}"))
-    nap = next(one for one in shown.context["summaries"].values() if one.node.name == "Nap")
+    nap = next(
+        one for one in shown.context["graph"].painting.summaries.values() if one.node.name == "Nap"
+    )
     assert (nap.under, nap.running_since) == ("In progress", crossed.start_ms + 100 * entered)
     assert f"{passed} so far" in markup(shown).partition('data-step="Nap"')[2].partition("</a>")[0]
     moved = text(client.get(page(crossed, f"_at?at={ended}")))

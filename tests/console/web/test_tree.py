@@ -36,7 +36,7 @@ def labels(client: Client, execution: Execution, query: str = "") -> list[tuple[
     """Return label and depth of the rows on display."""
     return [
         (row.label, row.depth)
-        for row in client.get(steps_page(execution, query)).context["tree"]["rows"]
+        for row in client.get(steps_page(execution, query)).context["steps"].rows
     ]
 
 
@@ -45,7 +45,7 @@ def test_a_filter_keeps_the_way_down(client: Client, failed: Execution) -> None:
     below = [("#141", 1), ("Break", 1)]
     assert labels(client, failed, "?status=FAILED") == [("Over", 0), *below]
     assert labels(client, failed, "?find=fine") == [("Over", 0), ("Fine", 1)]
-    rows = client.get(steps_page(failed, "?find=fine")).context["tree"]["rows"]
+    rows = client.get(steps_page(failed, "?find=fine")).context["steps"].rows
     assert [row.matches for row in rows] == [False, True]
     assert "No matching steps" in text(client.get(steps_page(failed, "?find=nowhere")))
 
@@ -62,9 +62,9 @@ def test_failed_iterations_stand_below_their_map(client: Client, failed: Executi
 
 def test_a_tick_brings_the_rows_that_the_page_has_not(client: Client, failed: Execution) -> None:
     """Where other rows are shown, all of them; else those of the iterations, and their counts."""
-    shown = client.get(steps_page(failed)).context["tree"]
-    (summary,) = [row.id for row in shown["rows"] if row.iterations]
-    stamp = shown["stamp"]
+    shown = client.get(steps_page(failed)).context["steps"]
+    (summary,) = [row.id for row in shown.rows if row.iterations]
+    stamp = shown.stamp
     for view, table, row in (
         ("steps", "step-table", "step"),
         ("timeline", "timeline-rows", "time"),
@@ -112,7 +112,7 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
     events = HistoryEvent.objects.filter(execution_id=execution.pk)
     for number in events.values_list("event_id", flat=True):
         events.filter(event_id=number).update(at_ms=begin + number * 1000)
-    shown = client.get(timeline_page(execution)).context["timeline"]["bars"]["n1"]
+    shown = client.get(timeline_page(execution)).context["timeline"].bars["n1"]
     assert [one.text for one in shown] == [
         "attempt 1 failed, 1.0 s, on the critical path",
         "waited, 1.0 s, on the critical path",
@@ -124,7 +124,7 @@ def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client
 def test_the_bars_of_a_running_execution_follow(project: Project, client: Client) -> None:
     """A tick carries the bars while the timeline is on display, and at the end."""
     execution = drain(start(create(project, CHAIN), name="x"))
-    seen = "&seen_rows=" + client.get(steps_page(execution)).context["tree"]["stamp"]
+    seen = "&seen_rows=" + client.get(steps_page(execution)).context["steps"].stamp
     assert 'id="bar-n2"' in text(client.get(page(execution, f"_delta?after=1&view=timeline{seen}")))
     assert 'id="bar-n2"' not in text(
         client.get(page(execution, f"_delta?after=1&view=graph{seen}"))

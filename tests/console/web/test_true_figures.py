@@ -285,7 +285,7 @@ def test_the_open_state_is_that_of_the_execution_page(project: Project, client: 
     execution = drain(start(create(project, inner)))
     assert open_states([execution.pk])[execution.pk][0] == "A"
     assert client.get("/executions/").context["facts"][execution.pk].state == "A"
-    assert client.get(page(execution)).context["panel"].node.name == "A"
+    assert client.get(page(execution)).context["panel"].shown.node.name == "A"
     stop_execution(execution)
     assert client.get("/executions/").context["facts"][execution.pk].state == "A"
     assert open_states([]) == {}

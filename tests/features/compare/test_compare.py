@@ -58,7 +58,7 @@ def test_iterations_side_by_side_count_once(project: Project, client: Client) ->
     left = HistoryEvent.objects.filter(execution_id=a.pk, type="PassStateExited")
     assert left.update(at_ms=a.start_ms + 2_000) == 3
     row = next(each for each in ask(client, a, b).context["rows"] if each.name == "P")
-    steps = client.get(page(a, "?view=steps")).context["summaries"].values()
+    steps = client.get(page(a, "?view=steps")).context["graph"].painting.summaries.values()
     assert row.a.spent == next(each.took_ms for each in steps if each.node.name == "P")
     assert 1_900 <= row.a.spent <= 2_000
 

@@ -83,19 +83,19 @@ def drawn(client: Client, execution: Execution, query: str = "") -> Any:
 def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> None:
     """The fold says so, and what worked has the room; each attempt has its lane."""
     timeline = drawn(client, redriven)
-    axis = timeline["axis"]
+    axis = timeline.axis
     assert [(one.text, one.width) for one in axis.span.folds] == [("3 d", 60)]
     assert "3 d 00 h in which nothing worked, folded" in text(client.get(timeline_page(redriven)))
     assert [one.label for one in axis.attempts] == ["First run", "Redrive 1"]
-    pay = timeline["bars"]["n2"]
+    pay = timeline.bars["n2"]
     assert [(one.tone, one.lane) for one in pay] == [("failed", 0), ("succeeded", 1)]
     assert pay[0].text.startswith("First run: attempt 1 failed, ")
     assert pay[1].text.startswith("Redrive 1: attempt 2 succeeded, ")
-    assert {one.lane for one in timeline["bars"]["n1"]} == {0}
+    assert {one.lane for one in timeline.bars["n1"]} == {0}
     fold = axis.span.folds[0]
     assert pay[0].x < fold.x
     assert pay[1].x >= fold.x + fold.width - LEAST
-    assert all(one.width >= LEAST for bar in timeline["bars"].values() for one in bar)
+    assert all(one.width >= LEAST for bar in timeline.bars.values() for one in bar)
 
 
 def test_x10_half_a_minute_before_a_redrive_is_folded(project: Project, client: Client) -> None:
@@ -105,7 +105,7 @@ def test_x10_half_a_minute_before_a_redrive_is_folded(project: Project, client: 
     later(execution, 30_600)
     again(execution)
     answer(execution, "Pay", 1)
-    (fold,) = drawn(client, execution)["axis"].span.folds
+    (fold,) = drawn(client, execution).axis.span.folds
     assert fold.text == "30 s"
     whole = AxisSpan(0, MINUTE, MINUTE)
     busy = [(0, 9 * SECOND), (50 * SECOND, MINUTE)]
@@ -128,16 +128,16 @@ def test_the_duration_says_how_much_of_it_was_in_the_attempts(
 def test_x10_one_attempt_is_looked_at_alone(client: Client, redriven: Execution) -> None:
     """Its time is the whole axis, and the address says which it is."""
     timeline = drawn(client, redriven, "?attempt=2&view=timeline")
-    axis = timeline["axis"]
+    axis = timeline.axis
     assert (axis.chosen, axis.lanes, axis.span.folds) == (2, 1, ())
     assert axis.span.length < HOUR
-    assert [one.tone for one in timeline["bars"]["n2"]] == ["succeeded"]
-    assert timeline["bars"]["n1"] == ()
+    assert [one.tone for one in timeline.bars["n2"]] == ["succeeded"]
+    assert timeline.bars["n1"] == ()
     shown = text(client.get(page(redriven, "?attempt=2&view=timeline&step=Pay")))
     assert 'aria-current="true" title="succeeded, ' in shown
     assert '<input type="hidden" name="attempt" value="2">' in shown
-    assert drawn(client, redriven, "?attempt=7")["axis"].chosen == 0
-    assert drawn(client, redriven, "?attempt=x")["axis"].chosen == 0
+    assert drawn(client, redriven, "?attempt=7").axis.chosen == 0
+    assert drawn(client, redriven, "?attempt=x").axis.chosen == 0
 
 
 def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
@@ -145,7 +145,7 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
 ) -> None:
     """It was aborted in the first run, and over in the second."""
     execution = stopped_and_redriven_wait(project)
-    pieces = drawn(client, execution)["bars"]["n1"]
+    pieces = drawn(client, execution).bars["n1"]
     assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
     assert pieces[0].text.startswith("First run: aborted, ")
 
@@ -162,7 +162,7 @@ def test_x10_a_branch_beside_the_one_that_failed_is_drawn_as_aborted(
     later(execution, DAY)
     again(execution)
     timeline = drawn(client, execution)
-    first = {row.step: timeline["bars"][row.id][0] for row in drawn_rows(client, execution)}
+    first = {row.step: timeline.bars[row.id][0] for row in drawn_rows(client, execution)}
     assert {step: (piece.tone, piece.lane) for step, piece in first.items()} == {
         "Both": ("failed", 0),
         "Nap": ("aborted", 0),
@@ -173,7 +173,7 @@ def test_x10_a_branch_beside_the_one_that_failed_is_drawn_as_aborted(
 
 def drawn_rows(client: Client, execution: Execution) -> Any:
     """Return the rows of the steps that the timeline draws."""
-    return client.get(timeline_page(execution)).context["tree"]["rows"]
+    return client.get(timeline_page(execution)).context["steps"].rows
 
 
 def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
@@ -186,7 +186,7 @@ def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
     rows.filter(type__in=["WaitStateExited", "ExecutionSucceeded"]).update(at_ms=redriven_ms)
     Execution.objects.filter(pk=execution.pk).update(stop_ms=redriven_ms)
     traces._TRACES._known.clear()
-    pieces = drawn(client, execution)["bars"]["n1"]
+    pieces = drawn(client, execution).bars["n1"]
     assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
 
 
@@ -194,14 +194,14 @@ def test_x10_the_time_machine_knows_only_the_attempts_begun(
     client: Client, redriven: Execution
 ) -> None:
     """Before the redrive there was one, and nobody knew how long it would stay so."""
-    assert len(drawn(client, redriven, "?at=4")["axis"].attempts) == 1
-    assert len(drawn(client, redriven, "?at=99")["axis"].attempts) == 2
+    assert len(drawn(client, redriven, "?at=4").axis.attempts) == 1
+    assert len(drawn(client, redriven, "?at=99").axis.attempts) == 2
 
 
 def test_x10_no_redrive_no_selector(project: Project, client: Client) -> None:
     """One run has one lane, of the usual height."""
     execution = drain(start(create(project, DEFINITION), name="x"))
-    axis = drawn(client, execution)["axis"]
+    axis = drawn(client, execution).axis
     assert (axis.lanes, axis.height) == (1, 22)
     assert "Attempts at this execution" not in text(client.get(timeline_page(execution)))
 
@@ -353,12 +353,12 @@ def test_the_time_before_a_redrive_is_no_duration(
     assert duration_cells(client, execution, query)["Pay"] == "5.0 s"
     assert path_words(client, execution, query) == "Critical path, longest in Pay 5.0 s (100%)"
     context = client.get(page(execution, query)).context
-    (row,) = (each for each in context["tree"]["rows"] if each.label == "Pay")
+    (row,) = (each for each in context["steps"].rows if each.label == "Pay")
     assert row.took == 5_000
-    summary = context["summaries"]["n2"]
+    summary = context["graph"].painting.summaries["n2"]
     assert (summary.duration, summary.worked) == ("5.0 s", "5.0 s")
     assert summary.under == "Succeeded · 5.0 s"
-    assert context["panel"].spent == "5.0 s"
+    assert context["panel"].shown.spent == "5.0 s"
     assert "5.0 s, without 2.0 s before a redrive" in text(client.get(page(execution, query)))
 
 
@@ -374,11 +374,11 @@ def test_a_redriven_state_counts_on_from_what_it_had_worked(
     now.later(2)
     again(execution)
     context = client.get(page(execution, "?view=timeline&step=Pay")).context
-    assert context["summaries"]["n2"].running_since == execution.start_ms + 2_000
-    assert context["panel"].running_since == execution.start_ms + 2_000
-    chosen = drawn(client, execution, "?attempt=2&view=timeline")["durations"]
+    assert context["graph"].painting.summaries["n2"].running_since == execution.start_ms + 2_000
+    assert context["panel"].shown.running_since == execution.start_ms + 2_000
+    chosen = drawn(client, execution, "?attempt=2&view=timeline").durations
     assert chosen["n2"].since == execution.start_ms + 3_000
-    assert drawn(client, execution, "?attempt=1&view=timeline")["durations"]["n2"].worked == "1.0 s"
+    assert drawn(client, execution, "?attempt=1&view=timeline").durations["n2"].worked == "1.0 s"
     tick = "_delta?after=4&maps=&beats=&step=Pay&view=timeline&attempt=1&seen_visit=1&seen_rows=0"
     assert '"drawn": {"worked": "1.0 s"' in unescape(text(client.get(page(execution, tick))))
 

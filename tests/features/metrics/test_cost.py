@@ -17,7 +17,7 @@ from console.models import Execution, StateMachine
 from console.store.executions import redrive
 from console.store.machines import machines
 from console.store.state import step_rows
-from console.web.execution.page_parts import ending_context
+from console.web.execution.header import header_of, with_figures
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import (
     PASS,
@@ -116,9 +116,9 @@ def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
 def shown(execution: Execution) -> int:
     """Return the transitions that the execution's page shows, which are those that it charges."""
     with open_trace(execution) as trace:
-        found = ending_context(execution, trace)
-    assert found["cost"].count == found["transitions"]
-    return int(found["transitions"])
+        header = with_figures(header_of(execution), execution, trace)
+    assert header.features["cost"].count == header.transitions
+    return header.transitions
 
 
 AGAIN = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}]

@@ -37,7 +37,7 @@ from console.web.execution.timeline.pieces import (
     clip_piece,
     stays_by_attempt,
 )
-from console.web.execution.timeline.timeline_part import WHOLE_TIME
+from console.web.execution.timeline.zoom import WHOLE_TIME
 from console.web.history.traces import VisitEvent
 from engine import Visits, event_types
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
     from console.web.execution.timeline.axis import ExecutionAttempt
-    from console.web.execution.timeline.timeline_part import TimelinePart
+    from console.web.execution.timeline.zoom import TimelineZoom
     from engine import Trace, Visit, VisitStatus
 
 MOST_VISITS = 50
@@ -100,18 +100,18 @@ def timeline_bars(
     rows: Iterable[StepRow],
     now_ms: int,
     past_ms: int | None = None,
-    part: TimelinePart = WHOLE_TIME,
+    zoom: TimelineZoom = WHOLE_TIME,
 ) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
     """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
 
-    ``part``: what of it the reader wants to see.
+    ``zoom``: what of it the reader wants to see.
     """
     shown = list(rows)
     known = execution_attempts(execution, now_ms, past_ms)
-    chosen = part.attempt if 1 <= part.attempt <= len(known) > 1 else 0
+    chosen = zoom.attempt if 1 <= zoom.attempt <= len(known) > 1 else 0
     retried = _retry_events(execution, trace, shown)
     whole = _axis_limits(execution, known, chosen, now_ms, past_ms)
-    begin, end = part.cut(*whole[:2])
+    begin, end = zoom.cut(*whole[:2])
     now = whole[2]
     span = AxisSpan(begin, end, now, origin=whole[0])
     every = known if past_ms is None else execution_attempts(execution, now_ms)

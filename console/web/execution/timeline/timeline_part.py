@@ -1,54 +1,113 @@
-"""Read from an address which part of an execution's timeline its reader wants to see."""
+"""Build the timeline of an execution's page: its axis, and the bar and duration of each row."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.db import clock
+from console.web.core import formatting
+from console.web.execution.timeline import bars
+from console.web.execution.timeline.lanes import LaneBar, iteration_lanes
+from console.web.execution.timeline.pieces import BarPiece, clip_piece
+from console.web.execution.timeline.zoom import TimelineZoom
+from engine import Visits, covered_ms
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from django.http import QueryDict
 
-_SECONDS = re.compile(r"\d{1,9}(\.\d{1,3})?", re.ASCII)
-_ATTEMPT = re.compile(r"\d{1,4}", re.ASCII)
+    from console.models import Execution
+    from console.web.execution.step_tree import StepRow
+    from console.web.execution.timeline.axis import TimeAxis
+    from engine import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class TimelinePart:
-    """``attempt``: at the whole execution, 0 for all of them.
+    """The timeline of an execution. ``bars``, ``durations``, ``lanes``: row id -> its drawing.
 
-    ``since``, ``until``: milliseconds after the beginning of what is on display; None for its ends.
+    ``drawn_ms``: when it was drawn; the bars of a running execution are drawn anew later.
     """
 
-    attempt: int = 0
+    axis: TimeAxis
+    bars: Mapping[str, Sequence[bars.Segment]]
+    durations: Mapping[str, RowDuration]
+    lanes: Mapping[str, LaneBar]
+    zoom: TimelineZoom
+    drawn_ms: int
+
+
+def timeline_part(
+    execution: Execution,
+    trace: Trace,
+    rows: Sequence[StepRow],
+    query: QueryDict,
+    past_ms: int | None,
+) -> TimelinePart:
+    """Return the timeline of some rows. ``past_ms``: the moment on display, None for now."""
+    zoom = TimelineZoom.of(query)
+    now = clock.now_ms()
+    axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, zoom)
+    return TimelinePart(
+        axis=axis,
+        bars=drawn,
+        durations=attempt_durations(rows, axis),
+        lanes={
+            row.id: iteration_lanes(trace, row.iterations, axis)
+            for row in rows
+            if row.iterations is not None
+        },
+        zoom=zoom,
+        drawn_ms=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowDuration:
+    """What the timeline says of a row. ``worked``: "" if it was not in the attempt, or runs.
+
+    ``since``: what the clock of a row that runs counts from; ``visits``: how many it made.
+    """
+
+    worked: str = ""
     since: int | None = None
-    until: int | None = None
-
-    @classmethod
-    def of(cls, query: QueryDict) -> TimelinePart:
-        """Read the query string; what makes no sense counts as not said."""
-        chosen = query.get("attempt", "")
-        since, until = (_milliseconds(query.get(name, "")) for name in ("from", "to"))
-        if since is not None and until is not None and since >= until:
-            since = until = None
-        return cls(int(chosen) if _ATTEMPT.fullmatch(chosen) else 0, since, until)
-
-    def cut(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the part of a stretch of epoch milliseconds; all of it if nothing is left."""
-        since = begin if self.since is None else begin + self.since
-        until = end if self.until is None else min(end, begin + self.until)
-        return (since, until) if since < until else (begin, end)
+    visits: int = 0
 
     @property
-    def seconds(self) -> tuple[str, str]:
-        """Return beginning and end as the fields of the page show them, "" for none."""
-        texts = ("" if ms is None else f"{ms / 1000:g}" for ms in (self.since, self.until))
-        first, last = texts
-        return first, last
+    def paint(self) -> dict[str, str | int | None]:
+        """Return what the script repaints the cell with."""
+        return {"worked": self.worked, "worked_since": self.since, "visits": self.visits}
 
 
-WHOLE_TIME = TimelinePart()
+def attempt_durations(rows: Iterable[StepRow], axis: TimeAxis) -> dict[str, RowDuration]:
+    """Return row id -> its duration in the attempt that was chosen, none if all are shown."""
+    if not axis.chosen:
+        return {}
+    return {row.id: _duration(row, axis) for row in rows}
 
 
-def _milliseconds(seconds: str) -> int | None:
-    return round(float(seconds) * 1000) if _SECONDS.fullmatch(seconds) else None
+def _duration(row: StepRow, axis: TimeAxis) -> RowDuration:
+    chosen = axis.attempts[axis.chosen - 1]
+    stays = [
+        (since, until)
+        for piece in _pieces(row, axis.span.now)
+        for attempt, since, until in clip_piece(piece, axis.attempts)
+        if attempt is chosen
+    ]
+    if not stays:
+        return RowDuration()
+    worked = covered_ms([since for since, _ in stays], [until for _, until in stays])
+    if row.since is not None and axis.chosen == len(axis.attempts):
+        return RowDuration(since=axis.span.now - worked, visits=len(stays))
+    return RowDuration(formatting.duration_text(worked), visits=len(stays))
+
+
+def _pieces(row: StepRow, now: int) -> Iterator[BarPiece]:
+    """Yield the visits of a state; of iterations the time from the first to the last."""
+    if isinstance(row.visits_made, Visits):
+        for since, until in row.visits_made.stays(now):
+            yield BarPiece(since, until, "", "")
+    elif row.entered_ms is not None:
+        yield BarPiece(row.entered_ms, now if row.left_ms is None else row.left_ms, "", "")

@@ -1,0 +1,205 @@
+"""Build the graph of an execution's page: its picture, and the colours of states and lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from console.web.core import formatting
+from console.web.execution import iterations, steps
+from console.web.execution.taken_ways import taken_ways
+from console.web.graph import folding, svg
+from console.web.graph.folding import FOLD_ABOVE, states_inside
+from console.web.graph.shapes import badge_place
+from console.web.history.traces import open_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from console.models import Execution
+    from console.web.execution.child_signs import ChildSign
+    from console.web.execution.iterations import MapRuns, ShownIteration
+    from console.web.execution.steps import StepSummary
+    from console.web.graph.graph_view import GraphView
+    from console.web.graph.shapes import Picture
+    from engine import Graph, Trace
+
+_SINGLE = {label.tone: label for label in formatting.LEGEND}
+_WORST = ("failed", "running", "caught", "aborted", "succeeded", "idle")
+
+
+# -- the part --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Painting:
+    """The colours of an execution's states and lines, at one moment.
+
+    ``folded``: Parallel or Map -> the summary of its states, of a large machine. ``taken``: the
+    keys of the lines taken. ``child_signs``: the links to child executions.
+    """
+
+    graph: Graph
+    summaries: dict[str, StepSummary]
+    folded: dict[str, FoldedGroup]
+    taken: set[str]
+    child_signs: Mapping[str, ChildSign] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPart:
+    """The picture of an execution. ``box_summaries``: node id -> the summary that a box shows."""
+
+    picture: Picture
+    view: GraphView
+    fold_links: dict[str, str]
+    box_summaries: dict[str, StepSummary | FoldedGroup | None]
+    painting: Painting
+
+
+def paint_trace(
+    trace: Trace,
+    maps: MapRuns | None,
+    shown: ShownIteration | None,
+    child_signs: Mapping[str, ChildSign],
+) -> Painting:
+    """Return the colours by a trace. ``shown``: the iteration of a Map that the graph shows."""
+    summaries = steps.step_summaries(trace, maps=maps, shown=shown)
+    folded = folded_groups(trace.graph, summaries)
+    return Painting(
+        trace.graph, summaries, folded, taken_ways(trace, maps, shown), child_signs=child_signs
+    )
+
+
+def graph_part(execution: Execution, painting: Painting, chosen: str, view: GraphView) -> GraphPart:
+    """Return the picture, in which the chosen state is not folded away."""
+    view = folding.view_around(painting.graph, chosen, view)
+    picture = svg.definition_picture(execution.definition.text, view=view)
+    return GraphPart(
+        picture=picture,
+        view=view,
+        fold_links=folding.fold_links(view, picture),
+        box_summaries=_box_summaries(picture, painting.summaries, painting.folded),
+        painting=painting,
+    )
+
+
+def _box_summaries(
+    picture: Picture, summaries: Mapping[str, StepSummary], folded: Mapping[str, FoldedGroup]
+) -> dict[str, StepSummary | FoldedGroup | None]:
+    """Return the summary that each box shows: of its state, or of all that is folded into it."""
+    return {
+        box.node.id: (folded if box.folded else summaries).get(box.node.id) for box in picture.boxes
+    }
+
+
+def as_it_ran_context(execution: Execution, picture: Picture) -> dict[str, Any]:
+    """Return the colours of a definition's picture: by all events there are."""
+    with open_trace(execution) as trace:
+        maps = iterations.map_runs_of_execution(execution, trace)
+        painting = paint_trace(trace, maps, None, {})
+    return {
+        "legend": formatting.LEGEND,
+        "box_summaries": _box_summaries(picture, painting.summaries, painting.folded),
+        "taken": painting.taken,
+    }
+
+
+# -- folded groups ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedGroup:
+    """What the box of a folded group shows, as ``StepSummary`` has it.
+
+    ``status``: the worst one inside, or its own.
+    """
+
+    status: formatting.StatusLabel
+    under: str
+    label: str
+    running_since: int | None
+    badge: str
+
+    @property
+    def badge_place(self) -> tuple[int, int, int]:
+        """Return where the badge stands at its box."""
+        return badge_place(self.badge)
+
+    @property
+    def paint(self) -> dict[str, str]:
+        """Return what the script repaints the box with."""
+        return {"tone": self.status.tone, "under": self.under, "label": self.label}
+
+
+def folded_groups(graph: Graph, summaries: Mapping[str, StepSummary]) -> dict[str, FoldedGroup]:
+    """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
+
+    Groups with a state that ``summaries`` lacks are left out.
+    """
+    if len(graph.nodes) <= FOLD_ABOVE:
+        return {}
+    return {
+        owner: _folded_group(summaries[owner], [summaries[node] for node in nodes])
+        for owner, nodes in states_inside(graph).items()
+        if owner in summaries and all(node in summaries for node in nodes)
+    }
+
+
+def _folded_group(own: StepSummary, inside: list[StepSummary]) -> FoldedGroup:
+    counts = Counter(summary.status.tone or "idle" for summary in inside)
+    labels = {
+        summary.status.tone or "idle": _SINGLE.get(summary.status.tone, summary.status)
+        if summary.mixed
+        else summary.status
+        for summary in [*inside, own]
+    }
+    worst = next((tone for tone in _WORST if tone in labels), "idle")
+    states = f"{len(inside):,} states"
+    parts = [f"{counts[tone]:,} {labels[tone].word.lower()}" for tone in _WORST[:4] if counts[tone]]
+    under = " · ".join([own.status.word, states, *parts[:1]])
+    label = ", ".join([own.label, f"{states} folded", *parts])
+    return FoldedGroup(labels[worst], under, label, own.running_since, own.badge)
+
+
+# -- values for the script -------------------------------------------------------------------------
+
+
+def paint_values(
+    summaries: Mapping[str, StepSummary],
+    taken: Collection[str],
+    folded: Mapping[str, FoldedGroup],
+) -> dict[str, Any]:
+    """Return the values with which the script repaints states and lines."""
+    nodes = {
+        node: {
+            "tone": summary.status.tone,
+            "word": summary.status.word,
+            "under": summary.under,
+            "badge": summary.badge,
+            **({"badge_place": summary.badge_place} if summary.badge else {}),
+            "label": summary.label,
+            "spent": summary.duration,
+            "worked": summary.worked,
+            "since": summary.running_since,
+            "worked_since": summary.worked_since,
+            "entered": summary.entered_ms,
+            "left": summary.left_ms,
+            "visits": "-" if summary.in_children else summary.visits,
+            "retries": summary.retries,
+            "note": summary.note,
+            **({"children": summary.children} if summary.children else {}),
+            **({"folded": folded[node].paint} if node in folded else {}),
+        }
+        for node, summary in summaries.items()
+    }
+    return {"nodes": nodes, "taken": sorted(taken)}
+
+
+def repaint_values(
+    trace: Trace, states: Collection[str], maps: MapRuns | None, shown: ShownIteration | None
+) -> dict[str, Any]:
+    """Return the values of some states and all lines, of the chosen iteration or all of them."""
+    summaries = steps.step_summaries(trace, states, maps, shown)
+    return paint_values(summaries, taken_ways(trace, maps, shown), {})

@@ -1,0 +1,113 @@
+"""Build the parts about the whole execution: its header, and its input and output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from django.urls import reverse
+
+from console import arns
+from console.feature import Hook, hooked
+from console.statuses import UNSUCCESSFUL
+from console.store.executions import replay
+from console.store.executions.transitions import transitions_of
+from console.store.machines.published import executed_revision
+from console.web.core import formatting, json_view
+from console.web.execution.parent_execution import parent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.models import Execution
+    from console.store.executions.replay import Origin
+    from console.store.machines.published import ExecutedRevision
+    from console.web.execution.parent_execution import ParentExecution
+    from engine import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The status and the facts of an execution, at the top of its page.
+
+    ``attempts_ms``: the time without the gaps between its attempts, None if it was not redriven.
+    ``features``: the values that features add, by name, such as the cost.
+    """
+
+    status: formatting.StatusLabel
+    is_express: bool
+    may_be_redriven: bool
+    executed: ExecutedRevision | None = None
+    parent: ParentExecution | None = None
+    origin: Origin | None = None
+    transitions: int = 0
+    attempts_ms: int | None = None
+    features: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPayloads:
+    """Input and output of an execution. ``output``: None if there is none."""
+
+    input: json_view.PayloadView
+    output: json_view.PayloadView | None
+
+
+def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
+    """Return the context that all pages of an execution share: its names, address and header."""
+    return {
+        "section": "executions",
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "header": header_of(execution),
+    }
+
+
+def header_of(execution: Execution) -> Header:
+    """Return the status of an execution, without a query."""
+    imported = execution.imported_ms is not None
+    is_express = not imported and arns.is_express(execution.arn)
+    never_again = imported or (is_express and execution.map_run_id is None)
+    return Header(
+        status=formatting.EXECUTION[execution.status],
+        is_express=is_express,
+        may_be_redriven=execution.status in UNSUCCESSFUL and not never_again,
+    )
+
+
+def with_starter(header: Header, execution: Execution) -> Header:
+    """Add the revision that an execution runs, and the execution that started it."""
+    executed = executed_revision(execution) if execution.version_arn else None
+    return replace(header, executed=executed, parent=parent_of(execution))
+
+
+def with_origin(header: Header, execution: Execution) -> Header:
+    """Add the execution that this one replays."""
+    return replace(header, origin=replay.origin_of(execution))
+
+
+def with_figures(header: Header, execution: Execution, trace: Trace) -> Header:
+    """Add the figures that follow from the history: transitions, time of attempts, cost."""
+    idle_ms = sum(until - since for since, until in trace.gaps)
+    # a moment in the past knows the redrives before it only
+    all_gaps = 0 < len(trace.gaps) == execution.redrive_count
+    took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
+    features: dict[str, Any] = {}
+    for add in hooked(Hook.EXECUTION_PAGE):
+        features |= add(execution, trace.transitions)
+    return replace(
+        header,
+        transitions=transitions_of(execution, trace.transitions),
+        attempts_ms=took_ms - idle_ms if took_ms and all_gaps else None,
+        features=features,
+    )
+
+
+def payloads_of(execution: Execution) -> ExecutionPayloads:
+    """Return input and output of an execution as the page shows them."""
+    output = execution.output
+    return ExecutionPayloads(
+        json_view.payload_view(execution.input, "input.json"),
+        None if output is None else json_view.payload_view(output, "output.json"),
+    )

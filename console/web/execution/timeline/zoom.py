@@ -1,0 +1,56 @@
+"""Read from an address which part of an execution's timeline its reader wants to see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+_SECONDS = re.compile(r"\d{1,9}(\.\d{1,3})?", re.ASCII)
+_ATTEMPT = re.compile(r"\d{1,4}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineZoom:
+    """The part of a timeline that its reader wants to see.
+
+    ``attempt``: at the whole execution, 0 for all of them.
+
+    ``since``, ``until``: milliseconds after the beginning of what is on display; None for its ends.
+    """
+
+    attempt: int = 0
+    since: int | None = None
+    until: int | None = None
+
+    @classmethod
+    def of(cls, query: QueryDict) -> TimelineZoom:
+        """Read the query string; what makes no sense counts as not said."""
+        chosen = query.get("attempt", "")
+        since, until = (_milliseconds(query.get(name, "")) for name in ("from", "to"))
+        if since is not None and until is not None and since >= until:
+            since = until = None
+        return cls(int(chosen) if _ATTEMPT.fullmatch(chosen) else 0, since, until)
+
+    def cut(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the part of a stretch of epoch milliseconds; all of it if nothing is left."""
+        since = begin if self.since is None else begin + self.since
+        until = end if self.until is None else min(end, begin + self.until)
+        return (since, until) if since < until else (begin, end)
+
+    @property
+    def seconds(self) -> tuple[str, str]:
+        """Return beginning and end as the fields of the page show them, "" for none."""
+        texts = ("" if ms is None else f"{ms / 1000:g}" for ms in (self.since, self.until))
+        first, last = texts
+        return first, last
+
+
+WHOLE_TIME = TimelineZoom()
+
+
+def _milliseconds(seconds: str) -> int | None:
+    return round(float(seconds) * 1000) if _SECONDS.fullmatch(seconds) else None
