@@ -1,4 +1,4 @@
-"""Let people in by name and password or by a one-time link, and change their password."""
+"""Let people in by password, one-time link or invitation, and change their password."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth import get_user_model, login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.hashers import make_password
@@ -19,13 +19,15 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.config import logging_setup
-from console.store.people import login_attempts, login_links, people
+from console.store.people import invitations, login_attempts, login_links, people
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
+
+    from console.models import Invitation
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _REFUSED = "The name or the password is not correct."
@@ -218,3 +220,51 @@ def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResp
     update_session_auth_hash(request, user)
     messages.success(request, "Your password is set. Your other sessions have ended.")
     return redirect("password")
+
+
+@login_not_required
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
+    """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
+    try:
+        invitation = invitations.find_invitation(token)
+        form = None
+        if not invitations.has_account(invitation):
+            form = SetPasswordForm(invitations.unsaved_user(invitation), request.POST or None)
+        if request.method != "POST":
+            return _render_invitation(request, invitation, form)
+        if form is not None and not form.is_valid():
+            return _render_invitation(request, invitation, form, 422)
+        encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
+        user = invitations.accept_invitation(
+            token, encoded, _invited_reader(request), logging_setup.request_id()
+        )
+    except invitations.InvitationClosed:
+        return render(request, "people/invitation_closed.html", status=410)
+    except invitations.OtherAccount:
+        return _render_invitation(request, invitation, None, 403)
+    messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
+    return start_session(request, user, by="invitation")
+
+
+def _render_invitation(
+    request: HttpRequest,
+    invitation: Invitation,
+    form: SetPasswordForm[User] | None,
+    status: int = 200,
+) -> HttpResponse:
+    reader = _invited_reader(request)
+    name = None if reader is None else reader.get_username()
+    context = {
+        "invitation": invitation,
+        "form": form,
+        "reader_name": name,
+        "is_reader": name == invitation.name,
+        "next": request.path,
+    }
+    return render(request, "people/invitation.html", context, status=status)
+
+
+def _invited_reader(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, get_user_model()) else None

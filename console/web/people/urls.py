@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.people import audit_views, invitation_views, login_views, people_views
+from console.web.people import audit_views, login_views, people_views
 
 urlpatterns = [
     path("team/", people_views.team_page, name="team"),
@@ -21,7 +21,7 @@ urlpatterns = [
     path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("login/", login_views.login_page, name="login"),
     path("login/<str:token>/", login_views.login_link_page, name="login-link"),
-    path("invitation/<str:token>/", invitation_views.invitation_page, name="invitation"),
+    path("invitation/<str:token>/", login_views.invitation_page, name="invitation"),
     path("password/", login_views.password_page, name="password"),
     path("logout/", login_views.log_out, name="logout"),
 ]
