@@ -227,7 +227,7 @@ CLI_ORDER = (
     *("console.cli.documents", "console.cli.sources", "console.cli.parameters"),
     *("console.cli.placeholders", "console.cli.output", "console.cli.machine_formats"),
     *("console.cli.intrinsic_functions", "console.cli.intrinsics", "console.cli.variables"),
-    *("console.cli.event_settings", "console.cli.formats"),
+    "console.cli.formats",
     *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
     *("console.cli.deployment", "console.cli.commands"),
 )
