@@ -249,7 +249,8 @@ def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
     present = _unless_missing(lambda: events.describe_rule(Name=rule.name)) or {}
     targets = _targets(events, rule.name) if present else []
     before = {key: present[key] for key in wanted if key in present}
-    gone = [target["Id"] for target in targets if target["Id"] not in _target_ids(rule)]
+    declared = {target["Id"] for target in rule.targets}
+    gone = [target["Id"] for target in targets if target["Id"] not in declared]
 
     def put() -> None:
         events.put_rule(**wanted)
@@ -270,10 +271,6 @@ def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
 
 def _targets(events: Any, name: str) -> list[dict[str, Any]]:
     return list(events.list_targets_by_rule(Rule=name)["Targets"])
-
-
-def _target_ids(rule: RuleSource) -> set[str]:
-    return {target["Id"] for target in rule.targets}
 
 
 def _sorted(targets: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from console.cli.documents import SourceError, check_size
 
-ACTIVITY_END = ":activity:"
 MACHINE_MARK = ":stateMachine:"
 UNIVERSAL_START = ":scheduler:::aws-sdk:sfn:startExecution"
 DEFAULT_GROUP = "default"

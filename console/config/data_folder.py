@@ -91,8 +91,3 @@ def derive_key(master: bytes, purpose: str) -> bytes:
     The label keeps the product's former name: another label would void every key in use.
     """
     return hmac.new(master, f"stepyard/{purpose}".encode(), hashlib.sha256).digest()
-
-
-def derive_text(master: bytes, purpose: str) -> str:
-    """Return the key for one purpose as text of 64 characters."""
-    return derive_key(master, purpose).hex()

@@ -37,7 +37,6 @@ from console.config.data_folder import (
     DATABASE_FILE,
     data_folder,
     derive_key,
-    derive_text,
     master_secret,
 )
 from console.config.database_address import parse_database_address
@@ -66,7 +65,7 @@ def _shipped(name: str) -> Path:
 
 
 _MASTER = master_secret(DATA_DIR)
-SECRET_KEY = derive_text(_MASTER, "django")
+SECRET_KEY = derive_key(_MASTER, "django").hex()
 STATEYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
 STATEYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
 STATEYARD_PAGING_KEY = derive_key(_MASTER, "paging")

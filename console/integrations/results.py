@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -80,7 +80,7 @@ def _file(
         size = file.tell()
         file.seek(0)
         key = f"{name}.{'jsonl' if lines else 'json'}"
-        _put_object(client, bucket, key, file)
+        client.put_object(Bucket=bucket, Key=key, Body=file)
     return [{"Key": key, "Size": size}]
 
 
@@ -88,10 +88,6 @@ def _separator(count: int, *, lines: bool) -> bytes:
     if lines:
         return b"\n" if count else b""
     return b"," if count else b"["
-
-
-def _put_object(client: Any, bucket: str, key: str, file: IO[bytes]) -> None:
-    client.put_object(Bucket=bucket, Key=key, Body=file)
 
 
 def _shaped(record: Mapping[str, Any], transformation: str) -> list[Any]:

@@ -61,10 +61,6 @@ class Walk:
         after = next((end for end in self.ends if end > event), None)
         return "" if after is None else ENDS[self.by_id[after].type]
 
-    def redrive_before(self, event: int) -> int:
-        """Return the last redrive before an event, 0 if there was none."""
-        return max((redrive for redrive in self.redrives if redrive < event), default=0)
-
     # -- one event ---------------------------------------------------------------------------------
 
     def _take(self, event: HistoryLine) -> None:

@@ -32,7 +32,6 @@ SIGNED_IN = "signed in"
 VIEW = "ViewPages"
 
 _EDIT = "UpdateStateMachine"
-_RULE = "events:PutRule"
 _START = "StartExecution"
 _ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
 

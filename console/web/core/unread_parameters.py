@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-_ONLY_SOMETIMES: dict[str, frozenset[str]] = {}
-"""Name of the address -> what its view reads only together with another parameter."""
 _MOST_NAMED = 5
 _LONGEST = 40
 
@@ -63,10 +61,8 @@ def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
     query = request.GET
     if not isinstance(query, RecordingQuery):
         return []
-    name = request.resolver_match.url_name if request.resolver_match else None
-    known = query.asked | _ONLY_SOMETIMES.get(name or "", frozenset())
-    unread: Sequence[str] = [key for key in query.keys() if key not in known]  # noqa: SIM118 - "in query" is a reading
-    return [(key[:_LONGEST], _meant(key, known)) for key in unread[:_MOST_NAMED]]
+    unread: Sequence[str] = [key for key in query.keys() if key not in query.asked]  # noqa: SIM118 - "in query" is a reading
+    return [(key[:_LONGEST], _meant(key, query.asked)) for key in unread[:_MOST_NAMED]]
 
 
 def _meant(key: str, known: set[str]) -> str:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-EVERY = "every state machine"
-
-
 _KINDS = {"activity:": "Activity", "harness:": "Harness"}
 """How a name in ``functions.json`` begins that is no function's -> what it is."""
 

@@ -56,11 +56,6 @@ class _ScenarioCall:
     response: dict[str, Any] | None = None
 
 
-def _machine_type(execution_arn: str) -> MachineType:
-    express = execution_arn.split(":")[5:6] == ["express"]
-    return MachineType.EXPRESS if express else MachineType.STANDARD
-
-
 def is_too_large(execution: Execution) -> bool:
     """Tell whether the history of an execution has more characters than a test may have."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk)
