@@ -5,16 +5,23 @@ The worker knows nothing of the API's edge: ``apps.py`` connects the two when th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from console.db import outages, signals
+from console.db.writer import Change, drop_broken_connection, is_outage, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.access import Principal
     from console.db.audit import Actor
-    from console.db.signals import Channel
-    from console.db.writer import Pending
+
+LOOK_AGAIN_S = 1.0
+"""After so long a long poll looks again, in case a hint was lost."""
+Answer = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +54,71 @@ class Caller:
     service: str = "stepfunctions"
 
 
-class AnswerWait(Protocol):
-    """How to wait for an answer that comes later."""
+@dataclass(frozen=True, slots=True)
+class LongPoll:
+    """An answer to wait for without holding a thread.
 
-    @property
-    def look(self) -> Callable[[], Answer | Pending[Answer | None] | None]:
-        """Return a function that looks for the answer and returns it, or None if pending."""
+    ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
+    hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
+    went away while the answer was found, so that it is not lost. ``one_each``: a
+    signal wakes one waiter instead of all of them. ``short``: to look takes a few rows. ``key_id``:
+    the access key of the caller.
+    """
 
-    @property
-    def topic(self) -> Channel:
-        """Return the channel whose signals announce an answer; signals may be lost."""
+    look: Callable[[], Answer | Change[Answer | None] | None]
+    topic: signals.Channel
+    seconds: float
+    otherwise: Answer
+    undo: Callable[[], object] | None = None
+    one_each: bool = False
+    short: bool = False
+    key_id: str = ""
 
-    @property
-    def one_each(self) -> bool:
-        """Whether a signal wakes one waiter or all of them."""
+    def checked(self, check: Callable[[], object]) -> LongPoll:
+        """Return a copy that calls ``check`` before every look; an error of it ends the wait.
 
-    @property
-    def seconds(self) -> float:
-        """Return for how long to wait at most."""
+        Who waits for a minute may be removed meanwhile, and must get nothing after that.
+        """
 
-    @property
-    def otherwise(self) -> Answer:
-        """Return the answer after that time."""
+        def look() -> Answer | Change[Answer | None] | None:
+            check()
+            return self.look()
 
-    def now(self) -> Answer:
-        """Wait for the answer on this thread."""
+        return replace(self, look=look)
+
+    def result(self) -> Answer:
+        """Wait for the answer on this thread, which keeps no connection meanwhile.
+
+        While the database is out there is no answer yet.
+        """
+        told = threading.Event()
+        end = signals.subscribe(self.topic, lambda *_: told.set(), in_turn=self.one_each)
+        deadline = time.monotonic() + self.seconds
+        try:
+            while (left := deadline - time.monotonic()) > 0:
+                told.clear()
+                try:
+                    found = self.look()
+                    answer = found.result() if isinstance(found, Change) else found
+                except Exception as error:
+                    if not is_outage(error):
+                        raise
+                    outages.note_outage("looking for an answer", error)
+                    drop_broken_connection()
+                    answer = None
+                if answer is not None:
+                    return answer
+                release_connection()
+                told.wait(min(LOOK_AGAIN_S, left))
+            return self.otherwise
+        finally:
+            end()
+            if self.one_each and told.is_set():  # it was told of more than it takes
+                signals.deliver(self.topic)
 
 
-Answer = dict[str, Any]
 if TYPE_CHECKING:
-    Begun = Answer | Pending[Answer] | AnswerWait
+    Begun = Answer | Change[Answer] | LongPoll
     """What is known of an answer: it, the change that makes it, or how to wait for it."""
 _connected: list[Callable[[Caller, str, dict[str, Any]], Begun]] = []
 _listed: list[Callable[[str, str], bool]] = []

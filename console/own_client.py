@@ -48,7 +48,7 @@ class OwnClient:
 
 def finish(begun: own_api.Begun) -> dict[str, Any]:
     """Return the answer to an operation on this thread, however long it takes."""
-    return begun if isinstance(begun, dict) else begun.now()
+    return begun if isinstance(begun, dict) else begun.result()
 
 
 def wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:

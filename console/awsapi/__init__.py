@@ -22,7 +22,7 @@ From bytes to an answer
 6. Only now is the body parsed. ``shapes.check`` compares it with botocore's service model, and
    words each violation as AWS does.
 7. The handler (``operations``) gets a ``Call`` and returns one of three things: the members of the
-   answer, a ``Pending`` (a change that waits for its commit), or a ``Later`` (a result that does
+   answer, a ``Change`` (still to be committed), or a ``LongPoll`` (an answer that does
    not exist yet, as for GetActivityTask). The last two hold no thread while they wait.
 8. ``asgi.aws`` encodes the result, or the error as ``Service.error_answer`` describes it.
 

@@ -24,7 +24,7 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
-from console.awsapi.operations.call import Answer, Call, Later
+from console.awsapi.operations.call import Answer, Call, wait_for
 from console.awsapi.read_ahead import PAGES_AHEAD
 from console.awsapi.waiting_calls import WAITING_CALLS
 from console.config import quotas
@@ -32,13 +32,14 @@ from console.db import outages
 from console.db.audit import Actor
 from console.db.overload import WaitedTooLong, is_behind
 from console.db.writer import (
-    Pending,
+    Change,
     drop_broken_connection,
     is_embedded,
     is_outage,
     settled,
 )
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.own_api import LongPoll
 from console.server.threads import run_in_loop, threads, written
 from console.store.people import people
 
@@ -95,8 +96,8 @@ async def aws_application(
         body = await read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         answer = await _run_operation(call, short=_is_short(name, body))
-        if isinstance(answer, Later):
-            answer = await answer.wait(threads(), receive)
+        if isinstance(answer, LongPoll):
+            answer = await wait_for(answer, threads(), receive)
         shape = service.operation(name).output_shape
         status, code, data = 200, "", encode(answer, shape)
     except ServiceError as error:
@@ -164,7 +165,7 @@ async def run_call(call: Callable[[], T]) -> T:
     return answer
 
 
-async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | Later:
+async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | LongPoll:
     """Run an operation, and wait for its commit if it writes.
 
     A short one runs in the loop's own thread while few others are under way: nobody waits for that
@@ -177,10 +178,10 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
     try:
         if short and _under_way <= _FEW:
             answer = run_in_loop(call)
-            if isinstance(answer, Pending):
+            if isinstance(answer, Change):
                 return await written(answer, threads(), since)
             return answer
-        found: dict[str, Any] | Later = await threads().run_to_commit(since, call)
+        found: dict[str, Any] | LongPoll = await threads().run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable(_TOO_MANY) from None
     else:
@@ -267,9 +268,9 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     if name in _WAITS:
         WAITING_CALLS.check(principal.key_id, quotas.quotas_of(principal.project.name))
     answer = settled(service.run(call))
-    if isinstance(answer, Later):
+    if isinstance(answer, LongPoll):
         answer = replace(answer, key_id=principal.key_id)
-    if isinstance(answer, Later) and not settings.STATEYARD_ACCEPT_ANY_KEY:
+    if isinstance(answer, LongPoll) and not settings.STATEYARD_ACCEPT_ANY_KEY:
         return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
     return answer
 

@@ -31,7 +31,7 @@ on PostgreSQL, run on ``server.threads.threads()``.
 
 **One way through the threads** (``server.threads.Threads.run_to_commit``). The thread of a call
 hands its change to the thread that commits, and that one wakes the event loop. The loop is woken
-once for a call and its commit, by a future that is a third of the work of ``asyncio.wrap_future``.
+once for a call and its commit.
 
 **One thread a page** (``server.page_handler``). Django's handler lets each method of the middleware
 take a way from the event loop to a thread of its own. Pages take one way: a poll without news costs

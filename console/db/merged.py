@@ -85,11 +85,10 @@ from console.db import signals
 from console.db.postgres import execute_prepared
 from console.db.rows import (
     INSERT_ORDER,
-    Late,
-    Recorded,
     Statement,
     Unmergeable,
-    current_recording,
+    WriteSet,
+    is_recording,
     record,
 )
 
@@ -99,7 +98,7 @@ if TYPE_CHECKING:
 
     from console.db.rows import Key, Row
 
-    Change = tuple[Recorded, Future[Any]]
+    QueuedChange = tuple[WriteSet, Future[Any]]
 
 log = structlog.get_logger(__name__)
 _WORTH_A_COPY = 400
@@ -125,10 +124,10 @@ class RunAlone(Exception):
 # -- a group ---------------------------------------------------------------------------------------
 
 
-def take_together(waiting: Iterable[Recorded]) -> tuple[list[Recorded], list[Recorded]]:
+def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[WriteSet]]:
     """Return the changes that may stand in one transaction, and those that have to wait for it."""
-    group: list[Recorded] = []
-    left: list[Recorded] = []
+    group: list[WriteSet] = []
+    left: list[WriteSet] = []
     owned: dict[Any, bool] = {}
     keys: set[tuple[Statement, Key]] = set()
     for change in waiting:
@@ -144,7 +143,7 @@ def take_together(waiting: Iterable[Recorded]) -> tuple[list[Recorded], list[Rec
     return group, left
 
 
-def _touched(change: Recorded) -> dict[Any, bool]:
+def _touched(change: WriteSet) -> dict[Any, bool]:
     """Return execution -> whether the change wants it for itself."""
     touched: dict[Any, bool] = {}
     for statement, key in change.keys:
@@ -153,7 +152,7 @@ def _touched(change: Recorded) -> dict[Any, bool]:
     return touched
 
 
-def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
+def commit(group: Sequence[WriteSet]) -> dict[int, BaseException]:
     """Commit changes together; return place -> why one was not written, of those that were not.
 
     Raise an outage of the database: it is not known whether they were written.
@@ -177,7 +176,7 @@ def commit(group: Sequence[Recorded]) -> dict[int, BaseException]:
     return failed
 
 
-def commit_changes(waiting: list[Change]) -> list[Change]:
+def commit_changes(waiting: list[QueuedChange]) -> list[QueuedChange]:
     """Commit the changes that may stand in one transaction; return the others."""
     futures = {id(recorded): future for recorded, future in waiting}
     group, left = take_together([recorded for recorded, _ in waiting])
@@ -202,7 +201,7 @@ def write_together(fn: Callable[[], object]) -> None:
     It is run as it is where it cannot be recorded, or where a round trip costs nothing.
     """
     embedded = connection.vendor != "postgresql"
-    recorded = None if embedded or current_recording() is not None else record(fn)
+    recorded = None if embedded or is_recording() else record(fn)
     if recorded is None:
         fn()
         return
@@ -223,15 +222,15 @@ def write_together(fn: Callable[[], object]) -> None:
         signals.after_commit(hook)
 
 
-def _settle(recorded: Recorded, future: Future[Any]) -> None:
+def _settle(recorded: WriteSet, future: Future[Any]) -> None:
     """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
     publish(recorded)
     if recorded.following is not None:
         publish(recorded.following)
     result = recorded.result
     try:
-        if isinstance(result, Late):
-            result = result.make(recorded.returned)
+        if recorded.make is not None:
+            result = recorded.make(recorded.returned)
     except Exception as error:  # noqa: BLE001 - of one caller; the others wait for their answers
         future.set_exception(error)
     else:
@@ -250,7 +249,7 @@ def _is_broken() -> bool:
     return own is None or own.closed or own.broken
 
 
-def _try_commit(changes: Sequence[Recorded]) -> dict[int, BaseException | None]:
+def _try_commit(changes: Sequence[WriteSet]) -> dict[int, BaseException | None]:
     """Commit changes; return the places of those whose rows were not there: then none is written.
 
     Raise what the database raises, after ROLLBACK.
@@ -290,7 +289,7 @@ def _ordered(statements: Iterable[Statement]) -> list[Statement]:
     return sorted(statements, key=lambda statement: statement.order)
 
 
-def _follow(change: Recorded) -> Recorded:
+def _follow(change: WriteSet) -> WriteSet:
     """Return what a change writes now that its rows are found."""
     change.following = record(partial(change.follow, change.returned)) if change.follow else None
     if change.following is None or change.following.keys:
@@ -334,7 +333,7 @@ def _begin(
 def _write_and_commit(
     statements: Sequence[Statement],
     rows: dict[Statement, list[Row]],
-    changes: Sequence[Recorded],
+    changes: Sequence[WriteSet],
 ) -> None:
     """Run the other statements, in their order, send the signals, and commit."""
     own = connection.connection
@@ -403,14 +402,14 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '\\"') + '"'
 
 
-def _send_signals(changes: Sequence[Recorded]) -> None:
+def _send_signals(changes: Sequence[WriteSet]) -> None:
     transport = signals.get_transport()
     if transport is not None:
         given = [signal for change in changes for signal in change.signals]
         transport.send_all([signal for signal in given if transport.takes(signal[0])])
 
 
-def publish(change: Recorded) -> None:
+def publish(change: WriteSet) -> None:
     """Do after the commit what the change asked for, and tell this process of it."""
     transport = signals.get_transport()
     hooks = list(change.after)

@@ -12,7 +12,8 @@ On PostgreSQL the server parses Django's statements each time, ``fetch_row``'s o
 signals. While ``record`` runs it nothing is written: its statements and signals are noted, so that
 PostgreSQL can write many changes at once (``db.merged``). A statement that has to change its
 row is assumed to do so, and ``merged`` finds out later. A function that asks the database for
-anything cannot be recorded, and is run in a transaction of its own.
+anything cannot be recorded, and is run in a transaction of its own; ``read_or_assume``, ``require``
+and ``returning`` ask without a query (``db.writer`` has the theory).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
@@ -226,7 +227,7 @@ def insert(row: models.Model, **instead: Any) -> None:
     values = [*table.values(row)]
     for name, value in instead.items():
         values[table.places[name]] = value
-    recorded = current_recording()
+    recorded = _local.current
     if recorded is not None and table.key is not None:
         key = next_key(table.name, table.key)
         setattr(row, table.key, key)
@@ -262,7 +263,7 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows (``values`` in the order of ``columns``), by COPY where that is faster."""
     if not values:
         return
-    recorded = current_recording()
+    recorded = _local.current
     if recorded is not None:
         recorded.add(inserting(table, columns), values)
         return
@@ -289,7 +290,7 @@ def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
     """
     if not values:
         return 0
-    recorded = current_recording()
+    recorded = _local.current
     if recorded is not None:
         recorded.add(statement, values)
         return len(values)
@@ -367,11 +368,12 @@ class Statement:
 
 
 @dataclass
-class Recorded:
-    """What a change writes and publishes. ``result``: what its function returned.
+class WriteSet:
+    """A recorded change: what it writes and publishes. ``result``: what its function returned.
 
-    ``follow``: called before the commit with what the statements returned; what it writes, by
-    statements that look for no row, is ``following``. After a rollback it may be called again.
+    ``make``: makes the result of what the statements returned, after the commit. ``follow``: called
+    before the commit with what they returned; what it writes, by statements that look for no row,
+    is ``following``. After a rollback it may be called again.
     """
 
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
@@ -379,8 +381,9 @@ class Recorded:
     after: list[Callable[[], None]] = field(default_factory=list)
     returned: dict[tuple[Statement, Key], Row] = field(default_factory=dict)
     result: Any = None
+    make: Callable[[dict[tuple[Statement, Key], Row]], Any] | None = None
     follow: Callable[[dict[tuple[Statement, Key], Row]], None] | None = None
-    following: Recorded | None = None
+    following: WriteSet | None = None
 
     def add(self, statement: Statement, rows: Sequence[Row]) -> None:
         """Note rows of a statement."""
@@ -397,47 +400,78 @@ class Recorded:
         }
 
 
-@dataclass(frozen=True)
-class Late:
-    """A result that is made of what a statement returned. ``make``: takes what all returned."""
-
-    make: Callable[[dict[tuple[Statement, Key], Row]], Any]
-
-
-@dataclass(frozen=True)
-class Mergeable(Generic[T]):
-    """A function that writes by ``rows`` only, most of the time."""
-
-    fn: Callable[[], T]
-
-    def __call__(self) -> T:
-        """Call it."""
-        return self.fn()
-
-
 class _Local(threading.local):
-    current: Recorded | None = None
+    current: WriteSet | None = None
     database: Any = None
 
 
 _local = _Local()
 
 
-def current_recording() -> Recorded | None:
-    """Return what this thread records, None if it writes."""
+def is_recording() -> bool:
+    """Tell whether this thread records a change instead of writing it."""
+    return _local.current is not None
+
+
+def current_write_set() -> WriteSet | None:
+    """Return what this thread records, None if it writes; for the modules of this package."""
     return _local.current
+
+
+def read_or_assume(read: Callable[[], T], *, assumed: T) -> T:
+    """Return what ``read`` returns; while a change is recorded, ``assumed`` without reading.
+
+    Some statement of the change must find no row if that is wrong: the change is run alone then,
+    and reads.
+    """
+    return read() if _local.current is None else assumed
+
+
+def require(statement: Statement, values: Row, read: Callable[[], bool]) -> bool:
+    """Return what ``read`` returns; while a change is recorded, note a statement and return True.
+
+    The statement must find no row where ``read`` would return False.
+    """
+    if _local.current is None:
+        return read()
+    _local.current.add(statement, [values])
+    return True
+
+
+def returning(
+    statement: Statement,
+    values: Row,
+    make: Callable[[Row | None], T],
+    otherwise: Callable[[], T],
+    follow: Callable[[Row | None], None] | None = None,
+) -> T:
+    """Return what ``otherwise`` returns; while a change is recorded, note a statement instead.
+
+    The result of the change is then what ``make`` returns for the row that the statement returned,
+    None if there is none. ``follow``: as ``WriteSet`` has it, called with that row.
+    """
+    write_set = _local.current
+    if write_set is None:
+        return otherwise()
+    key = (statement, tuple(values[place] for place in statement.key))
+    write_set.add(statement, [values])
+    write_set.make = lambda returned: make(returned.get(key))
+    if follow is not None:
+        write_set.follow = lambda returned: follow(returned.get(key))
+    later: Any = None  # ``make`` returns it after the commit
+    return cast("T", later)
 
 
 def _refuse_query(*_: Any) -> None:
     raise Unmergeable
 
 
-def record(fn: Callable[[], Any]) -> Recorded | None:
+def record(fn: Callable[[], Any]) -> WriteSet | None:
     """Run a function without writing, and return what it would write; None if it cannot be told.
 
     What it raises by itself, it raises here.
     """
-    noted = _local.current = Recorded()
+    noted = _local.current = WriteSet()
     try:
         with connection.execute_wrapper(_refuse_query):
             noted.result = fn()

@@ -98,7 +98,7 @@ def publish(channel: Channel, *values: object) -> None:
     What a listener raises is logged and goes no further: the commit stands, and the caller has to
     learn that it does.
     """
-    recorded = rows.current_recording()
+    recorded = rows.current_write_set()
     if recorded is not None:
         recorded.signals.append((channel, values))
         return
@@ -111,7 +111,7 @@ def publish(channel: Channel, *values: object) -> None:
 
 def after_commit(hook: Callable[[], None]) -> None:
     """Call a hook after the current transaction's commit; what it raises is logged."""
-    recorded = rows.current_recording()
+    recorded = rows.current_write_set()
     if recorded is not None:
         recorded.after.append(hook)
     else:

@@ -1,12 +1,34 @@
 """Write changes to the database: by one thread with group commit, where they can be grouped.
 
-On SQLite that thread runs the functions, each in a savepoint. On PostgreSQL it writes what they
-would write, merged (``merged`` has the theory); a function that cannot be recorded is run in a
-transaction of its own, on the thread that called ``write``.
+Theory of operation
+===================
 
-``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
-durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at
-all if ``fn`` failed. ``fn`` may be run again, after a rollback: it must read what it decides on.
+``write(fn)`` runs ``fn`` in a transaction and returns its result after the commit is durable. Hooks
+that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at all if ``fn``
+failed. ``fn`` may be run again, after a rollback: it must read what it decides on.
+
+**Two types.** A ``Change`` is a function like ``fn`` with a ``result``, as a ``Future`` has one. It
+is written by ``result``, which waits; or its commit begins by ``begin`` and ``result`` waits for it
+later; or an event loop hands it over and is called back. A ``rows.WriteSet`` is a recorded change:
+the rows and signals that ``fn`` would write. It never leaves this package.
+
+**Four ways to run.** This module chooses one of them; ``fn`` does not know in which it runs:
+
+    inside another change   there is a transaction already: ``fn`` is called, and is a part of it
+    in a savepoint          SQLite: the thread that commits runs ``fn``, and many in one transaction
+    recorded                PostgreSQL, ``mergeable``: ``fn`` runs on the calling thread and writes
+                            nothing; its write set is committed with others (``merged``)
+    alone                   PostgreSQL, else: in a transaction of the calling thread
+
+**From recorded to alone.** A recorded change asks the database nothing. What it would have to ask
+it declares, by three functions of ``rows`` that do the plain thing in all other ways:
+
+    read_or_assume   assume an answer; a statement of the change finds no row if that is wrong
+    require          note a statement that finds its row only if the condition holds
+    returning        note a statement; the result of the change is made of the row it returns
+
+If a statement finds no row, nothing of the change is written (``RunAlone``), and it runs alone: it
+reads then, and raises what there is to say, such as that a name is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +39,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from django.db import (
@@ -48,17 +70,41 @@ _FORGET_S = 10.0  # else nobody would be sent here, who could find that writing 
 _refused: tuple[float, str] | None = None
 
 
-def write(fn: Callable[[], T]) -> T:
-    """Run ``fn`` in one transaction and return its result once it is committed."""
-    if connection.in_atomic_block or rows.current_recording() is not None:
+def write(fn: Callable[[], T], *, mergeable: bool = False) -> T:
+    """Run ``fn`` in one transaction and return its result once it is committed.
+
+    ``mergeable``: it writes by ``rows`` only, most of the time, so it is worth recording.
+    """
+    if connection.in_atomic_block or rows.is_recording():
         return fn()
     try:
-        result = _writer.run(fn) if is_embedded() else hand_in_recorded(fn, record_change(fn))()
+        result = _writer.run(fn) if is_embedded() else _write_merged(fn, mergeable=mergeable)
     except Exception as error:
         _note(error)
         raise
     _note(None)
     return result
+
+
+def _write_merged(fn: Callable[[], T], *, mergeable: bool) -> T:
+    """Record ``fn`` and wait for the merged commit; run it on this thread if that fails."""
+    write_set = _record_change(fn) if mergeable else None
+    if write_set is not None:
+        with contextlib.suppress(merged.RunAlone):
+            result: T = _wait_merged(_merger.put(write_set))
+            return result
+    return _write_here(fn)
+
+
+def _record_change(fn: Callable[[], Any]) -> rows.WriteSet | None:
+    """Return what a function would write to PostgreSQL, None if it has to be run by itself."""
+    return None if is_embedded() or connection.in_atomic_block else rows.record(fn)
+
+
+def _wait_merged(committed: Callable[[], Any]) -> Any:
+    """Wait for a merged commit without this thread's connection, which its thread may need."""
+    postgres.spare_connection()
+    return committed()
 
 
 def _note(failure: BaseException | None) -> None:
@@ -79,41 +125,6 @@ def refusal() -> str:
     return _refused[1]
 
 
-def hand_in(fn: Callable[[], T]) -> Callable[[], T]:
-    """Ask for ``write(fn)`` and return what waits for its result, once, where that saves time."""
-    if grouped():
-        return _writer.put(fn)
-    recorded = record_change(fn)
-    if recorded is not None:
-        return hand_in_recorded(fn, recorded)
-    result = write(fn)
-    return lambda: result
-
-
-def record_change(fn: Callable[[], Any]) -> rows.Recorded | None:
-    """Return what a function would write to PostgreSQL, None if it has to be run by itself."""
-    if is_embedded() or connection.in_atomic_block or not isinstance(fn, rows.Mergeable):
-        return None
-    return rows.record(fn.fn)
-
-
-def hand_in_recorded(fn: Callable[[], T], recorded: rows.Recorded | None) -> Callable[[], T]:
-    """Return what waits until a change is committed. ``recorded``: what ``fn`` would write."""
-    if recorded is None:
-        return lambda: _write_here(fn)
-    committed = _merger.put(recorded)
-
-    def wait() -> T:
-        postgres.spare_connection()
-        try:
-            result: T = committed()
-        except merged.RunAlone:
-            return _write_here(fn)
-        return result
-
-    return wait
-
-
 def grouped() -> bool:
     """Tell whether another thread commits what is written here, together with what others write."""
     return is_embedded() and not rows.current_database().in_atomic_block
@@ -125,144 +136,151 @@ def is_embedded() -> bool:
     return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
 
 
-def hand_over(
-    fn: Callable[[], Any],
-    callback: Callable[[Any, BaseException | None], None],
-    recorded: rows.Recorded | None = None,
-    since: float | None = None,
-) -> None:
-    """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
-
-    ``callback``: called there after the commit with the result, or with why there is none; it must
-    be quick and not raise. ``recorded``: what ``fn`` would write to PostgreSQL; ``RunAlone`` says
-    that it has to be run by itself. ``since``: as ``overload`` has it; ``WaitedTooLong`` says that
-    it was too late.
-    """
-
-    def tell(ended: Future[Any]) -> None:
-        failure = ended.exception()
-        if not isinstance(failure, merged.RunAlone):
-            _note(failure)
-        callback(None if failure else ended.result(), failure)
-
-    future: Future[Any] = Future()
-    future.add_done_callback(tell)
-    if recorded is not None:
-        _merger.add(recorded, future, since)
-    else:
-        _writer.add(fn, future, since)
-
-
 # -- changes that are ready ------------------------------------------------------------------------
 
 
-class Pending(Generic[T]):
-    """A change that is ready to be written, and what its caller makes of the result."""
+class Change(Generic[T]):
+    """A change that is ready to be written, and the ``result`` of its commit.
+
+    Like a ``Future``, but nothing happens before ``result``, ``begin`` or ``hand_over`` is called.
+    """
 
     def __init__(
         self,
-        change: Callable[[], Any],
+        write_rows: Callable[[], Any],
         then: Callable[[Any], T] | None = None,
         rescue: Callable[[Exception], Any] | None = None,
+        *,
+        mergeable: bool = False,
     ) -> None:
-        """``change``: as ``write`` takes it; ``then``: makes the result of its, after the commit.
+        """``write_rows``: as ``write`` takes it; ``then``: makes the result of its, after commit.
 
         ``rescue``: called with why there was no commit, returns a result in its place or raises;
-        it may take a while.
+        it may take a while. ``mergeable``: as ``write`` has it.
         """
-        self._recorded: rows.Recorded | None = None
-        self._change = change
+        self.write_rows = write_rows
         self._then: Callable[[Any], T] = then or _same
         self._rescue = rescue
+        self._mergeable = mergeable
+        self._write_set: rows.WriteSet | None = None
+        self._wait: Callable[[], Any] | None = None
+        self._failure: BaseException | None = None
 
-    def then(self, fn: Callable[[T], S]) -> Pending[S]:
+    def then(self, fn: Callable[[T], S]) -> Change[S]:
         """Return the same change with another result: ``fn`` of this one's."""
-        made = self._then
-        return Pending(
-            self._change,
-            lambda result: fn(made(result)),
+        first = self._then
+        return Change(
+            self.write_rows,
+            lambda result: fn(first(result)),
             self._rescue,
+            mergeable=self._mergeable,
         )
 
-    def rescued_by(self, rescue: Callable[[Exception], Any]) -> Pending[T]:
+    def rescued_by(self, rescue: Callable[[Exception], Any]) -> Change[T]:
         """Return the same change with a ``rescue``, as the constructor has it."""
-        return Pending(self._change, self._then, rescue)
+        return Change(self.write_rows, self._then, rescue, mergeable=self._mergeable)
 
-    def inside(self, fn: Callable[[Callable[[], T]], S]) -> Pending[S]:
-        """Return a change that is ``fn``: it makes this one by calling what it is given.
+    def inside(self, fn: Callable[[Callable[[], T]], S]) -> Change[S]:
+        """Return a change that is ``fn``: it makes this one by calling its argument.
 
         So the two are one transaction. What ``then`` was given must change nothing.
         """
-        change, made = self._change, self._then
-        return Pending(lambda: fn(lambda: made(change())))
+        write_rows, then = self.write_rows, self._then
+        return Change(lambda: fn(lambda: then(write_rows())))
 
-    def now(self) -> T:
-        """Write it; return the result once it is committed."""
+    def result(self) -> T:
+        """Return the result once the change is committed; write it, unless that has begun."""
         try:
-            result = write(self._change)
+            result = self._written()
+        except overload.WaitedTooLong:
+            raise
         except Exception as error:
             if self._rescue is None:
                 raise
-            return self.rescued(error)
+            result = self._rescue(error)
         return self._then(result)
 
-    def alone(self) -> T:
-        """Write it in a transaction of its own; return the result once it is committed."""
-        change = self._change
-        fn = change.fn if isinstance(change, rows.Mergeable) else change
-        return Pending(fn, self._then, self._rescue).now()
+    def _written(self) -> Any:
+        if self._wait is None:
+            return write(self.write_rows, mergeable=self._mergeable)
+        try:
+            return self._wait()
+        except merged.RunAlone:
+            return write(self.write_rows)
 
-    def recorded(self) -> bool:
-        """Record the change, if it can be; return whether it may be handed over."""
-        self._recorded = record_change(self._change)
-        return self._recorded is not None
+    def begin(self) -> None:
+        """Ask for the commit, which ``result`` waits for, if another thread makes it.
 
-    @property
-    def has_rescue(self) -> bool:
-        """Tell whether ``rescued`` may know better than an error."""
-        return self._rescue is not None
+        Else the change is written when this returns.
+        """
+        if grouped():
+            self._wait = _writer.put(self.write_rows)
+        elif (write_set := self._recorded()) is not None:
+            self._wait = partial(_wait_merged, _merger.put(write_set))
+        else:
+            result = write(self.write_rows)
+            self._wait = lambda: result
 
-    def rescued(self, error: Exception) -> T:
-        """Return the result in spite of an error, or raise; not for an event loop."""
-        if self._rescue is None:
-            raise error
-        return self._then(self._rescue(error))
+    def may_be_handed_over(self) -> bool:
+        """Tell whether another thread commits it; record it first where that is needed."""
+        return grouped() or self._recorded() is not None
 
-    def hand_over(
-        self, callback: Callable[[Callable[[], T]], None], since: float | None = None
-    ) -> None:
-        """Let it be written by the thread that commits, if ``grouped``, and return at once.
+    def _recorded(self) -> rows.WriteSet | None:
+        if self._mergeable:
+            self._write_set = _record_change(self.write_rows)
+            self._mergeable = self._write_set is not None  # else nobody need try it again
+        return self._write_set
 
-        ``callback``: called there after the commit with a function that returns the result, or
-        raises why there is none; it must be quick and not raise. ``since``: as ``overload`` has it.
+    def hand_over(self, callback: Callable[[Change[T]], None], since: float | None = None) -> None:
+        """Let it be written by the thread that commits, and return at once.
+
+        Only if it ``may_be_handed_over``. ``callback``: called there with this change, whose
+        ``result`` then waits for no commit; it must be quick and not raise. ``since``: as
+        ``overload`` has it; ``result`` raises ``WaitedTooLong`` if the change was too late.
         """
 
-        def tell(result: Any, failure: BaseException | None) -> None:
-            callback(lambda: self._outcome(result, failure))
+        def tell(ended: Future[Any]) -> None:
+            self._wait, self._failure = ended.result, ended.exception()
+            if not isinstance(self._failure, merged.RunAlone):
+                _note(self._failure)
+            callback(self)
 
-        hand_over(self._change, tell, self._recorded, since)
+        future: Future[Any] = Future()
+        future.add_done_callback(tell)
+        if self._write_set is not None:
+            _merger.add(self._write_set, future, since)
+        else:
+            _writer.add(self.write_rows, future, since)
 
-    def _outcome(self, result: Any, failure: BaseException | None) -> T:
-        if failure is not None:
-            raise failure
-        return self._then(result)
+    @property
+    def needs_thread(self) -> bool:
+        """Tell whether ``result`` of a change that was handed over asks the database once more.
+
+        It is written alone then, or its ``rescue`` is called.
+        """
+        if self._failure is None or isinstance(self._failure, overload.WaitedTooLong):
+            return False
+        return self._rescue is not None or isinstance(self._failure, merged.RunAlone)
 
 
-def immediate(ready: Callable[P, Pending[T]]) -> Callable[P, T]:
+def immediate(ready: Callable[P, Change[T]]) -> Callable[P, T]:
     """Return a function that makes a change ready and writes it."""
 
     @wraps(ready)
-    def done(*args: P.args, **kwargs: P.kwargs) -> T:
-        return ready(*args, **kwargs).now()
+    def write_now(*args: P.args, **kwargs: P.kwargs) -> T:
+        return ready(*args, **kwargs).result()
 
-    return done
+    return write_now
 
 
 def settled(answer: T) -> T | Any:
-    """Write an answer that is pending, unless it can be handed over, and return what came of it."""
-    if not isinstance(answer, Pending) or grouped() or answer.recorded():
+    """Return an answer; if it is a change that cannot be handed over, write it, return its result.
+
+    An event loop can wait for a change that is handed over without holding a thread.
+    """
+    if not isinstance(answer, Change) or answer.may_be_handed_over():
         return answer
-    return answer.alone()
+    return answer.result()
 
 
 def _same(result: Any) -> Any:
@@ -408,19 +426,21 @@ class _Merger:
     """Writes recorded changes on the thread that commits (PostgreSQL)."""
 
     def __init__(self) -> None:
-        self._grouping: _Grouping[merged.Change] = _Grouping(
+        self._grouping: _Grouping[merged.QueuedChange] = _Grouping(
             merged.commit_changes, release_connection
         )
 
-    def put(self, recorded: rows.Recorded) -> Callable[[], Any]:
+    def put(self, write_set: rows.WriteSet) -> Callable[[], Any]:
         """Hand a change to the thread; return what waits for its commit."""
         future: Future[Any] = Future()
-        self.add(recorded, future)
+        self.add(write_set, future)
         return future.result
 
-    def add(self, recorded: rows.Recorded, future: Future[Any], since: float | None = None) -> None:
+    def add(
+        self, write_set: rows.WriteSet, future: Future[Any], since: float | None = None
+    ) -> None:
         """Hand a change to the thread; its outcome goes to ``future`` after the commit."""
-        self._grouping.put((recorded, future), since)
+        self._grouping.put((write_set, future), since)
 
 
 def _commit_group(group: list[_Job]) -> list[_Job]:

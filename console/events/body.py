@@ -26,7 +26,7 @@ _IDS = uuid.UUID("5b0c6d7e-8a3f-4f61-9d2c-1e7a40b95c33")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StatusChange:
     """What is told of an execution at the moment its status changed."""
 
     execution_arn: str
@@ -96,7 +96,7 @@ def event_text(
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
-def status_change_event(change: Change) -> str:
+def status_change_event(change: StatusChange) -> str:
     """Return the event "Step Functions Execution Status Change"."""
     _, _, _, region, account, _ = change.execution_arn.split(":", 5)
     return event_text(
@@ -111,7 +111,7 @@ def status_change_event(change: Change) -> str:
     )
 
 
-def _detail(change: Change) -> dict[str, Any]:
+def _detail(change: StatusChange) -> dict[str, Any]:
     with_input, with_output = _included(change)
     redrivable, reason = _redrive(change)
     timed_out = change.status == "TIMED_OUT"
@@ -137,7 +137,7 @@ def _detail(change: Change) -> dict[str, Any]:
     }
 
 
-def _included(change: Change) -> tuple[bool, bool]:
+def _included(change: StatusChange) -> tuple[bool, bool]:
     """Tell whether input and output are short enough to be told."""
     output = 0 if change.output is None else _escaped(change.output)
     with_output = output <= MOST_BYTES
@@ -148,7 +148,7 @@ def _escaped(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")) - 2
 
 
-def _redrive(change: Change) -> tuple[str, str]:
+def _redrive(change: StatusChange) -> tuple[str, str]:
     status = change.status
     if status == "RUNNING" and change.redrive_count:
         return "REDRIVE_IN_PROGRESS", "Execution is RUNNING and cannot be redriven"

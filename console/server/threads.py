@@ -10,14 +10,13 @@ import threading
 import time
 from collections import deque
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from console.db.merged import RunAlone
 from console.db.overload import MANY_WAITING, WaitedTooLong, is_too_late
 from console.db.rows import call_with, keep_connection
-from console.db.writer import Pending, is_embedded, release_connection
+from console.db.writer import Change, is_embedded, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,74 +27,42 @@ COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
 
 
-class LoopFuture(Generic[T]):
-    """A future of an event loop that a thread settles, once. ``waiter``: what the loop awaits.
-
-    ``asyncio.wrap_future`` takes three times as long: it chains two futures, each with a lock of
-    its own. Who waits may be cancelled; what is under way on the thread is not taken back.
-    """
-
-    __slots__ = ("_loop", "waiter")
-
-    def __init__(self) -> None:
-        """To be made in the event loop."""
-        self._loop = asyncio.get_running_loop()
-        self.waiter: asyncio.Future[T] = self._loop.create_future()
-
-    def set_result(self, result: T) -> None:
-        """Tell the result, on any thread."""
-        self._tell(self.waiter.set_result, result)
-
-    def set_exception(self, error: BaseException) -> None:
-        """Tell why there is no result, on any thread."""
-        if isinstance(error, StopIteration):  # asyncio refuses it, and nobody would be told
-            error = RuntimeError(f"StopIteration: {error}")
-        self._tell(self.waiter.set_exception, error)
-
-    def _tell(self, settle: Callable[[Any], None], value: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._settle, settle, value)
-
-    def _settle(self, settle: Callable[[Any], None], value: Any) -> None:
-        if not self.waiter.done():  # else who waited was cancelled
-            settle(value)
-
-
-class _CommitOutcome(NamedTuple):
-    """A submitted change and the result of its commit."""
-
-    pending: Pending[Any]
-    outcome: Callable[[], Any]
-
-
 _SETTLED_LATER = object()
 """What a job returns whose future another thread settles."""
 
 
-async def written(pending: Pending[T], spare: Threads, since: float | None = None) -> T:
+def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: object) -> None:
+    """Settle a future of an event loop from a thread: ``settle`` is one of its two methods.
+
+    ``asyncio.wrap_future`` takes three times as long: it chains two futures, each with a lock of
+    its own. The waiting task may be cancelled; the work on the thread is not taken back.
+    """
+
+    def settle_once() -> None:
+        if not future.done():  # else the waiting task was cancelled
+            settle(value)
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        future.get_loop().call_soon_threadsafe(settle_once)
+
+
+async def written(change: Change[T], spare: Threads, since: float | None = None) -> T:
     """Let a change be written and wait for its commit, holding no thread.
 
     ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
     came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
     """
-    future: LoopFuture[Callable[[], T]] = LoopFuture()
-    pending.hand_over(future.set_result, since)
-    result: T = await _result_of(_CommitOutcome(pending, await future.waiter), spare)
-    return result
+    future: asyncio.Future[Change[T]] = asyncio.get_running_loop().create_future()
+    change.hand_over(lambda change: _tell(future, future.set_result, change), since)
+    return await _result_of(await future, spare)
 
 
-async def _result_of(committed: _CommitOutcome, spare: Threads) -> Any:
-    """Return the result of a change, or raise; ``spare`` as ``written`` has it."""
-    try:
-        return committed.outcome()
-    except RunAlone:
-        return await spare.run(committed.pending.alone)
-    except WaitedTooLong:  # nothing to find out, and no thread to wait for once more
-        raise
-    except Exception as error:
-        if not committed.pending.has_rescue:
-            raise
-        return await spare.run(committed.pending.rescued, error)
+async def _result_of(change: Change[T], spare: Threads) -> T:
+    """Return the result of a change that was handed over, or raise; ``spare`` as ``written``."""
+    if change.needs_thread:
+        result: T = await spare.run(change.result)
+        return result
+    return change.result()
 
 
 class _LoopContext(threading.local):
@@ -121,7 +88,7 @@ def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
     return _loop_context.context.run(call_with, _loop_context.database, fn, *args)
 
 
-_Job = tuple[LoopFuture[Any], "Callable[..., Any]", tuple[Any, ...]]
+_Job = tuple["asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
@@ -149,9 +116,9 @@ class Threads:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
-        future: LoopFuture[Any] = LoopFuture()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(future, fn, args)
-        return future.waiter
+        return future
 
     def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
         """Do as ``run``, or raise ``WaitedTooLong`` if it is too late when its turn comes.
@@ -165,19 +132,21 @@ class Threads:
 
         The thread hands the change to the one that commits, so that the loop is woken once.
         """
-        future: LoopFuture[Any] = LoopFuture()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(future, self._hand_over, (future, since, fn))
-        answer = await future.waiter
-        return await _result_of(answer, self) if isinstance(answer, _CommitOutcome) else answer
+        answer = await future
+        return await _result_of(answer, self) if isinstance(answer, Change) else answer
 
-    def _hand_over(self, future: LoopFuture[Any], since: float, fn: Callable[[], Any]) -> Any:
-        found = self._unless_late(since, fn)
-        if not isinstance(found, Pending):
-            return found
-        found.hand_over(lambda outcome: future.set_result(_CommitOutcome(found, outcome)), since)
+    def _hand_over(self, future: asyncio.Future[Any], since: float, fn: Callable[[], Any]) -> Any:
+        answer = self._unless_late(since, fn)
+        if not isinstance(answer, Change):
+            return answer
+        answer.hand_over(lambda change: _tell(future, future.set_result, change), since)
         return _SETTLED_LATER
 
-    def _put(self, future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def _put(
+        self, future: asyncio.Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
         if self._left and len(self._waiting_since) >= self._idle:
             self._start_thread()
         self._waiting_since.append(time.monotonic())
@@ -236,7 +205,9 @@ class Threads:
         return job
 
     @staticmethod
-    def _run_job(future: LoopFuture[Any], fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def _run_job(
+        future: asyncio.Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
         """Run one function; a frame of its own keeps nothing of it afterwards."""
         try:
             try:
@@ -245,10 +216,12 @@ class Threads:
                 if not is_embedded():
                     release_connection()
         except BaseException as error:  # noqa: BLE001 - it goes to the caller
-            future.set_exception(error)
+            if isinstance(error, StopIteration):  # asyncio refuses it, and nobody would be told
+                error = RuntimeError(f"StopIteration: {error}")
+            _tell(future, future.set_exception, error)
         else:
             if result is not _SETTLED_LATER:
-                future.set_result(result)
+                _tell(future, future.set_result, result)
 
 
 @lru_cache(maxsize=1)

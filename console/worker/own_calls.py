@@ -25,7 +25,7 @@ from structlog.contextvars import bound_contextvars
 from console import execution_rights, integrations, own_api, own_client
 from console.access import Denied, Principal
 from console.db.audit import Actor
-from console.db.writer import Pending, is_outage, release_connection
+from console.db.writer import Change, is_outage, release_connection
 from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, event_buses, names, targets
 from console.models import Execution, Role
@@ -156,8 +156,8 @@ class _Call:
 
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
         """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
-        if isinstance(begun, Pending):
-            return retry_during_outage(begun.inside(self._store).now, seconds)
+        if isinstance(begun, Change):
+            return retry_during_outage(begun.inside(self._store).result, seconds)
         if isinstance(begun, dict):  # read here, and not by the one thread that writes
             return _recorded(self.work, self.outcome_of(lambda: begun))
         waiting = Waiting(self, begun)
@@ -205,7 +205,7 @@ class Waiting:
     execution whose Tasks need a thread each, would never come.
     """
 
-    def __init__(self, call: _Call, wait: own_api.AnswerWait) -> None:
+    def __init__(self, call: _Call, wait: own_api.LongPoll) -> None:
         """``wait``: what is looked at, for how many seconds."""
         self._call = call
         self._wait = wait
@@ -241,13 +241,13 @@ class Waiting:
         if not claim.still_started(self._call.work, lock=False):
             return True
         answer = self._wait.look()
-        if isinstance(answer, Pending):
+        if isinstance(answer, Change):
             return self._take(answer)
         if answer is None:
             return self._late()
         return self._record(self._call.outcome_of(lambda: answer))
 
-    def _take(self, pending: Pending[dict[str, Any] | None]) -> bool:
+    def _take(self, pending: Change[dict[str, Any] | None]) -> bool:
         """Take an answer that is a change, such as an activity's task, together with our end.
 
         If either is not committed, neither is: what was taken for a task that has ended meanwhile
@@ -266,7 +266,7 @@ class Waiting:
             return outcome
 
         try:
-            self.outcome = pending.inside(store).now()
+            self.outcome = pending.inside(store).result()
         except _TaskEnded:
             return True
         return self.outcome is not None or self._late()

@@ -16,6 +16,7 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console.db import epoch, outages, postgres
 from console.db.writer import (
+    Change,
     drop_broken_connection,
     is_outage,
     release_connection,
@@ -175,9 +176,9 @@ class Stepping:
             self._stepped(number, again=again)
             return None
         outcome = self._try(number, lambda: step.begin_step(number, found or self._read(number)))
-        if callable(outcome):
+        if isinstance(outcome, step.StepChange):
             return partial(self._settle, number, outcome)
-        self._stepped(number, again=bool(outcome))
+        self._stepped(number, again=outcome)
         return None
 
     def _read(self, number: int) -> StepRows | None:
@@ -202,20 +203,18 @@ class Stepping:
     def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> _End | None:
         """Compute a step of outcomes; None if they are recorded by themselves."""
         messages = [message for message, _ in outcomes]
-        end = self._try(number, lambda: step.begin_outcomes(number, messages))
-        if callable(end):
-            return partial(self._settle_outcomes, number, end, outcomes)
+        change = self._try(number, lambda: step.begin_outcomes(number, messages))
+        if isinstance(change, Change):
+            return partial(self._settle_outcomes, number, change, outcomes)
         _tell(outcomes, committed=False)
         return None
 
-    def _settle_outcomes(
-        self, number: int, end: Callable[[], bool], outcomes: list[_Outcome]
-    ) -> None:
+    def _settle_outcomes(self, number: int, change: Change[bool], outcomes: list[_Outcome]) -> None:
         """Wait for the commit of outcomes, and report the result to their owners."""
         committed: list[bool] = []
 
         def wait() -> bool:
-            more = end()
+            more = change.result()
             committed.append(True)
             return more
 
@@ -223,29 +222,30 @@ class Stepping:
         _tell(outcomes, committed=bool(committed))
         self._stepped(number, again=bool(again))
 
-    def _settle(self, number: int, end: Callable[[], bool]) -> _End | None:
+    def _settle(self, number: int, change: step.StepChange) -> _End | None:
         """Wait for the commit of a step, and wake the execution again if there is more to do.
 
-        While nothing else waits for a thread, its next step is computed meanwhile. It is handed in
-        once this one is committed, and dropped if this one is not. Return what waits for it then.
+        While nothing else waits for a thread, its next step is computed meanwhile. That one's
+        commit begins once this one is committed; it is dropped if this one is not. Return what
+        waits for it then.
         """
-        hand_in_next = self._compute_next(end)
-        again = bool(self._try(number, end))
-        if hand_in_next is not None and isinstance(end, step.CommittingStep) and end.is_committed:
+        begin_next = self._compute_next(change)
+        again = self._try(number, change.result)
+        if begin_next is not None and change.is_committed:
             self.steps += 1
-            outcome = self._try(number, hand_in_next)
-            if callable(outcome):
+            outcome = self._try(number, begin_next)
+            if isinstance(outcome, step.StepChange):
                 return partial(self._settle, number, outcome)
-            again = bool(outcome)
+            again = outcome
         self._stepped(number, again=again)
         return None
 
-    def _compute_next(self, end: Callable[[], bool]) -> Callable[[], step.CommittingStep] | None:
+    def _compute_next(self, change: step.StepChange) -> Callable[[], step.StepChange] | None:
         """Compute the step after a committing one; None if it has to be loaded."""
-        if not isinstance(end, step.CommittingStep) or self._queued or self._ended.is_set():
+        if self._queued or self._ended.is_set():
             return None
         try:
-            return end.compute_next()
+            return change.compute_next()
         except Exception as error:  # noqa: BLE001 - it fails again where failures are counted
             log.debug("a step could not be computed ahead", why=str(error))
             drop_broken_connection()

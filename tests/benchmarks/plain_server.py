@@ -7,10 +7,8 @@ functions before it starts the command. ``python -m tests.benchmarks.fast_path``
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -76,32 +74,6 @@ def loop_thread() -> None:
     replace(call, is_embedded=lambda: False)
 
 
-def futures() -> None:
-    """Wait for threads by ``asyncio.wrap_future``, once for the call and once for its commit."""
-    from console.db.writer import Pending
-    from console.server import threads as fast
-
-    class PlainFuture:
-        def __init__(self) -> None:
-            self._future: Future[Any] = Future()
-            self._future.set_running_or_notify_cancel()
-            self.set_result, self.set_exception = (
-                self._future.set_result,
-                self._future.set_exception,
-            )
-
-        @property
-        def waiter(self) -> asyncio.Future[Any]:
-            return asyncio.wrap_future(self._future)
-
-    async def run_to_commit(self: Any, since: float, fn: Callable[[], Any]) -> Any:
-        answer = await self.run_in_time(since, fn)
-        return await fast.written(answer, self, since) if isinstance(answer, Pending) else answer
-
-    replace(fast, LoopFuture=PlainFuture)
-    replace(fast.Threads, run_to_commit=run_to_commit)
-
-
 def group_commit() -> None:
     """Commit each change by itself."""
     from console.db import writer
@@ -128,7 +100,6 @@ TRICKS: dict[str, Callable[[], None]] = {
         cursor,
         rows,
         loop_thread,
-        futures,
         group_commit,
         one_processor,
         freeze,

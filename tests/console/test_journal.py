@@ -19,7 +19,7 @@ from console import access
 from console.awsapi.asgi import _LoggedError, answer_call
 from console.awsapi.operations import executions
 from console.config import logging_setup
-from console.db.writer import Pending
+from console.db.writer import Change
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.executions import step
@@ -89,7 +89,7 @@ def call(target: str, body: dict[str, Any], **more: str) -> Any:
     """Call the API as anybody."""
     scope = {"path": "/", "query_string": b""}
     answer = answer_call(scope, headers(target, **more), json.dumps(body).encode(), "request-1")
-    return answer.now() if isinstance(answer, Pending) else answer
+    return answer.result() if isinstance(answer, Change) else answer
 
 
 @pytest.mark.parametrize("lines", ["json"], indirect=True)

@@ -17,13 +17,14 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
 from console.awsapi import asgi
-from console.awsapi.operations.call import Later
+from console.awsapi.operations.call import wait_for
 from console.config import quotas
-from console.db import writer
-from console.db.writer import Pending
+from console.db import merged, writer
+from console.db.writer import Change
 from console.errors import ErrorCode, ProtocolError
 from console.models import Activity, Execution
-from console.server.threads import Threads, _CommitOutcome, _result_of, run_in_loop, written
+from console.own_api import LongPoll
+from console.server.threads import Threads, run_in_loop, written
 from console.statuses import Topic
 from console.store.executions.find import get_execution
 from console.store.state import throttle
@@ -92,14 +93,14 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     """The loop goes on meanwhile; what was written is there, and what failed is not."""
     writer.write(lambda: None)  # the thread is there
 
-    def make(name: str, *, fails: bool) -> Pending[str]:
+    def make(name: str, *, fails: bool) -> Change[str]:
         def change() -> str:
             made = activities.create_activity(project, REGION, name).arn
             if fails:
                 raise LookupError(made)
             return made
 
-        return Pending(change, lambda arn: arn).then(str.upper)
+        return Change(change, lambda arn: arn).then(str.upper)
 
     async def ask() -> tuple[Any, ...]:
         spare = Threads(1, "spare")
@@ -124,11 +125,11 @@ def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
         where.append(threading.current_thread().name)
         return f"in spite of {error}"
 
-    pending: Pending[str] = Pending(fails, str, rescue)
+    pending: Change[str] = Change(fails, str, rescue)
     spare = Threads(1, "spare")
     assert looped(lambda: written(pending, spare)) == "in spite of disk I/O error"
     assert where == ["spare-0"]
-    assert pending.now() == "in spite of disk I/O error"
+    assert pending.result() == "in spite of disk I/O error"
 
 
 @pytest.mark.sqlite_only
@@ -136,8 +137,8 @@ def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: 
     """Also of what failed, and of an answer that is no change; a late one is not begun."""
     threads = Threads(1, "handing")
 
-    def make(name: str) -> Pending[str]:
-        return Pending(lambda: activities.create_activity(project, REGION, name).name, str.upper)
+    def make(name: str) -> Change[str]:
+        return Change(lambda: activities.create_activity(project, REGION, name).name, str.upper)
 
     def fails() -> None:
         raise LookupError
@@ -146,7 +147,7 @@ def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: 
         now = time.monotonic()
         jobs: tuple[Callable[[], Any], ...] = (
             lambda: make("kept"),
-            lambda: Pending(fails),
+            lambda: Change(fails),
             fails,
             lambda: "read",
         )
@@ -230,7 +231,7 @@ def test_a_thread_keeps_no_connection_when_it_has_nothing_to_do(
 
 @pytest.mark.postgres_only
 def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
-    transactional_db: None,
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look for an answer, taking it back, and finding out what became of a failed commit."""
     threads = Threads(1, "looks")
@@ -241,14 +242,16 @@ def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
         seen.append(connections[DEFAULT_DB_ALIAS])
         return {}
 
-    def fails() -> None:
+    def refuse(_: object) -> None:
         raise OperationalError
 
     async def ask() -> None:
-        later = Later(look, (Topic.RUNNABLE,), 5, {}, undo=look)
-        await later.wait(threads, receive=_gone)
-        failed = _CommitOutcome(Pending(fails, rescue=look), fails)
-        await _result_of(failed, threads)
+        later = LongPoll(look, (Topic.RUNNABLE,), 5, {}, undo=look)
+        await wait_for(later, threads, receive=_gone)
+        failed: Change[Any] = Change(lambda: None, rescue=look, mergeable=True)
+        assert failed.may_be_handed_over()
+        monkeypatch.setattr(merged, "commit", refuse)
+        await written(failed, threads)
 
     looped(ask)
     assert len(seen) == 3
@@ -265,11 +268,11 @@ def test_a_server_that_shuts_down_answers_long_polls(monkeypatch: pytest.MonkeyP
         shutting_down.set()
 
     async def ask() -> None:
-        worker = Later(look, (Topic.RUNNABLE,), longest_s, {"waited": True}, one_each=True)
+        worker = LongPoll(look, (Topic.RUNNABLE,), longest_s, {"waited": True}, one_each=True)
         async with asyncio.timeout(PATIENCE_S):
-            assert await worker.wait(threads) == {"waited": True}
+            assert await wait_for(worker, threads) == {"waited": True}
             with pytest.raises(ProtocolError) as refused:
-                await Later(look, (Topic.RUNNABLE,), longest_s, {}).wait(threads)
+                await wait_for(LongPoll(look, (Topic.RUNNABLE,), longest_s, {}), threads)
         assert refused.value.code == ErrorCode.ServiceUnavailable
 
     looped(ask)
@@ -289,9 +292,11 @@ def test_an_answer_that_is_there_is_given_while_the_server_shuts_down(
         return {"status": "SUCCEEDED"}
 
     async def ask() -> None:
-        assert await Later(look, (Topic.RUNNABLE,), 60, {}).wait(threads) == look()
+        assert await wait_for(LongPoll(look, (Topic.RUNNABLE,), 60, {}), threads) == look()
         looks.clear()
-        assert await Later(look, (Topic.RUNNABLE,), 60, {}, one_each=True).wait(threads) == {}
+        assert (
+            await wait_for(LongPoll(look, (Topic.RUNNABLE,), 60, {}, one_each=True), threads) == {}
+        )
 
     looped(ask)
     assert not looks

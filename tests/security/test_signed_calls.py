@@ -28,7 +28,7 @@ from console.awsapi.waiting_calls import WAITING_CALLS
 from console.config import data_folder, quotas
 from console.db import signals
 from console.db.audit import Actor
-from console.db.writer import Pending
+from console.db.writer import Change
 from console.errors import ErrorCode
 from console.models import Execution, Membership, Role
 from console.statuses import Topic
@@ -88,7 +88,7 @@ def send(made: AWSRequest) -> Any:
     headers = {name.lower(): [value] for name, value in made.headers.items()}
     scope = {"path": path or "/", "query_string": query.encode()}
     answer = asgi.answer_call(scope, headers, made.data, "request")
-    return answer.now() if isinstance(answer, Pending) else answer
+    return answer.result() if isinstance(answer, Change) else answer
 
 
 def test_a_key_is_good_until_it_is_disabled_or_deleted(project: Project, key: AccessKey) -> None:

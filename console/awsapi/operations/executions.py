@@ -9,12 +9,13 @@ import msgspec
 from console import arns
 from console.awsapi import masking, paging
 from console.awsapi.members import reads
-from console.awsapi.operations.call import Call, Later, present, seconds
+from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.awsapi.read_ahead import PAGES_AHEAD, PageKey, page_key
 from console.db.writer import is_embedded
 from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
+from console.own_api import LongPoll
 from console.statuses import ExecutionStatus
 from console.store.executions import redrive as redriving
 from console.store.executions.find import get_execution, list_executions, listing_place
@@ -27,7 +28,7 @@ from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
 
 if TYPE_CHECKING:
-    from console.db.writer import Pending
+    from console.db.writer import Change
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
 
 _DATA = {"included": True}
@@ -38,7 +39,7 @@ _REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 
 @reads("stateMachineArn name input traceHeader")
-def start(call: Call) -> Pending[dict[str, Any]]:
+def start(call: Call) -> Change[dict[str, Any]]:
     """StartExecution."""
     if call.parent is None and not call.trusted and WAITING_STARTS.too_many():
         raise ProtocolError(
@@ -56,7 +57,7 @@ def check_test_case(case: str, arn: str, machine: str) -> None:
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
 
 
-def _starting(call: Call, *, kept: bool) -> Pending[Execution]:
+def _starting(call: Call, *, kept: bool) -> Change[Execution]:
     """Return the start that is asked for. ``kept``: of a machine that was read a moment ago."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
@@ -80,7 +81,7 @@ def _starting(call: Call, *, kept: bool) -> Pending[Execution]:
     def start_as_it_is_now(error: Exception) -> Execution:
         if not isinstance(error, Outdated):
             raise error
-        return _starting(call, kept=False).now()
+        return _starting(call, kept=False).result()
 
     return starting.rescued_by(start_as_it_is_now) if kept else starting
 
@@ -103,12 +104,12 @@ def stop(call: Call) -> dict[str, Any]:
 
 
 @reads("executionArn includedData")
-def describe(call: Call) -> dict[str, Any] | Later:
+def describe(call: Call) -> dict[str, Any] | LongPoll:
     """DescribeExecution."""
     if masking.masks_something(call) and is_embedded():
         # What is masked is found in the whole history: on a thread, for this may be the event
         # loop's own (``asgi._SHORT``), which must not wait for that.
-        return Later(lambda: _describe(call), ("described",), _LOOK_S, {})
+        return LongPoll(lambda: _describe(call), ("described",), _LOOK_S, {})
     return _describe(call)
 
 

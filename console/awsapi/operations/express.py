@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from console import arns
 from console.awsapi.members import reads
-from console.awsapi.operations.call import Call, Later, present, seconds
+from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.executions import check_test_case
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution
+from console.own_api import LongPoll
 from console.statuses import Topic
 from console.store.executions.start import EXPRESS_S, start_execution
 from console.store.machines import versions
@@ -25,7 +26,7 @@ _STATUS = {"ABORTED": "FAILED"}  # somebody stopped it on its page
 
 
 @reads("stateMachineArn name input traceHeader includedData")
-def start_sync(call: Call) -> Later:
+def start_sync(call: Call) -> LongPoll:
     """StartSyncExecution: answers at the end, holding no thread.
 
     If the caller goes away, the execution goes on.
@@ -57,7 +58,9 @@ def start_sync(call: Call) -> Later:
         return None if row.status == "RUNNING" else _answer(row, with_data=with_data)
 
     timed_out = {**_about(execution), "status": "TIMED_OUT"}
-    return Later(look, (Topic.ANSWERED, execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
+    return LongPoll(
+        look, (Topic.ANSWERED, execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True
+    )
 
 
 def _express_only(machine: StateMachine) -> None:

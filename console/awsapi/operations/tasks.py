@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.members import reads
-from console.awsapi.operations.call import Call, Later
 from console.config import quotas
 from console.db import signals
 from console.errors import ErrorCode, ServiceError
+from console.own_api import LongPoll
 from console.statuses import Topic
 from console.store.executions import outcome_steps
 from console.store.tasks import activities, claim, complete, handover
 
 if TYPE_CHECKING:
-    from console.db.writer import Pending
+    from console.awsapi.operations.call import Call
+    from console.db.writer import Change
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
 
 @reads("activityArn workerName")
-def get_activity_task(call: Call) -> Later:
+def get_activity_task(call: Call) -> LongPoll:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
     activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
@@ -37,7 +38,7 @@ def get_activity_task(call: Call) -> Later:
         taken.append(work)
         return {"taskToken": work.token, "input": work.input}
 
-    def look() -> Pending[dict[str, Any] | None] | None:
+    def look() -> Change[dict[str, Any] | None] | None:
         taking = handover.claim_activity_task(activity.arn, worker)
         return None if taking is None else taking.then(given)
 
@@ -45,11 +46,11 @@ def get_activity_task(call: Call) -> Later:
         claim.return_task(taken[-1])
 
     topic = (Topic.ACTIVITY, activity.arn)
-    return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
+    return LongPoll(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
 
 
 @reads("taskToken output")
-def succeed(call: Call) -> Pending[dict[str, Any]]:
+def succeed(call: Call) -> Change[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
     token, output = given["taskToken"], given["output"]
@@ -57,7 +58,7 @@ def succeed(call: Call) -> Pending[dict[str, Any]]:
 
 
 @reads("taskToken error cause")
-def fail(call: Call) -> Pending[dict[str, Any]]:
+def fail(call: Call) -> Change[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
     token = call.params["taskToken"]
@@ -74,7 +75,7 @@ def _ahead(call: Call) -> complete.Ahead | None:
 
 
 @reads("taskToken")
-def heartbeat(call: Call) -> Pending[dict[str, Any]]:
+def heartbeat(call: Call) -> Change[dict[str, Any]]:
     """SendTaskHeartbeat."""
     return complete.pending_heartbeat(call.params["taskToken"], call.project).then(_empty)
 

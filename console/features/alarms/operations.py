@@ -14,6 +14,7 @@ from console.features.alarms import store as alarms
 from console.features.metrics import tally
 from console.features.metrics.names import METRICS, NAMESPACE
 from console.features.metrics.operations import series_of
+from console.own_api import LongPoll
 from console.statuses import AlarmKind, AlarmState
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.awsapi.operations.call import Call, Later
+    from console.awsapi.operations.call import Call
     from console.features.alarms.models import Alarm
+    from console.own_api import LongPoll
 
 _PAGE = 50
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
@@ -227,7 +229,7 @@ def _position(call: Call) -> int:
         raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
 
 
-HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {
     "DeleteAlarms": delete_alarms,
     "DescribeAlarms": describe_alarms,
     "DescribeAlarmsForMetric": describe_alarms_for_metric,

@@ -19,16 +19,18 @@ from console.features.logs import (
     read,
     streams,
 )
+from console.own_api import LongPoll
 from console.store.machines import log_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from console.awsapi.operations.call import Call, Later
+    from console.awsapi.operations.call import Call
     from console.features.logs.function_streams import FunctionGroup
     from console.features.logs.read import Line
     from console.features.logs.streams import Stream
     from console.models import LogGroup
+    from console.own_api import LongPoll
 
 _PAGE = 50
 _LINES = 10_000
@@ -318,7 +320,7 @@ def _position(call: Call) -> Any:
         ) from None
 
 
-HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {
     "CreateLogGroup": create_group,
     "DeleteLogGroup": delete_group,
     "DescribeLogGroups": describe_groups,

@@ -14,11 +14,13 @@ from console.features.metrics import read, tally
 from console.features.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
 from console.features.metrics.rollups import MINUTE
 from console.features.metrics.samples import Series
+from console.own_api import LongPoll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from console.awsapi.operations.call import Call, Later
+    from console.awsapi.operations.call import Call
+    from console.own_api import LongPoll
 
 _PAGE = 500
 _MOST_POINTS = 1440
@@ -304,7 +306,7 @@ def _position(call: Call) -> int | None:
     return found
 
 
-HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {
     "GetMetricData": get_metric_data,
     "GetMetricStatistics": get_metric_statistics,
     "ListMetrics": list_metrics,

@@ -83,7 +83,7 @@ def put_status_change(execution: Execution) -> None:
         return
     if arns.is_express(execution.arn) and not settings.STATEYARD_EXPRESS_EVENTS:
         return
-    change = body.Change(
+    change = body.StatusChange(
         execution_arn=execution.arn,
         state_machine_arn=execution.state_machine_arn,
         name=execution.name,

@@ -86,7 +86,7 @@ def _load(
 
 def _write(loaded: step.Loaded, steps: Sequence[engine.Step]) -> bool:
     """Write the step of an outcome; return False if the run has changed, or may have."""
-    if rows.current_recording() is None and not (is_embedded() and _is_current(loaded)):
+    if not rows.read_or_assume(lambda: is_embedded() and _is_current(loaded), assumed=True):
         return False
     step.commit_step(loaded, steps)
     if is_embedded():

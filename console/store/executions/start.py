@@ -20,7 +20,7 @@ import engine
 from console import arns, execution_rights
 from console.config import quotas
 from console.db import audit, clock, rows, signals
-from console.db.writer import Pending, immediate, is_embedded
+from console.db.writer import Change, immediate, is_embedded
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
@@ -114,7 +114,7 @@ def pending_start(
     replay: Replay | None = None,
     parent: Parent | None = None,
     actor: audit.Actor = audit.NOBODY,
-) -> Pending[Execution]:
+) -> Change[Execution]:
     """Check a start and prepare its rows; it is durable once they are committed (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
@@ -147,8 +147,9 @@ def pending_start(
             raise ServiceError(
                 ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
             )
-        if is_idempotent and rows.current_recording() is None:  # else a taken name fails later
-            existing = _find_same_start(arn, None if replay else input)
+        if is_idempotent:
+            text = None if replay else input
+            existing = rows.read_or_assume(lambda: _find_same_start(arn, text), assumed=None)
             if existing is not None:
                 return existing
         _remember_start(execution, prepared, ahead=ahead, called=parent is None)
@@ -157,7 +158,7 @@ def pending_start(
             audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
         return execution
 
-    return Pending(rows.Mergeable(store))
+    return Change(store, mergeable=True)
 
 
 start_execution = immediate(pending_start)

@@ -20,8 +20,8 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console.db import clock, epoch, rows, signals
-from console.db.rows import Mergeable, Statement
-from console.db.writer import hand_in, is_embedded, is_outage
+from console.db.rows import Statement
+from console.db.writer import Change, is_embedded, is_outage
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.events import outbox
 from console.store.executions.commands import Fenced, apply_commands
@@ -116,47 +116,47 @@ def step_execution(execution_id: int) -> bool:
 
     Raises ``Fenced`` if another thread or process stepped it meanwhile.
     """
-    end = begin_step(execution_id)
-    return end is not None and end()
+    change = begin_step(execution_id)
+    return change if isinstance(change, bool) else change.result()
 
 
-def begin_step(execution_id: int, found: StepRows | None = None) -> Callable[[], bool] | None:
-    """Compute a step and hand it in for its commit.
+def begin_step(execution_id: int, found: StepRows | None = None) -> StepChange | bool:
+    """Compute a step and begin its commit.
 
-    ``found``: the rows of the execution, if they are read. Return a function that waits for the
-    commit and returns what ``step_execution`` returns (``CommittingStep``, unless there is nothing
-    to commit); None if there is nothing to do. A caller with more to compute need not wait
-    meanwhile.
+    ``found``: the rows of the execution, if they are read. Return the change, whose result is that
+    of ``step_execution``, or that result if there is nothing to commit. A caller with more to
+    compute need not wait meanwhile.
     """
     loaded = load_step(execution_id, found)
     if loaded is None:
-        return None
+        return False
     full = len(loaded.inbox) == MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), crash_watch.watch(execution_id):
             steps = advance_run(loaded)
         try:
-            return CommittingStep(loaded, steps, full=full)
+            return StepChange(loaded, steps, full=full)
         except transition_rate.NoTokens:
-            return lambda: True
+            return True
 
 
-class CommittingStep:
-    """A step that is handed in for its commit; call it to wait for that."""
+class StepChange(Change[bool]):
+    """A step whose commit has begun; its result: whether the execution can go on at once."""
 
     def __init__(self, loaded: Loaded, steps: Sequence[engine.Step], *, full: bool = False) -> None:
-        """Hand it in. ``full``: there may be more messages than were loaded."""
+        """Begin the commit. ``full``: there may be more messages than were loaded."""
         self.is_committed = False
         self._loaded = loaded
         self._more = full or len(steps) < len(loaded.messages)
         ask_ahead(loaded)
-        self._committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+        super().__init__(lambda: commit_step(loaded, steps), mergeable=True)
+        self.begin()
 
-    def __call__(self) -> bool:
+    def result(self) -> bool:
         """Wait for the commit and return whether the execution can go on at once."""
         loaded = self._loaded
         try:
-            self._committed()
+            super().result()
         except transition_rate.NoTokens:
             return True
         self.is_committed = True
@@ -165,7 +165,7 @@ class CommittingStep:
             return self._more and not loaded.budget.allowed  # a Stop is still to come
         return bool(loaded.run.ready) or self._more
 
-    def compute_next(self) -> Callable[[], CommittingStep] | None:
+    def compute_next(self) -> Callable[[], StepChange] | None:
         """Compute the next step while this one is being committed.
 
         None if the rows have to be read for it: there are messages, or they were read long ago.
@@ -192,7 +192,7 @@ class CommittingStep:
         )
         with bound_contextvars(execution=loaded.arn), crash_watch.watch(loaded.execution_id):
             steps = advance_run(loaded)
-        return lambda: CommittingStep(loaded, steps)
+        return lambda: StepChange(loaded, steps)
 
 
 def ask_ahead(loaded: Loaded) -> None:
@@ -208,11 +208,11 @@ def ask_ahead(loaded: Loaded) -> None:
 
 def begin_outcomes(
     execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
-) -> Callable[[], bool] | None:
-    """Compute a step of outcomes of tasks that are in no row yet, and hand it in with their ends.
+) -> Change[bool] | None:
+    """Compute a step of outcomes of tasks that are in no row yet, and begin to commit it with them.
 
-    So an outcome and what follows from it are one commit. Return as ``begin_step``; None if they
-    have to be recorded by themselves. What is returned raises ``Fenced`` if nothing was written:
+    So an outcome and what follows from it are one commit. Return a change as ``begin_step``; None
+    if they have to be recorded by themselves. It raises ``Fenced`` if nothing was written:
 
     1. A worker has the outcome of task 5, and computes the step from the version it committed last.
     2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
@@ -228,14 +228,17 @@ def begin_outcomes(
         if len(steps) < len(outcomes):
             return None
         ask_ahead(loaded)
-        committed = hand_in(Mergeable(lambda: commit_step(loaded, steps)))
+        change = Change(
+            lambda: commit_step(loaded, steps), lambda _: _remember_run(loaded), mergeable=True
+        )
+        change.begin()
+    return change
 
-    def end() -> bool:
-        committed()
-        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-        return bool(loaded.run.ready)
 
-    return end
+def _remember_run(loaded: Loaded) -> bool:
+    """Keep the run of a committed step; return whether it can go on at once."""
+    kept_runs.put(loaded.execution_id, loaded.version + 1, loaded.run)
+    return bool(loaded.run.ready)
 
 
 def _load_for(

@@ -335,10 +335,10 @@ def is_active(machine: int, as_read: str = "") -> bool:
 
     ``as_read``: of a ``kept_machine``; raise ``Outdated`` if it has changed since.
     """
-    recorded = rows.current_recording()
-    if recorded is not None:
-        recorded.add(_ACTIVE, [(machine, as_read)])
-        return True
+    return rows.require(_ACTIVE, (machine, as_read), lambda: _read_active(machine, as_read))
+
+
+def _read_active(machine: int, as_read: str) -> bool:
     columns = "status, xmin::text" if as_read else "status, ''"
     with rows.open_cursor() as cursor:
         text = f"SELECT {columns} FROM console_statemachine WHERE id = %s"

@@ -12,8 +12,8 @@ from django.db.models import F, Q, QuerySet
 
 import engine
 from console.db import clock, rows, signals
-from console.db.rows import Mergeable, Statement, storable
-from console.db.writer import Pending, is_embedded, write
+from console.db.rows import Statement, storable
+from console.db.writer import Change, is_embedded, write
 from console.models import Execution, TaskRow
 from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.state import claimed_runs, inbox
@@ -21,7 +21,7 @@ from console.store.state.caches import find_facts, kept_runs
 from console.store.tasks import schedule, timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 BUILTIN_WORKER = "stepyard-builtin"
@@ -147,17 +147,16 @@ class ClaimedTask:
 def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
     """Take a scheduled task that this server works itself; None if it is taken or closed."""
 
-    def take() -> Any:
-        recorded = rows.current_recording()
-        if recorded is None:
-            return _take(execution_id, task, BUILTIN_WORKER, OWN + _me)
+    def take() -> ClaimedTask | None:
         wants_run = kept_runs.latest(execution_id) is None or find_facts(execution_id) is None
-        recorded.add(_CLAIM, [(clock.now_ms(), OWN + _me, execution_id, task, wants_run)])
-        key = (_CLAIM, (execution_id, task))
-        return rows.Late(lambda returned: _with_run(execution_id, task, returned[key]))
+        return rows.returning(
+            _CLAIM,
+            (clock.now_ms(), OWN + _me, execution_id, task, wants_run),
+            lambda row: None if row is None else _with_run(execution_id, task, row),
+            lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me),
+        )
 
-    work: ClaimedTask | None = write(Mergeable(take))
-    return work
+    return write(take, mergeable=True)
 
 
 def _with_run(execution_id: int, task: int, row: Sequence[Any]) -> ClaimedTask:
@@ -183,64 +182,66 @@ def pending_activity_task(
     worker: str = "",
     claimed: list[ClaimedTask] | None = None,
     rescue: Callable[[Exception], ClaimedTask | None] | None = None,
-) -> Pending[ClaimedTask | None] | None:
+) -> Change[ClaimedTask | None] | None:
     """Take the oldest open task of an activity for a worker; None if there is none.
 
     ``claimed``: a list that gets the task before the commit, whose answer may be lost; ``rescue``:
-    as ``Pending`` has it.
+    as ``Change`` has it.
     """
     if is_embedded() and _oldest(activity_arn) is None:
         return None
 
-    def take() -> Any:
-        if claimed is not None:
-            claimed.clear()  # of a run that was rolled back
-        recorded = rows.current_recording()
-        if recorded is not None:
-            return _record_claim(recorded, activity_arn, worker, claimed)
+    def take() -> ClaimedTask | None:
         oldest = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
-        work = None if oldest is None else _take(*oldest, worker)
-        if work is not None and claimed is not None:
+        return None if oldest is None else _take(*oldest, worker)
+
+    def note(work: ClaimedTask | None) -> ClaimedTask | None:
+        if claimed is not None and work is not None:
             claimed.append(work)
         return work
 
-    return Pending(Mergeable(take), rescue=rescue)
+    def claim() -> ClaimedTask | None:
+        if claimed is not None:
+            claimed.clear()  # of a run that was rolled back
+        return _claim_oldest(activity_arn, worker, lambda: note(take()), note)
+
+    return Change(claim, rescue=rescue, mergeable=True)
 
 
-def _record_claim(
-    recorded: rows.Recorded, activity_arn: str, worker: str, claimed: list[ClaimedTask] | None
-) -> rows.Late:
-    """Record a worker's request for the oldest task; the commit selects the task.
+def _claim_oldest(
+    activity_arn: str,
+    worker: str,
+    alone: Callable[[], ClaimedTask | None],
+    note: Callable[[ClaimedTask], object],
+) -> ClaimedTask | None:
+    """Request the oldest task; a merged commit selects it.
 
-    So many pollers have one statement, which gives each of them a task of its own.
+    So many pollers have one statement, which gives each of them a task of its own. ``alone``: takes
+    it without merging; ``note``: called with the task before the commit.
     """
-    now_ms, key = clock.now_ms(), (_CLAIM_OLDEST, (next(_askers),))
-    recorded.add(_CLAIM_OLDEST, [(now_ms, _mark_of(worker), activity_arn, *key[1])])
+    now_ms = clock.now_ms()
 
-    def claim(returned: Mapping[Any, Sequence[Any]]) -> tuple[ClaimedTask, list[Any]] | None:
-        row = returned.get(key)
-        return None if row is None else _as_claimed(row[0], row[1], row[2:])
+    def task_of(row: Sequence[Any] | None) -> ClaimedTask | None:
+        return None if row is None else _as_claimed(row[0], row[1], row[2:])[0]
 
-    def follow(returned: Mapping[Any, Sequence[Any]]) -> None:
-        given = claim(returned)
-        if given is None:
+    def begin_task(row: Sequence[Any] | None) -> None:
+        work = task_of(row)
+        if work is None:
             return
-        work = given[0]
         if work.dispatches == 1:
             clocks = _started(work, now_ms)
             rows.change(_SET_CLOCKS, [(*clocks, work.execution_id, work.task)])
             _note_start(work, worker, clocks, now_ms)
-        if claimed is not None:
-            claimed.append(work)
+        note(work)
 
-    recorded.follow = follow
-    return rows.Late(lambda returned: (claim(returned) or (None,))[0])
+    values = (now_ms, _mark_of(worker), activity_arn, next(_askers))
+    return rows.returning(_CLAIM_OLDEST, values, task_of, alone, begin_task)
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
     """Take a task as ``pending_activity_task`` does; the commit is done when this returns."""
     taking = pending_activity_task(activity_arn, worker)
-    return None if taking is None else taking.now()
+    return None if taking is None else taking.result()
 
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:

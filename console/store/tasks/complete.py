@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.db import clock, rows, signals
-from console.db.rows import Mergeable
-from console.db.writer import Pending, immediate, is_embedded, write
+from console.db.writer import Change, immediate, is_embedded, write
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
@@ -49,12 +48,12 @@ def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.Task
         inbox.post_message(execution_id, message)
         return True
 
-    return write(Mergeable(record))
+    return write(record, mergeable=True)
 
 
 def pending_success(
     token: str, output: str, project: Project | None = None, ahead: Ahead | None = None
-) -> Pending[None]:
+) -> Change[None]:
     """SendTaskSuccess. Raises InvalidToken, TaskDoesNotExist, TaskTimedOut or InvalidOutput.
 
     The service judges the token first, then the output. ``ahead``: computes what follows.
@@ -91,7 +90,7 @@ def pending_failure(
     cause: str | None = None,
     project: Project | None = None,
     ahead: Ahead | None = None,
-) -> Pending[None]:
+) -> Change[None]:
     """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut.
 
     ``ahead``: computes what follows.
@@ -99,7 +98,7 @@ def pending_failure(
     return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause), ahead)
 
 
-def pending_heartbeat(token: str, project: Project | None = None) -> Pending[None]:
+def pending_heartbeat(token: str, project: Project | None = None) -> Change[None]:
     """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
 
     def beat() -> None:
@@ -114,27 +113,28 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Pending[Non
         if due_ms:
             signals.publish_due(due_ms, DueKind.HEARTBEAT, row.execution_id, row.task)
 
-    return Pending(beat)
+    return Change(beat)
 
 
-def _ending(
-    token: str, project: Project | None, message: Any, ahead: Ahead | None
-) -> Pending[None]:
-    known = None if is_embedded() and ahead is None else _open(token, project)
+def _ending(token: str, project: Project | None, message: Any, ahead: Ahead | None) -> Change[None]:
+    def read() -> TaskRow:
+        return _open(token, project)
+
+    known = None if is_embedded() and ahead is None else read()
     follow = ahead(known.execution_id, message(known)) if ahead and known else None
 
     def record() -> None:
         if follow is not None and follow():
             return
         # A change that asks the database is not merged. If the task was closed meanwhile, this is
-        # run again without recording, and says so.
-        row = _open(token, project) if known is None or rows.current_recording() is None else known
+        # run again alone, and says so.
+        row = rows.read_or_assume(read, assumed=known) if known else read()
         outcome = message(row)
         if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
         inbox.post_message(row.execution_id, outcome)
 
-    return Pending(Mergeable(record))
+    return Change(record, mergeable=True)
 
 
 succeed, fail, heartbeat = (

@@ -19,14 +19,14 @@ from console.statuses import TaskStatus
 from console.store.tasks import claim
 
 if TYPE_CHECKING:
-    from console.db.writer import Pending
+    from console.db.writer import Change
     from console.store.tasks.claim import ClaimedTask
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.2
 
 
-def claim_activity_task(activity_arn: str, worker: str) -> Pending[ClaimedTask | None] | None:
+def claim_activity_task(activity_arn: str, worker: str) -> Change[ClaimedTask | None] | None:
     """Take the oldest open task of an activity, and confirm that it was taken."""
     claimed: list[ClaimedTask] = []
 

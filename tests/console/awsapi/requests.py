@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import services, shapes
-from console.awsapi.operations.call import Call, Later
+from console.awsapi.operations.call import Call
 from console.db.audit import Actor
-from console.db.writer import Pending, settled
+from console.db.writer import Change, settled
 from console.errors import ServiceError
 from console.models import Execution, MapRun, TaskRow
+from console.own_api import LongPoll
 from console.store.map_runs import map_runs
 from tests.console.awsapi.world import MAP, World, definition
 from tests.console.store.helpers import PASS, REGION, ROLE, drain
@@ -105,8 +106,8 @@ def ask(world: World, service: services.ApiService, action: str, params: dict[st
     actor = Actor("ana", "AKIATEST", "request")
     call = Call(action, params, world.principal, REGION, actor)
     answer = settled(service.handler(action)(call))
-    found = answer.look() if isinstance(answer, Later) else answer
-    return found.now() if isinstance(found, Pending) else found
+    found = answer.look() if isinstance(answer, LongPoll) else answer
+    return found.result() if isinstance(found, Change) else found
 
 
 def outcome(call: Callable[[], object]) -> tuple[ServiceError | None, object]:

@@ -9,11 +9,12 @@ import pytest
 
 from console.awsapi import members, services
 from console.awsapi.members import Only
-from console.awsapi.operations.call import Call, Later
+from console.awsapi.operations.call import Call
 from console.db.audit import Actor
-from console.db.writer import Pending, settled
+from console.db.writer import Change, settled
 from console.errors import ServiceError
 from console.models import Execution
+from console.own_api import LongPoll
 from tests.console.awsapi.requests import GROUP, Path, ask, filled
 from tests.console.store.helpers import PASS, REGION, drain
 
@@ -252,9 +253,9 @@ def test_a_declared_member_is_read(
         call = Call(action, recorder, world.principal, REGION, actor)
         try:
             answer = settled(service.handlers[action](call))
-            answer = answer.look() if isinstance(answer, Later) else answer
-            if isinstance(answer, Pending):
-                answer.now()
+            answer = answer.look() if isinstance(answer, LongPoll) else answer
+            if isinstance(answer, Change):
+                answer.result()
         except ServiceError:
             pass
         assert member in recorder.read, member

@@ -14,8 +14,7 @@ import pytest
 
 from console.asgi import application
 from console.db import overload, signals
-from console.db.rows import Mergeable
-from console.db.writer import Pending, settled
+from console.db.writer import Change, settled
 from console.errors import ErrorCode, ProtocolError
 from console.models import Execution
 from console.server.threads import COUNT, Threads
@@ -26,7 +25,7 @@ from tests.loops import looped
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from console.models import Project
     from tests.console.awsapi.world import World
@@ -219,28 +218,28 @@ def test_a_change_that_is_late_is_not_written(project: Project) -> None:
 
     def holding() -> Execution:
         signals.after_commit(hold)
-        execution: Execution = first._change()
+        execution: Execution = first.write_rows()
         return execution
 
     first = start.pending_start(machine, name="holds", ahead=True)
-    futures: list[Future[Callable[[], Any]]] = []
+    futures: list[Future[Change[Any]]] = []
 
-    def hand_over(change: Pending[Any], since: float | None) -> None:
+    def hand_over(change: Change[Any], since: float | None) -> None:
         settled(change)
         futures.append(Future())
         change.hand_over(futures[-1].set_result, since)
 
-    hand_over(Pending(Mergeable(holding)), None)
+    hand_over(Change(holding, mergeable=True), None)
     assert held.wait(START_S)
     for number in range(overload.MANY_WAITING):
         since = None if number == 5 else long_ago
         hand_over(start.pending_start(machine, name=f"start-{number}", ahead=True), since)
     free.set()
     outcomes = [future.result(START_S) for future in futures]
-    assert [outcomes[place]().name for place in (0, 6)] == ["holds", "start-5"]
+    assert [outcomes[place].result().name for place in (0, 6)] == ["holds", "start-5"]
     for outcome in [*outcomes[1:6], *outcomes[7:]]:
         with pytest.raises(overload.WaitedTooLong):
-            outcome()
+            outcome.result()
     assert set(Execution.objects.values_list("name", flat=True)) == {"holds", "start-5"}
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from console import access
 from console.awsapi import asgi, services
-from console.awsapi.operations.call import Later
 from console.db.audit import Actor
-from console.db.writer import Pending
+from console.db.writer import Change
 from console.models import Execution
+from console.own_api import LongPoll
 from console.store.people import people
 from tests.console.store.helpers import PASS
 from tests.security.test_rights import signed_request
@@ -45,7 +45,7 @@ def send(key: str, action: str, header: str | None, **params: Any) -> Any:
     if header is not None:
         headers["x-amzn-trace-id"] = [header]
     answer = asgi.answer_call({"path": "/"}, headers, made.data, "request")
-    return answer.now() if isinstance(answer, Pending) else answer
+    return answer.result() if isinstance(answer, Change) else answer
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_synchronous_execution_has_it_too(world: World, key: str) -> None:
     """Its answer names it."""
     machine = world.fresh(PASS, type="EXPRESS")
     later = send(key, "StartSyncExecution", OURS, stateMachineArn=machine)
-    assert isinstance(later, Later)
+    assert isinstance(later, LongPoll)
     assert Execution.objects.get().trace_header == OURS
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from console import access
 from console.awsapi import services, shapes
-from console.awsapi.operations.call import Call, Later
+from console.awsapi.operations.call import Call
 from console.db.audit import Actor
-from console.db.writer import Pending
+from console.db.writer import Change
 from console.models import Execution, Membership, Project, Role, StateMachine
+from console.own_api import LongPoll
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service_model()
@@ -59,16 +60,16 @@ class World:
         actor = Actor(self.principal.user.get_username(), self.principal.key_id, "request")
         call = Call(action, params, self.principal, "us-east-1", actor)
         answer = services.STATES.handler(action)(call)
-        if isinstance(answer, Later):
+        if isinstance(answer, LongPoll):
             return self.awaited(answer, 5 if action == "StartSyncExecution" else 0)
-        return answer.now() if isinstance(answer, Pending) else answer
+        return answer.result() if isinstance(answer, Change) else answer
 
-    def awaited(self, answer: Later, seconds: float) -> dict[str, Any]:
+    def awaited(self, answer: LongPoll, seconds: float) -> dict[str, Any]:
         """Return a later answer, or what comes instead when it is not there in time."""
         deadline = time.monotonic() + seconds
         while (found := answer.look()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        found = found.now() if isinstance(found, Pending) else found
+        found = found.result() if isinstance(found, Change) else found
         return answer.otherwise if found is None else found
 
     def create(self, name: str, definition: Any, **more: Any) -> str:

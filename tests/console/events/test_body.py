@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from console.events.body import MOST_BYTES, Change, status_change_event
+from console.events.body import MOST_BYTES, StatusChange, status_change_event
 
 MACHINE = "arn:aws:states:us-east-2:444455556666:stateMachine:state-machine-name"
 ARN = "arn:aws:states:us-east-2:444455556666:execution:state-machine-name:execution-name"
-RUNNING = Change(
+RUNNING = StatusChange(
     execution_arn=ARN,
     state_machine_arn=MACHINE,
     name="execution-name",
@@ -27,7 +27,7 @@ RUNNING = Change(
 FAILED = replace(RUNNING, status="FAILED", stop_ms=1_551_225_146_847, error="E", cause="why")
 
 
-def detail(change: Change) -> dict[str, Any]:
+def detail(change: StatusChange) -> dict[str, Any]:
     """Return the detail of a change's event."""
     found: dict[str, Any] = json.loads(status_change_event(change))["detail"]
     return found

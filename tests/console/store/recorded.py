@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from console.models import Execution, StateMachine
 
 
-def recorded_step(execution: Execution) -> rows.Recorded:
+def recorded_step(execution: Execution) -> rows.WriteSet:
     """Return what the next step of an execution would write."""
     loaded = step.load_step(execution.pk)
     assert loaded is not None
@@ -24,24 +24,24 @@ def recorded_step(execution: Execution) -> rows.Recorded:
     return change
 
 
-def recorded_start(machine: StateMachine, name: str) -> rows.Recorded:
+def recorded_start(machine: StateMachine, name: str) -> rows.WriteSet:
     """Return what a start would write."""
-    change = rows.record(start_module.pending_start(machine, name=name, ahead=True)._change)
+    change = rows.record(start_module.pending_start(machine, name=name, ahead=True).write_rows)
     assert change is not None
     return change
 
 
-def recorded_claim(activity: str, worker: str) -> rows.Recorded:
+def recorded_claim(activity: str, worker: str) -> rows.WriteSet:
     """Return what a poller's claim would write."""
     taking = claim.pending_activity_task(activity, worker)
     assert taking is not None
-    change = rows.record(taking._change)
+    change = rows.record(taking.write_rows)
     assert change is not None
     return change
 
 
-def given_task(change: rows.Recorded) -> claim.ClaimedTask | None:
+def given_task(change: rows.WriteSet) -> claim.ClaimedTask | None:
     """Return which task a poller gets by its committed claim."""
-    assert isinstance(change.result, rows.Late)
-    work: claim.ClaimedTask | None = change.result.make(change.returned)
+    assert change.make is not None
+    work: claim.ClaimedTask | None = change.make(change.returned)
     return work

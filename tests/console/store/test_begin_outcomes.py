@@ -52,9 +52,9 @@ def test_the_outcome_ends_the_task_and_moves_the_execution(called: Execution, ke
     """In one commit, without a message; whether the run is still in memory or not."""
     if not kept:
         kept_runs.forget(called.pk)
-    end = step.begin_outcomes(called.pk, [outcome()])
-    assert end is not None
-    assert not end()
+    change = step.begin_outcomes(called.pk, [outcome()])
+    assert change is not None
+    assert not change.result()
     called.refresh_from_db()
     assert (called.status, called.output) == ("SUCCEEDED", "7")
     assert not InboxMessage.objects.exists()
@@ -73,9 +73,9 @@ def test_the_claim_reads_the_run_that_its_outcome_steps(
     message = outcome()
     assert claim.claim_call(execution.pk, message.task) is not None
     with django_assert_num_queries(0):
-        end = step.begin_outcomes(execution.pk, [message])
-    assert end is not None
-    end()
+        change = step.begin_outcomes(execution.pk, [message])
+    assert change is not None
+    change.result()
     assert Execution.objects.get().output == "7"
     assert_nothing_wrong()
 
@@ -89,13 +89,13 @@ def test_a_run_that_went_on_since_the_claim_is_not_stepped(project: Project) -> 
     message = outcome()
     assert claim.claim_call(execution.pk, message.task) is not None
     stepped_elsewhere(execution)
-    end = step.begin_outcomes(execution.pk, [message])
-    assert end is not None
+    change = step.begin_outcomes(execution.pk, [message])
+    assert change is not None
     with pytest.raises(step.Fenced):
-        end()
+        change.result()
     again = step.begin_outcomes(execution.pk, [message])
     assert again is not None
-    again()
+    again.result()
     assert Execution.objects.get().output == "7"
 
 
@@ -108,9 +108,9 @@ def test_outcomes_of_several_tasks_are_one_step(project: Project) -> None:
         assert claim.claim_call(execution.pk, task) is not None
     version = RunRow.objects.get().version
     messages = [engine.TaskSucceeded(task, str(task)) for task in tasks]
-    end = step.begin_outcomes(execution.pk, messages)
-    assert end is not None
-    end()
+    change = step.begin_outcomes(execution.pk, messages)
+    assert change is not None
+    change.result()
     execution.refresh_from_db()
     assert execution.output == "[" + ",".join(map(str, tasks)) + "]"
     assert RunRow.objects.get().version == version + 1
@@ -144,10 +144,10 @@ def test_it_is_recorded_by_itself_where_it_still_counts(
     """The change comes between the run that is in memory and the commit."""
     message, before = outcome(), types(called)
     act(called)
-    end = step.begin_outcomes(called.pk, [message])
-    assert end is not None
+    change = step.begin_outcomes(called.pk, [message])
+    assert change is not None
     with pytest.raises(step.Fenced):
-        end()
+        change.result()
     assert types(called) == before
     assert complete.complete_call(called.pk, message) is (act is not closed_elsewhere)
 

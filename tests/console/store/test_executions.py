@@ -188,8 +188,8 @@ def test_a_start_is_stored_when_it_is_written(project: Project) -> None:
     machine = create(project, WAIT)
     starting = pending_start(machine, name="x")
     assert not Execution.objects.exists()
-    assert starting.now() == Execution.objects.get()
+    assert starting.result() == Execution.objects.get()
     late = pending_start(machine, name="y")
     StateMachine.objects.update(status="DELETING")
     with raises_code(ErrorCode.StateMachineDeleting):
-        late.now()
+        late.result()

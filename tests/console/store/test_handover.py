@@ -22,7 +22,7 @@ ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
 def take() -> Any:
     """Take the oldest task for a worker."""
     taking = handover.claim_activity_task(ACTIVITY, "w")
-    return taking and taking.now()
+    return taking and taking.result()
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def offered(project: Project) -> None:
 def test_a_commit_nobody_heard_of_is_looked_up(monkeypatch: Any) -> None:
     """The task is started; its worker gets it."""
 
-    def silent(fn: Any) -> Any:
-        write(fn)
+    def silent(fn: Any, *, mergeable: bool) -> Any:
+        write(fn, mergeable=mergeable)
         raise OperationalError("the connection is lost")
 
     monkeypatch.setattr(writer, "write", silent)
@@ -48,7 +48,9 @@ def test_a_commit_nobody_heard_of_is_looked_up(monkeypatch: Any) -> None:
 def test_a_commit_that_never_was_leaves_the_task_to_others(monkeypatch: Any) -> None:
     """Whoever asks next gets it."""
 
-    def gone(fn: Any) -> Any:
+    def gone(fn: Any, *, mergeable: bool) -> Any:
+        del mergeable
+
         def undone() -> None:
             fn()
             raise OperationalError("the connection is lost")
@@ -64,8 +66,8 @@ def test_a_commit_that_never_was_leaves_the_task_to_others(monkeypatch: Any) -> 
 def test_other_errors_are_told(monkeypatch: Any) -> None:
     """Nothing is asked again for them."""
 
-    def wrong(fn: Any) -> Any:
-        write(fn)
+    def wrong(fn: Any, *, mergeable: bool) -> Any:
+        write(fn, mergeable=mergeable)
         raise LookupError("a bug")
 
     monkeypatch.setattr(writer, "write", wrong)

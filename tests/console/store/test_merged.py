@@ -197,7 +197,7 @@ def test_texts_come_back_as_they_were(project: Project) -> None:
     execution = start(create(project, one("T", **function("f"))))
     execution.input = AWKWARD
     messages = [(execution.pk, "Stop", AWKWARD, 1), (execution.pk, "Stop", "", 2)]
-    change = rows.Recorded()
+    change = rows.WriteSet()
     statement = rows.inserting("console_inboxmessage", "execution_id, kind, body, created_ms")
     change.add(statement, messages)
     assert merged.commit([change]) == {}
@@ -256,8 +256,8 @@ def test_nobody_waits_for_the_keys_of_another(monkeypatch: pytest.MonkeyPatch) -
 def test_an_answer_that_cannot_be_made_ends_no_other(project: Project) -> None:
     """The thread that commits goes on, and the others get their answers."""
     execution = start(create(project, PASS))
-    wrong, right = rows.Recorded(), recorded_step(execution)
-    wrong.result = rows.Late(lambda returned: returned["nothing"])
+    wrong, right = rows.WriteSet(), recorded_step(execution)
+    wrong.make = lambda _: {}["nothing"]
     futures: list[Future[Any]] = [Future(), Future()]
     assert merged.commit_changes([*zip((wrong, right), futures, strict=True)]) == []
     assert isinstance(futures[0].exception(1), KeyError)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.db import merged, rows, writer
+from console.db.writer import Change
 from console.errors import ServiceError
 from console.models import EventRule, Execution, InboxMessage, MapRun, OutboxEvent, TaskRow
 from console.store.events import outbox
@@ -122,14 +123,14 @@ def test_an_outcome_by_its_token_is_written_with_others(project: Project) -> Non
     taken = [claim.take_activity_task(ACTIVITY) for _ in executions]
     outcomes = [complete.pending_success(task.token, "1", project) for task in taken if task]
     late = complete.pending_failure(taken[0].token, "Late", None, project) if taken[0] else None
-    changes = [rows.record(outcome._change) for outcome in outcomes]
+    changes = [rows.record(outcome.write_rows) for outcome in outcomes]
     assert late is not None
-    late_change = rows.record(late._change)
+    late_change = rows.record(late.write_rows)
     assert merged.commit([change for change in changes if change]) == {}
     assert late_change is not None
     assert list(merged.commit([late_change])) == [0]
     with pytest.raises(ServiceError, match="Task Timed Out"):
-        late.now()
+        late.result()
     assert [drain(execution).status for execution in executions] == ["SUCCEEDED"] * 2
     assert_nothing_wrong()
 
@@ -180,7 +181,7 @@ def test_a_claim_as_by_itself_has_the_same_rows(project: Project) -> None:
     assert merged.commit([recorded_claim(ACTIVITY, "w")]) == {}
     taking = claim.pending_activity_task(ACTIVITY, "w")
     assert taking is not None
-    assert taking.alone() is not None
+    assert Change(taking.write_rows).result() is not None
     first, second = TaskRow.objects.order_by("scheduled_ms", "execution_id").values()
     for row in (first, second):
         started_ms = row.pop("started_ms")
@@ -200,7 +201,7 @@ def test_a_task_that_is_closed_with_the_claim_is_taken_by_nobody(project: Projec
     work = claim.take_activity_task(ACTIVITY, "w")
     assert work is not None
     claim.return_task(work)
-    ended = rows.record(complete.pending_success(work.token, "1", project)._change)
+    ended = rows.record(complete.pending_success(work.token, "1", project).write_rows)
     assert ended is not None
     poller = recorded_claim(ACTIVITY, "another")
     assert merged.commit([poller, ended]) == {}

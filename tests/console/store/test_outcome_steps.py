@@ -29,7 +29,7 @@ from tests.refusals import raises_code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.db.writer import Pending
+    from console.db.writer import Change
 
 TWICE: dict[str, object] = {
     "StartAt": "A",
@@ -60,7 +60,7 @@ def waiting(project: Project, definition: dict[str, object]) -> Execution:
     return execution
 
 
-def sent(output: str = "7") -> Pending[None]:
+def sent(output: str = "7") -> Change[None]:
     """Take the oldest task, and send its outcome; it is not committed yet."""
     work = claim.take_activity_task(ACTIVITY, "w1")
     assert work is not None
@@ -70,7 +70,7 @@ def sent(output: str = "7") -> Pending[None]:
 def test_an_outcome_is_one_commit_with_what_follows(execution: Execution) -> None:
     """The event of the task's start, which waits in the inbox, comes along."""
     version = RunRow.objects.get().version
-    sent().now()
+    sent().result()
     execution.refresh_from_db()
     assert (execution.status, execution.output) == ("SUCCEEDED", "7")
     assert types(execution)[2:5] == ["ActivityScheduled", "ActivityStarted", "ActivitySucceeded"]
@@ -82,8 +82,8 @@ def test_an_outcome_is_one_commit_with_what_follows(execution: Execution) -> Non
 def test_the_next_task_is_there_when_the_call_is_answered(project_with_activity: Project) -> None:
     """So the worker that asks next gets it at once."""
     execution = waiting(project_with_activity, TWICE)
-    sent("1").now()
-    sent("2").now()
+    sent("1").result()
+    sent("2").result()
     execution.refresh_from_db()
     assert (execution.status, execution.output) == ("SUCCEEDED", "2")
     assert_nothing_wrong()
@@ -93,7 +93,7 @@ def test_a_failure_moves_it_too(execution: Execution) -> None:
     """SendTaskFailure, without a worker."""
     work = claim.take_activity_task(ACTIVITY)
     assert work is not None
-    complete.pending_failure(work.token, "Broken", "why", None, step_ahead).now()
+    complete.pending_failure(work.token, "Broken", "why", None, step_ahead).result()
     execution.refresh_from_db()
     assert (execution.status, execution.error, execution.cause) == ("FAILED", "Broken", "why")
     assert_nothing_wrong()
@@ -122,7 +122,7 @@ def test_it_is_recorded_by_itself_if_something_came_between(
     """Between the rows that were read and the commit; a worker goes on then."""
     pending, before = sent(), types(execution)
     act(execution)
-    pending.now()
+    pending.result()
     assert types(execution) == before
     assert list(InboxMessage.objects.order_by("pk").values_list("kind", flat=True)) == [
         "TaskStarted",
@@ -137,7 +137,7 @@ def test_an_outcome_that_comes_after_the_end_is_too_late(execution: Execution) -
     stop_execution(execution)
     drain(execution)
     with raises_code(ErrorCode.TaskTimedOut):
-        pending.now()
+        pending.result()
     execution.refresh_from_db()
     assert execution.status == "ABORTED"
     assert_nothing_wrong()
@@ -150,9 +150,9 @@ def test_two_outcomes_of_one_task_have_one_winner(execution: Execution) -> None:
     first, second = (
         complete.pending_success(work.token, output, None, step_ahead) for output in ("1", "2")
     )
-    second.now()
+    second.result()
     with raises_code(ErrorCode.TaskTimedOut):
-        first.now()
+        first.result()
     assert drain(execution).output == "2"
     assert_nothing_wrong()
 
@@ -164,7 +164,7 @@ def test_a_call_that_is_part_of_another_transaction_is_recorded(execution: Execu
         stepped_elsewhere(execution)
         send()
 
-    sent().inside(both).now()
+    sent().inside(both).result()
     assert TaskRow.objects.get().status == "closed"
     assert InboxMessage.objects.count() == 2
 
@@ -182,7 +182,7 @@ def test_what_others_step_too_or_what_may_last_is_left_to_a_worker(
 ) -> None:
     """Then the outcome is a message."""
     execution = waiting(project_with_activity, definition)
-    sent().now()
+    sent().result()
     assert "ActivitySucceeded" not in types(execution)
     assert drain(execution).status == "SUCCEEDED"
     assert_nothing_wrong()
@@ -191,7 +191,7 @@ def test_what_others_step_too_or_what_may_last_is_left_to_a_worker(
 def test_a_machine_that_is_being_deleted_is_left_to_a_worker(execution: Execution) -> None:
     """Which ends the execution; so is a run that goes on by itself."""
     being_deleted(execution)
-    sent().now()
+    sent().result()
     assert "ActivitySucceeded" not in types(execution)
 
 
@@ -204,6 +204,6 @@ def test_what_fails_is_left_to_a_worker(
         raise RecursionError
 
     monkeypatch.setattr(step, "advance_run", fail)
-    sent().now()
+    sent().result()
     monkeypatch.undo()
     assert drain(execution).status == "SUCCEEDED"

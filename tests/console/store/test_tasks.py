@@ -16,11 +16,12 @@ import pytest
 from django.db import connection
 
 import engine
-from console.awsapi.operations.call import Later
+from console.awsapi.operations.call import wait_for
 from console.db import audit, clock, signals
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, HistoryEvent, Project, TaskRow
+from console.own_api import LongPoll
 from console.server.threads import Threads
 from console.statuses import Topic
 from console.store.executions.start import start_execution
@@ -308,12 +309,12 @@ def poll(seconds: float) -> dict[str, Any]:
         await asyncio.sleep(seconds)
         return {"type": "http.disconnect"}
 
-    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, lambda: claim.return_task(taken[0]))
+    later = LongPoll(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, lambda: claim.return_task(taken[0]))
     threads = Threads(1, "poll")
 
     async def answer() -> dict[str, Any]:
         try:
-            return await later.wait(threads, receive)
+            return await wait_for(later, threads, receive)
         finally:
             await threads.run(lambda: connection.close())  # noqa: PLW0108 - the thread's own
 
@@ -348,8 +349,8 @@ def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
     def look() -> dict[str, Any]:
         return {"taskToken": "t"}
 
-    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, undo)
-    assert looped(lambda: later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
+    later = LongPoll(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, undo)
+    assert looped(lambda: wait_for(later, Threads(1, "poll"), receive)) == {"taskToken": "t"}
     assert undone == [True]
 
 
@@ -374,10 +375,10 @@ def test_one_poller_is_told_of_one_task() -> None:
     async def polls() -> list[dict[str, Any]]:
         threads = Threads(1, "poll")
         laters = [
-            Later(partial(look, number), (Topic.ACTIVITY, "x"), 10, {}, one_each=True)
+            LongPoll(partial(look, number), (Topic.ACTIVITY, "x"), 10, {}, one_each=True)
             for number in range(4)
         ]
-        waiting = [asyncio.create_task(one.wait(threads)) for one in laters]
+        waiting = [asyncio.create_task(wait_for(one, threads)) for one in laters]
         await asyncio.sleep(0.2)
         assert looked == [0, 1, 2, 3]
         for _ in range(4):

@@ -65,16 +65,16 @@ def interfere(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], *, at: int
 ) -> Callable[[], int]:
     """Act before the commit of this number; return how many there have been."""
-    hand_in, count = writer.hand_in, 0
+    begin, count = writer.Change.begin, 0
 
-    def acting(change: Any) -> Any:
+    def acting(change: writer.Change[Any]) -> None:
         nonlocal count
         count += 1
         if count == at:
             act()
-        return hand_in(change)
+        begin(change)
 
-    monkeypatch.setattr(step, "hand_in", acting)
+    monkeypatch.setattr(writer.Change, "begin", acting)
     return lambda: count
 
 

@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 
 from console import integrations, own_client
 from console.awsapi import masking
-from console.awsapi.operations.call import Later
 from console.db import signals
 from console.db.audit import Actor
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
+from console.own_api import LongPoll
 from console.statuses import Topic
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
@@ -250,7 +250,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
         answer: dict[str, Any] | None = now
         return answer
 
-    assert Later(look, ("test",), 20, {}).now() == {"a": 1}
+    assert LongPoll(look, ("test",), 20, {}).result() == {"a": 1}
 
 
 def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -> None:

@@ -115,7 +115,7 @@ def _change_event(rule: EventRule, pattern: dict[str, Any], event_id: str, now_m
     status = statuses[0] if statuses else ExecutionStatus.FAILED
     machine = next(iter(_texts(detail.get("stateMachineArn"))), _example_machine(rule))
     failed = status in (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
-    change = body.Change(
+    change = body.StatusChange(
         execution_arn=f"{_execution_of(machine)}:test",
         state_machine_arn=machine,
         name="test",
