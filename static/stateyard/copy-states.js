@@ -26,7 +26,7 @@
   document.addEventListener("paste", (event) => {
     if (!isForGraph(event.target)) return;
     const palette = panel().querySelector(".palette");
-    if (!palette && !copied()) return announce("Press a state or + first: the copy is inserted there.");
+    if (!palette && !copied()) return announce("Select a state or + first to insert the copy there.");
     event.preventDefault();
     const pasted = event.clipboardData.getData("text/plain");
     document.dispatchEvent(new CustomEvent("paste-states", { detail: { pasted, ...(palette && { state: "", ...palette.dataset }) } }));

@@ -108,7 +108,7 @@
     if (!answer.ok) return form.submit();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     beginWith(page.getElementById("text").value);
-    note("The graph and the text are the template's now; Undo takes it back.");
+    note("The graph and the text now show the template. Undo reverts this.");
   }
 
   /** Take the text of the clipboard; where a browser does not give it, the next Ctrl+V replaces the text. */
@@ -117,13 +117,13 @@
       const text = await navigator.clipboard.readText();
       if (!text.trim()) return note("The clipboard has no text.");
       beginWith(text);
-      note("Pasted; Undo takes it back.");
+      note("Pasted. Undo reverts this.");
     } catch {
       needPane("text");
       const editor = ace.edit(document.querySelector(".editor.tall"));
       editor.focus();
       editor.selectAll();
-      note("Press Ctrl+V now: what you paste replaces the text.");
+      note("Press Ctrl+V now to replace the text.");
     }
   }
 
@@ -133,7 +133,7 @@
     if (!taken || !document.getElementById("name")) return;
     document.getElementById("type").value = taken.dataset.type;
     for (const id of ["name", "tags"]) document.getElementById(id).value ||= taken.dataset[id];
-    note(`${taken.dataset.name} taken; Undo takes it back.`);
+    note(`${taken.dataset.name} inserted. Undo reverts this.`);
   });
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-template-form]")) return;

@@ -39,15 +39,15 @@
     const all = boxes();
     const checked = all.filter((box) => box.checked).length;
     keepSelection();
-    const selected = checked === 1 ? "1 selected row" : `${checked} selected rows`;
+    const selected = checked === 0 ? "Select rows" : checked === 1 ? "1 selected row" : `${checked} selected rows`;
     const allMatching = document.querySelector('#bulk input[name="all"]')?.checked;
-    showWords(count, allMatching ? count.closest("form").dataset.matching ?? "All that match" : selected);
+    showWords(count, allMatching ? count.closest("form").dataset.matching ?? "All matching" : selected);
     placeShortcut(checked, selected);
     for (const button of document.querySelectorAll("#bulk button[data-takes]")) {
       const two = button.dataset.takes === "two";
       let why = two ? (checked === 2 ? "" : "Select two executions") : checked ? "" : "Select executions first";
       if (!two) why = allMatching ? "" : countActedOn(button, all.filter((box) => box.checked)) || why;
-      if (!two && allMatching) showLabel(button, "", " all that match");
+      if (!two && allMatching) showLabel(button, "", " all matching");
       button.setAttribute("aria-disabled", String(why !== ""));
       button.title = why;
     }
@@ -115,7 +115,7 @@
 
   function announceCount() {
     const words = document.getElementById("selected-count")?.textContent;
-    if (words) announce(`${words}. Tab and Enter lead to the actions, Escape leads back.`);
+    if (words) announce(`${words}. Press Tab and Enter to go to the actions, Escape to return.`);
   }
 
   function goToActions() {

@@ -67,10 +67,10 @@ COMPARED = {
     AlarmComparison.AT_MOST: "at most",
 }
 MISSING = {
-    MissingData.MISSING: "as missing: without any the state is Insufficient data",
-    MissingData.IGNORE: "ignored: the state stays",
-    MissingData.BREACHING: "as breaching",
-    MissingData.NOT_BREACHING: "as not breaching",
+    MissingData.MISSING: "insufficient data",
+    MissingData.IGNORE: "keep state",
+    MissingData.BREACHING: "breaching",
+    MissingData.NOT_BREACHING: "not breaching",
 }
 
 
@@ -227,22 +227,22 @@ def alarm_words(alarm: Alarm) -> str:
     limit = f"{alarm.threshold:g} %"
     match AlarmKind(alarm.kind):
         case AlarmKind.FAILURE_RATE:
-            ends = f"{alarm.minimum} or more ends within {span}"
-            return f"More than {limit} of {ends} were failures or timeouts"
+            ends = f"{alarm.minimum} or more executions within {span}"
+            return f"Alarm if more than {limit} of {ends} fail or time out"
         case AlarmKind.NO_SUCCESS:
-            return f"No execution has succeeded for {span}"
+            return f"Alarm if no execution succeeds for {span}"
         case AlarmKind.DURATION:
             return (
-                f"The 95th percentile of the duration within {span} is above {limit} of that of"
-                f" the two weeks before, with {alarm.minimum} or more ends"
+                f"Alarm if the 95th percentile of the duration within {span} exceeds {limit} of the"
+                f" two weeks before, with {alarm.minimum} or more executions"
             )
         case AlarmKind.STUCK:
             state = f"in {alarm.state_name} " if alarm.state_name else "in one state "
-            return f"An execution has been {state}for more than {span}"
+            return f"Alarm if an execution stays {state}for more than {span}"
         case AlarmKind.METRIC:
             compared = COMPARED[AlarmComparison(alarm.comparison)]
             bound = threshold_text(alarm.threshold, unit_of_metric(alarm))
-            words = f"{alarm.statistic} of {alarm.metric} is {compared} {bound}"
+            words = f"Alarm if {alarm.statistic} of {alarm.metric} is {compared} {bound}"
             if alarm.periods == 1:
                 return f"{words} within {span}"
             return f"{words} in {alarm.datapoints} of {alarm.periods} periods of {span}"

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 PAGE = 50
 """How many alarms a page of the list shows and evaluates."""
 _NOW = {
-    AlarmState.ALARM: "It is In alarm now.",
-    AlarmState.OK: "It is OK now.",
-    AlarmState.INSUFFICIENT_DATA: "It has insufficient data now.",
+    AlarmState.ALARM: "Its state is In alarm.",
+    AlarmState.OK: "Its state is OK.",
+    AlarmState.INSUFFICIENT_DATA: "Its state is Insufficient data.",
 }
 
 
@@ -101,7 +101,7 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
     stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
     alarm = stored.filter(pk=number).first()
     if alarm is None:
-        raise Http404("There is no such alarm: it may be deleted.")
+        raise Http404("This alarm does not exist. It may have been deleted.")
     if "preview" in request.GET and alarm.kind == AlarmKind.METRIC:
         return _render_preview(request, alarm)
     form, problem, conflict = MetricAlarmForm(request.POST), "", None
@@ -145,7 +145,7 @@ def _change_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm) -> s
     Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
     """
     if alarm.kind != AlarmKind.METRIC:
-        return "This alarm is changed on the page of its state machine."
+        return "Edit this alarm on the page of its state machine."
     try:
         _put_metric_alarm(scope, alarm, form, alarm.name)
     except ConflictException:

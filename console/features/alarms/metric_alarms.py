@@ -59,7 +59,7 @@ def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
     if metric not in metric_names(alarm):
         raise ServiceError(
             ErrorCode.InvalidParameterValue,
-            f"MetricName: got {metric}, wanted one of those offered",
+            f"MetricName: got {metric}, wanted a metric of the form",
         )
     asked = form.parameters() | {"ActionsEnabled": alarm.enabled}
     asked["Period"] = asked["Period"] or alarm.period_s

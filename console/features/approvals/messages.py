@@ -57,7 +57,7 @@ class ApprovalMessage:
         return [
             ("Approve", f"{self.page}?answer=approve"),
             ("Reject", f"{self.page}?answer=reject"),
-            ("See what is asked", self.page),
+            ("View the request", self.page),
         ]
 
 
@@ -75,7 +75,7 @@ def mail_text(message: ApprovalMessage) -> str:
     """Return the text of a mail."""
     facts = [f"{name}: {value}" for name, value in message.facts]
     links = [f"{word}: {address}" for word, address in message.links]
-    note = "Each link opens a page that asks you to confirm."
+    note = "Each link opens a page for confirmation."
     return "\n".join([*facts, "", *links, "", note])
 
 

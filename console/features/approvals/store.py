@@ -32,7 +32,7 @@ LONGEST_NAME = 80
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000
 _ACTOR = 150
-_ASK = "Ask the person who sent it for a new one."
+_ASK = "Ask the sender for a new link."
 
 
 class ApprovalClosed(Exception):
@@ -93,9 +93,7 @@ def open_approval(token: str) -> Approval:
         parts = signing.loads(token, salt=_SALT)
         number, start_ms, task, until, maker, note, with_input, *membership = parts
     except (signing.BadSignature, ValueError):
-        raise ApprovalClosed(
-            "This link is not one of ours.", f"It may have been cut when it was copied. {_ASK}"
-        ) from None
+        raise ApprovalClosed("This link is not valid.", f"It may be incomplete. {_ASK}") from None
     if clock.now_ms() > until:
         raise ApprovalClosed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
@@ -103,11 +101,11 @@ def open_approval(token: str) -> Approval:
     if execution is None or not access.is_still_allowed(
         maker, execution.project, ACTION, membership[0] if membership else None
     ):
-        raise ApprovalClosed("This link opens nothing any more.")
+        raise ApprovalClosed("This link is no longer valid.")
     row = manual.find_task(execution, task)
     if row is None or not manual.is_answerable(row):
         raise ApprovalClosed(
-            "This task has been answered, or has ended otherwise.", "There is nothing left to do."
+            "This task has been answered or has ended.", "There is nothing left to do."
         )
     return Approval(execution, row, maker, note, with_input, until)
 

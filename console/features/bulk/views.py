@@ -43,17 +43,17 @@ WORDS = {
     "stop": (
         "Stop",
         "stopped",
-        "The executions are aborted. Work that they have started is not undone.",
+        "The executions are aborted. Work already done is not undone.",
     ),
     "redrive": (
         "Redrive",
         "redriven",
-        "Each continues with its own ARN and definition, at the states that did not succeed.",
+        "Each continues with its own ARN and definition, at its unsuccessful states.",
     ),
     "start": (
         "Start again",
         "started again",
-        "Each gets a new execution with the same input and the current state machine.",
+        "Each is started as a new execution with the same input and the current state machine.",
     ),
 }
 RESULTS: dict[str, tuple[str, str]] = {

@@ -185,7 +185,11 @@ def _form_field(place: StatePlace, name: str, siblings: tuple[str, ...]) -> Form
             options = ((chosen, f"{chosen}{missing}"), *options)
         return FormField(name, name, FieldKind.STATE, chosen, options)
     if name == "QueryLanguage":
-        options = (("", "As the state machine"), ("JSONPath", "JSONPath"), ("JSONata", "JSONata"))
+        options = (
+            ("", "Same as the state machine"),
+            ("JSONPath", "JSONPath"),
+            ("JSONata", "JSONata"),
+        )
         return FormField(name, name, FieldKind.CHOICE, value or "", options, shown=shown)
     if name in _PATHS:
         is_null = value is None and place.node.find(name) is not None
@@ -227,15 +231,15 @@ def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
     for each in transitions_of(place.node):
         occurrence = seen.get(each.target, 0)
         seen[each.target] = occurrence + 1
-        label = "behind it"
+        label = "after"
         if each.key == "Default":
-            label = "in the default"
+            label = "to default"
         elif each.rules is not None and place.type == "Choice":
             rules += 1
-            label = f"in rule {rules}"
+            label = f"to rule {rules}"
         elif each.rules is not None:
             catchers += 1
-            label = f"in catch {catchers}"
+            label = f"to catch {catchers}"
         made.append(EdgeChoice(place.name, each.target, occurrence, label))
     if place.node.find("End") is not None:
         made.append(EdgeChoice(place.name, "", 0, "behind it"))

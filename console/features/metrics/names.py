@@ -58,42 +58,42 @@ STATUS_OF = {name: status for ends in (ENDS, REDRIVEN_ENDS) for status, name in 
 _EXECUTIONS = {
     "ExecutionTime": (
         "Milliseconds",
-        "from start or last redrive to end, of executions that ended",
+        "finished executions, from start or last redrive to end",
     ),
-    "ExecutionThrottled": ("Count", "states and retries that the transition limit held back"),
-    "ExecutionsAborted": ("Count", "executions that were stopped"),
-    "ExecutionsFailed": ("Count", "executions that failed"),
-    "ExecutionsStarted": ("Count", "executions that started: 1 at the start, 0 at the end"),
-    "ExecutionsSucceeded": ("Count", "executions that succeeded"),
-    "ExecutionsTimedOut": ("Count", "executions that timed out"),
-    "ExecutionsRedriven": ("Count", "executions that were redriven"),
-    "RedrivenExecutionsAborted": ("Count", "redriven executions that were stopped"),
-    "RedrivenExecutionsFailed": ("Count", "redriven executions that failed again"),
-    "RedrivenExecutionsSucceeded": ("Count", "redriven executions that succeeded"),
-    "RedrivenExecutionsTimedOut": ("Count", "redriven executions that timed out"),
-    "ExpressExecutionBilledDuration": ("Milliseconds", "Express: time up to the next 100 ms"),
-    "ExpressExecutionBilledMemory": ("Bytes", "Express: memory up to the next 64 MB, estimated"),
-    "ExpressExecutionMemory": ("Bytes", "Express: memory, estimated"),
+    "ExecutionThrottled": ("Count", "states and retries delayed by the transition limit"),
+    "ExecutionsAborted": ("Count", "stopped executions"),
+    "ExecutionsFailed": ("Count", "failed executions"),
+    "ExecutionsStarted": ("Count", "started executions (1 at the start, 0 at the end)"),
+    "ExecutionsSucceeded": ("Count", "succeeded executions"),
+    "ExecutionsTimedOut": ("Count", "timed-out executions"),
+    "ExecutionsRedriven": ("Count", "redriven executions"),
+    "RedrivenExecutionsAborted": ("Count", "redriven executions, stopped"),
+    "RedrivenExecutionsFailed": ("Count", "redriven executions, failed again"),
+    "RedrivenExecutionsSucceeded": ("Count", "redriven executions, succeeded"),
+    "RedrivenExecutionsTimedOut": ("Count", "redriven executions, timed out"),
+    "ExpressExecutionBilledDuration": ("Milliseconds", "Express duration, rounded up to 100 ms"),
+    "ExpressExecutionBilledMemory": ("Bytes", "Express memory, rounded up to 64 MB, estimated"),
+    "ExpressExecutionMemory": ("Bytes", "Express memory, estimated"),
 }
 SEVEN = tuple(_EXECUTIONS)[:7]
 _GAUGES = {
-    "OpenExecutionCount": "executions that run",
-    "OpenExecutionLimit": "the most that may run",
-    "ApproximateOpenMapRunCount": "Map Runs that run",
-    "OpenMapRunLimit": "the most Map Runs that may run",
-    "ApproximateMapRunBacklogSize": "child executions that wait for their start",
+    "OpenExecutionCount": "running executions",
+    "OpenExecutionLimit": "maximum of running executions",
+    "ApproximateOpenMapRunCount": "running Map Runs",
+    "OpenMapRunLimit": "maximum of running Map Runs",
+    "ApproximateMapRunBacklogSize": "child executions waiting to start",
 }
 _TIMES = {
     "RunTime": "from start to end",
-    "ScheduleTime": "from being scheduled to start",
-    "Time": "from being scheduled to the end",
+    "ScheduleTime": "from scheduling to start",
+    "Time": "from scheduling to end",
 }
 _COUNTS = {
-    "Scheduled": "that were scheduled",
-    "Started": "that started",
-    "Succeeded": "that succeeded",
-    "Failed": "that failed",
-    "TimedOut": "that timed out",
+    "Scheduled": "scheduled",
+    "Started": "started",
+    "Succeeded": "succeeded",
+    "Failed": "failed",
+    "TimedOut": "timed out",
 }
 
 
@@ -127,7 +127,7 @@ def _all_metrics() -> list[Metric]:
         Metric(name, unit, machine, "executions", meaning)
         for name, (unit, meaning) in _EXECUTIONS.items()
     ]
-    words = "calls that were refused and transitions that waited, because of a limit"
+    words = "calls refused and transitions delayed by a limit"
     metrics.append(Metric("ThrottledEvents", "Count", LIMITS[0], "limits", words))
     metrics += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]
     for kind in WORK.values():
@@ -145,7 +145,7 @@ def _all_metrics() -> list[Metric]:
             Metric(kind.plural + name, "Count", kind.dimension, "tasks", f"{kind.words} {words}")
             for name, words in _COUNTS.items()
         ]
-    words = "activities whose worker gave no sign of life in time"
+    words = "activities without a heartbeat in time"
     late = Metric("ActivitiesHeartbeatTimedOut", "Count", "ActivityArn", "tasks", words)
     return [*metrics, late]
 
@@ -156,10 +156,10 @@ METRICS = {metric.name: metric for metric in _all_metrics()}
 STATE_METRICS = {
     name: Metric(name, unit, "StateMachineArn", "tasks", meaning)
     for name, unit, meaning in (
-        ("TaskAttemptTime", "Milliseconds", "attempts of a Task: from being scheduled to the end"),
-        ("TaskAttemptsSucceeded", "Count", "attempts of a Task that succeeded"),
-        ("TaskAttemptsFailed", "Count", "attempts of a Task that failed"),
-        ("TaskAttemptsTimedOut", "Count", "attempts of a Task that timed out"),
+        ("TaskAttemptTime", "Milliseconds", "attempts of a Task, from scheduling to end"),
+        ("TaskAttemptsSucceeded", "Count", "succeeded attempts of a Task"),
+        ("TaskAttemptsFailed", "Count", "failed attempts of a Task"),
+        ("TaskAttemptsTimedOut", "Count", "timed-out attempts of a Task"),
     )
 }
 """What AWS has no metrics of: for Prometheus alone, with the label ``state``."""

@@ -53,7 +53,7 @@ STARTS_AT_ONCE = 96
 """Starts that are claimed at once: they wait for the database only, and take milliseconds."""
 SILENT_S = 5.0
 """A failed attempt that took so long counts as one without an answer in time."""
-_ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
+_ROUND = "This rule started the execution of this event, so it would loop. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _WORDED = ("email", "slack", "teams")
@@ -251,9 +251,7 @@ def _failed(
 
 def _expired(delivery: Delivery, settings: dict[str, Any]) -> Callable[[], None] | None:
     """Note that a delivery waited too long for a silent target; return as ``relay_delivery``."""
-    problem = (
-        f"The event got too old while its target did not answer. {delivery.last_error}".strip()
-    )
+    problem = f"The event expired while its target did not answer. {delivery.last_error}".strip()
     queue = _dead_letter_queue(settings)
     if not queue:
         deliveries.mark_expired(delivery, problem)

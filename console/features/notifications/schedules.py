@@ -107,7 +107,7 @@ def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> 
     if match is None or (match[1] == "at" and not with_once):
         wanted = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
         meant = phrases.expression_of(text) if len(text) <= _MOST_CHARACTERS else ""
-        raise ScheduleError(f"got '{text[:80]}', wanted {meant or wanted}")
+        raise ScheduleError(f"'{text[:80]}' is no schedule expression. Write {meant or wanted}")
     place = _zone(zone)
     if match[1] == "at":
         return Schedule(None, place, once_ms=_once_ms(match[2], place))

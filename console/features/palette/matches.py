@@ -190,7 +190,7 @@ def _executions(scope: Scope, text: str) -> Iterator[Match]:
         yield Match(execution.name, address, "play", machine, status, execution.start_ms)
     if text and len(executions) > MOST:
         every = _address(scope, "executions", q=text)
-        yield Match(f"All executions whose name contains “{text}”", every, "list-checks")
+        yield Match(f"Executions with a name containing “{text}”", every, "list-checks")
 
 
 def _searches(scope: Scope, text: str) -> Iterator[Match]:

@@ -56,7 +56,7 @@ def start_command(
     more = {"name": name} if name else {}
     text = _input_argument(input)
     return CliCommand(
-        "Start the same by the AWS CLI",
+        "Start with the same input (AWS CLI)",
         _aws_command(request, scope, "start-execution", {**arn, **more}, input=text),
     )
 

@@ -32,7 +32,7 @@ _OWNERS = 5
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     """400: the request makes no sense."""
-    return _plain_page("400", "This request cannot be understood", "")
+    return _plain_page("400", "Bad request", "")
 
 
 @login_not_required
@@ -51,7 +51,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 @login_not_required
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403: the form did not come from one of our pages, or the page was too old."""
-    text = f"This form is no longer valid. Load its page again and repeat. {reason}".strip()
+    text = f"This form is no longer valid. Reload its page and try again. {reason}".strip()
     context = {"code": 403, "title": "The form was refused", "reason": text}
     context["back"] = page_before(request)
     return render(request, "core/error.html", context, status=403)
@@ -60,7 +60,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 def method_not_allowed(request: HttpRequest, methods: Iterable[str]) -> HttpResponse:
     """405: somebody opened an address that is none of a page, such as a link that starts."""
     wanted = sorted(methods)
-    reason = f"It answers {' and '.join(wanted)} requests only, and got {request.method}."
+    reason = f"It accepts only {' and '.join(wanted)} requests, not {request.method}."
     context = {"code": 405, "title": "This address is not a page", "reason": reason}
     context["back"] = page_before(request)
     response = render(request, "core/error.html", context, status=405)
@@ -74,7 +74,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     reason = exception.args[0] if exception.args else ""
     context = {
         "code": 404,
-        "title": "There is nothing here",
+        "title": "Page not found",
         "reason": reason if isinstance(reason, str) else "",
     }
     if request.user.is_authenticated and request.resolver_match is not None:
@@ -125,11 +125,11 @@ def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """500: ours. Nothing that could fail again is used to say so. 503: the database is out."""
     failure = sys.exception()
     if failure is not None and is_outage(failure):
-        reason = "Nothing that was accepted is lost. Load the page again in a moment."
+        reason = "No accepted work is lost. Reload the page in a moment."
         return _plain_page("503", "The database is out of reach", reason)
     where = (
-        "Nothing that was accepted is lost. Load the page again. If that fails, too, tell who "
-        f"runs the server: its log has the details, under {logging_setup.request_id()}."
+        "No accepted work is lost. Reload the page. If the error persists, tell the operator; "
+        f"the server's log has the details under {logging_setup.request_id()}."
     )
     return _plain_page("500", "Something went wrong on the server", where)
 

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from console.web.graph.shapes import Picture
     from engine import Graph
 
-_PLAIN = "it is drawn in plain layers, without the words on its arrows."
+_PLAIN = "it is drawn in plain layers, without labels on arrows."
 _TOO_LARGE = f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}"
 _WHY = {
     LayoutFailure.TIME: _TOO_LARGE,
     LayoutFailure.SLOW: _TOO_LARGE,
     LayoutFailure.CRASH: f"Graphviz could not lay out this workflow; {_PLAIN}",
-    LayoutFailure.QUEUE: "Graphviz is busy with other workflows: this one is drawn in plain layers."
-    " Load the page again for the usual picture.",
+    LayoutFailure.QUEUE: "Graphviz is busy, so this workflow is drawn in plain layers."
+    " Reload the page for the usual picture.",
 }
 _TOO_MANY = f"This workflow has too many transitions for Graphviz; {_PLAIN}"
 
@@ -131,7 +131,7 @@ def _laid_out(graph: Graph, key: str, view: GraphView) -> tuple[Picture, Layout]
     notices = []
     if len(part.nodes) < len(graph.nodes):
         states = f"{len(part.nodes):,} of {len(graph.nodes):,} states are drawn"
-        notices.append(f"{states}, those nearest to the start. The text has all of them.")
+        notices.append(f"{states}, nearest to the start first. The definition has all of them.")
     if len(part.edges) > MOST_ARROWS:
         return _plain_layout(part, view, [*notices, _TOO_MANY]), Layout()
     drawn, layout = _kept(part, key, view) or _by_graphviz(part, key, view)

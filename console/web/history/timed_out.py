@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _POLICIES = {
-    machine_options.REQUEST_CANCEL: "those that a Task waits for are asked to stop, as on AWS",
-    machine_options.TERMINATE: "all of them are stopped",
-    machine_options.ABANDON: "none of them is stopped",
+    machine_options.REQUEST_CANCEL: "only children with a waiting Task are stopped, as on AWS",
+    machine_options.TERMINATE: "all are stopped",
+    machine_options.ABANDON: "none is stopped",
 }
 _EXPRESS_S = 300
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LEVELS = {
-    "OFF": "Off: nothing is logged",
-    "FATAL": "Fatal: how an execution failed",
-    "ERROR": "Error: every failure on the way",
-    "ALL": "All: the whole history",
+    "OFF": "Off",
+    "FATAL": "Fatal: failures of executions",
+    "ERROR": "Error: all failures",
+    "ALL": "All: full history",
 }
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _LONGEST_DESCRIPTION = 256

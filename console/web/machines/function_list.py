@@ -33,7 +33,7 @@ _REMEDIES = {
     "Runtime.HandlerNotFound": "Correct the name after the colon, or define it in the module.",
     "Runtime.InvalidWorkingDir": "Create the folder, or correct “folder” in the entry.",
 }
-_OTHERWISE = "Correct the entry, or what it names."
+_OTHERWISE = "Correct the entry or its target."
 
 
 @dataclass(frozen=True, slots=True)

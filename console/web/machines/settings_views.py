@@ -76,7 +76,7 @@ def _set_logging(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> s
     plain = logging == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(logging, sort_keys=True)
     machines.update_machine(machine, logging=text, actor=actor_of(scope))
-    return "Executions that start from now on use these log settings."
+    return "New executions use these log settings."
 
 
 def _set_tracing(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
@@ -87,7 +87,7 @@ def _set_tracing(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> s
 
 def _set_role(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
     machines.update_machine(machine, role_arn=sent["role"], actor=actor_of(scope))
-    return "Executions that start from now on have this role."
+    return "New executions have this role."
 
 
 def _put_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from console.web.machines.insights import Insight
 
 _LABELS = {
-    machine_options.CHILD_POLICY: "When an execution ends, those that it started",
-    machine_options.ON_WORKER_LOSS: "When a worker dies during a call, so its outcome is unknown",
+    machine_options.CHILD_POLICY: "Child executions when the parent ends",
+    machine_options.ON_WORKER_LOSS: "Calls with an unknown outcome after a worker died",
 }
 _WORDS = {
-    machine_options.REQUEST_CANCEL: "are stopped if a Task waits for them, as on AWS",
-    machine_options.TERMINATE: "are all stopped",
-    machine_options.ABANDON: "all run on",
-    machine_options.REDISPATCH: "the call is made again",
-    machine_options.FAIL: "the task fails",
+    machine_options.REQUEST_CANCEL: "stop children with a waiting Task (AWS default)",
+    machine_options.TERMINATE: "stop all",
+    machine_options.ABANDON: "let all continue",
+    machine_options.REDISPATCH: "call again",
+    machine_options.FAIL: "fail the task",
 }
 """What each choice of an option means."""
 
@@ -90,7 +90,7 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"{machine.name} behaves so from now on.")
+            messages.success(request, f"The options of {machine.name} were saved.")
             return redirect(request.get_full_path())
     try:
         task_calls = calls.calls_of_machine(machine)

@@ -151,7 +151,7 @@ def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
     known = set(numbers)
     made = store.publish_version(machine, description=text, actor=actor_of(scope))
     if made.number in known:
-        return f"Nothing has changed since version {made.number}: no new version was made."
+        return f"No changes since version {made.number}, so no version was published."
     return f"Version {made.number} was published."
 
 

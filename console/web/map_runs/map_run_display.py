@@ -168,7 +168,7 @@ def redrive_refusal(run: MapRun) -> str:
     A Map Run goes on when the execution that began it is redriven.
     """
     if run.parent.map_run_id is not None:
-        return "Its execution is a child of a Map Run, and is redriven by its parent"
+        return "Its execution is a child of a Map Run; redrive the parent"
     return redrive.redrive_refusal(run.parent)
 
 
@@ -187,7 +187,7 @@ SETTINGS = (
     Setting(
         "max_concurrency",
         "Concurrency",
-        "Child executions that run at the same time; 0 for no limit.",
+        "Maximum child executions at the same time; 0 for no limit.",
         2**31 - 1,
     ),
     Setting("tolerated_count", "Tolerated failures", "A number of children.", 2**31 - 1),

@@ -153,10 +153,10 @@ def stop_reason(run: MapRun) -> StopReason | None:
     if run.parent.status == ExecutionStatus.ABORTED:
         return StopReason("Its execution was stopped", audit_trail.audit_trail_of(run.parent).stop)
     if run.parent.status == ExecutionStatus.TIMED_OUT:
-        return StopReason("The time of its execution was over")
+        return StopReason("Its execution timed out")
     if run.parent.redrive_count:
         return None
-    return StopReason("A state beside it failed, which stopped it")
+    return StopReason("Stopped by the failure of a parallel state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +199,9 @@ def _tolerated(run: MapRun, children: Counts) -> PaceFact:
     count, percentage = run.tolerated_count, run.tolerated_percentage
     word = "Tolerated failures"
     if count is None and percentage is None:
-        return PaceFact(word, "none", "the first one ends the Map Run", bad=bad > 0)
+        return PaceFact(word, "none", "the first failure ends the Map Run", bad=bad > 0)
     if percentage is not None and run.reading:  # of a total that is not known
-        return PaceFact(word, f"{percentage:g} %", "of the items, which are being read")
+        return PaceFact(word, f"{percentage:g} %", "of the items (still reading)")
     limits, words = [], []
     if count is not None:
         limits.append(count)

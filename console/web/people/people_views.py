@@ -98,7 +98,7 @@ def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The invitation of {invitation.name} is revoked.")
+        messages.success(request, f"The invitation of {invitation.name} was revoked.")
     return redirect("team")
 
 
@@ -205,18 +205,18 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         act = KeyForm(request.POST).values["act"]
         if act == "delete":
             store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
-            messages.success(request, f"The key {key} is deleted.")
+            messages.success(request, f"The key {key} was deleted.")
         elif act == "describe":
             description = KeyForm(request.POST).values["description"]
             store.describe_key(
                 *(scope.project, key, description, actor_of(scope), scope.principal.user)
             )
-            messages.success(request, f"The description of {key} is saved.")
+            messages.success(request, f"The description of {key} was saved.")
         else:
             on = act == "enable"
             who = scope.principal.user
             store.switch_key(scope.project, key, on=on, actor=actor_of(scope), by=who)
-            messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
+            messages.success(request, f"The key {key} was {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)
     return redirect("keys")

@@ -54,9 +54,9 @@ _COMPARED = {
     Operator.CONTAINS: "contains",
 }
 _IN_STATE = {
-    Operator.EQUALS: "in the state",
-    Operator.DIFFERS: "not in the state",
-    Operator.CONTAINS: "in a state whose name contains",
+    Operator.EQUALS: "in",
+    Operator.DIFFERS: "not in",
+    Operator.CONTAINS: "in a state matching",
 }
 _AGO = re.compile(r"(?:an?\s+)?(.*\S)\s+ago", re.IGNORECASE)
 OPERATOR = re.compile(r"[=<>~]")
@@ -127,20 +127,20 @@ def search_hints(filters: ExecutionFilters) -> list[SearchHint]:
     find, name = filters.find, filters.search or None
     if name and OPERATOR.search(name):
         asked = " ".join(filter(None, (filters.typed["find"], name)))
-        hints.append(SearchHint("A name has no operators. Search instead:", asked))
+        hints.append(SearchHint("This field searches names only. Search instead:", asked))
     last = find.conditions[-1] if find.words and find.conditions else None
     if last is not None and isinstance(last.value, str) and not last.path:
         both = json.dumps(f"{last.value} {' '.join(find.words)}", ensure_ascii=False)
         asked = f"{last.field} {last.operator} {both}"
-        hints.append(SearchHint("A value with blanks needs quotes:", asked, name))
+        hints.append(SearchHint("Put a value with blanks in quotes:", asked, name))
     if find.words and not find.events:
         text = json.dumps(" ".join(find.words), ensure_ascii=False)
         asked = f"history ~ {text}"
-        hints.append(SearchHint("Histories are only searched if you ask:", asked, name))
+        hints.append(SearchHint("Search histories with:", asked, name))
     for condition in find.conditions:
         if condition.field == "error":
             value = json.dumps(condition.value, ensure_ascii=False)
-            words = "An error that was caught or retried is not the error of the execution:"
+            words = "Search caught or retried errors with:"
             hints.append(SearchHint(words, f"caught {condition.operator} {value}", name))
     return hints
 
@@ -177,20 +177,17 @@ def _condition_words(condition: SearchCondition) -> str:
     if condition.operator is Operator.CONTAINS:
         value = f"“{condition.typed}”"
     if condition.field == "state":
-        return f"it is running, and {_IN_STATE[condition.operator]} {value} now"
+        return f"running, now {_IN_STATE[condition.operator]} {value}"
     if condition.field == "caught":
-        return f"an error that was caught or retried {compared} {value}"
+        return f"caught or retried error {compared} {value}"
     if condition.field == "history":
-        return f"its history {compared} {value}"
+        return f"history {compared} {value}"
     return f"{field} {compared} {value}{_kind_words(condition)}"
 
 
 def _kind_words(condition: SearchCondition) -> str:
-    """Return as what a value is compared."""
-    if condition.operator not in (Operator.EQUALS, Operator.DIFFERS):
-        return ""
-    if condition.or_text is not None:
-        return f" (as a number, or the text “{condition.or_text}”)"
-    if isinstance(condition.value, str):
-        return " (the whole text, upper and lower case differ)"
+    """Return a note for values that are compared exactly."""
+    exact = condition.operator in (Operator.EQUALS, Operator.DIFFERS)
+    if exact and condition.or_text is None and isinstance(condition.value, str):
+        return " (exact match)"
     return ""

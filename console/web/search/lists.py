@@ -78,8 +78,8 @@ class MachineRow:
     def success_words(self) -> str:
         """Return of how many executions the percentage is, and what is left out of it."""
         if not self.judged:
-            return "None of the newest executions has ended of itself: they run, or were aborted"
-        words = f"of the {len(self.judged)} newest that succeeded, failed or timed out"
+            return "No recent execution has succeeded, failed or timed out"
+        words = f"of the last {len(self.judged)} succeeded, failed or timed-out executions"
         left_out = len(self.recent) - len(self.judged)
         return f"{words}; {left_out} running or aborted not counted" if left_out else words
 

@@ -51,7 +51,7 @@ def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
     """Save the view of a form; return its name."""
     filters = ExecutionFilters.of(QueryDict(sent["query"]))
     if filters.problems:
-        raise ValidationException("A filter that is not understood cannot be saved.")
+        raise ValidationException("A filter with errors cannot be saved.")
     machine = sent["machine"]
     default = machine if sent["default"] else ""
     view = store.put_view(

@@ -70,7 +70,7 @@ def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | Non
     view = views.filter(**({"name": name} if name else {"default_of": machine and machine.name}))
     saved = view.first()
     if saved is None and name:
-        raise Http404(f"There is no view “{name[:80]}”: it may have been deleted or renamed.")
+        raise Http404(f"There is no view “{name[:80]}”. It may have been deleted or renamed.")
     if saved is None or not (pairs := _address_pairs(saved, machine)):
         return ""
     region = [("region", scope.region)] if scope.elsewhere else []

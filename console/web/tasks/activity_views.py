@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 _LABELS = {
-    "stateyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
-    "stateyard:startToCloseTimeout": "From then to its end (start to close)",
-    "stateyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
-    "stateyard:heartbeatTimeout": "From one heartbeat to the next",
+    "stateyard:scheduleToStartTimeout": "Schedule to start (until a worker picks up the task)",
+    "stateyard:startToCloseTimeout": "Start to close (from pickup to end)",
+    "stateyard:scheduleToCloseTimeout": "Schedule to close (total)",
+    "stateyard:heartbeatTimeout": "Heartbeat (between heartbeats)",
 }
 _PROGRAM = """\
 import json

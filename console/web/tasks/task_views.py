@@ -104,14 +104,14 @@ def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
     if sent["act"] in many_views.ACTS:
         return many_views.answer_many(request, scope, sent["act"], sent["comment"])
     if sent["act"] not in ("approve", "ask-reject", "reject"):
-        raise Http404("The list approves and rejects tasks.")
+        raise Http404("This list can only approve and reject tasks.")
     approve = sent["act"] == "approve"
     require(scope, "SendTaskSuccess" if approve else "SendTaskFailure")
     number, _, task = sent["task"].partition("-")
     rows = Execution.objects.filter(project=scope.project, pk=whole_number(number) or 0)
     execution = rows.select_related("definition", "runrow").first()
     if execution is None:
-        raise Http404("There is no such task.")
+        raise Http404("This task does not exist.")
     execution.project = scope.project
     if sent["act"] == "ask-reject":
         return _ask_before_reject(request, execution, sent)
@@ -164,7 +164,7 @@ def task_page(
     act = TaskForm(request.POST).values["act"]
     if act not in _ACTIONS:
         return render_page(
-            request, machine_name, execution, row, status=422, problem="Choose what to do."
+            request, machine_name, execution, row, status=422, problem="Choose an action."
         )
     right, done = _ACTIONS[act]
     require(scope, right)

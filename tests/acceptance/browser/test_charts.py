@@ -152,7 +152,7 @@ def test_the_overview_has_its_charts_above_the_fold(page: Page, machine: str) ->
     expect(page.locator("#plot-outcomes")).to_be_in_viewport(ratio=1)
     expect(page.locator("#plot-durations")).to_be_in_viewport(ratio=1)
     expect(page.locator("#plot-ExecutionsFailed")).to_be_hidden()
-    page.click("text=Each metric by itself")
+    page.click("text=All metrics")
     expect(page.locator("#plot-ExecutionsFailed")).to_be_visible()
 
 

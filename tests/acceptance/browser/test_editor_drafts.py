@@ -125,7 +125,7 @@ def test_a_save_with_a_note_is_a_revision_that_can_be_restored(page: Page, serve
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("Wait longer")
     expect(rows.first).to_contain_text("owner")
-    rows.first.get_by_role("link", name="what it changed").click()
+    rows.first.get_by_role("link", name="changes").click()
     expect(page.locator(".diff .added .text")).to_contain_text('"Seconds": 71')
     page.go_back()
     rows.last.get_by_text("Restore", exact=False).first.click()

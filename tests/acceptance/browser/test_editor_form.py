@@ -93,7 +93,7 @@ def test_what_is_refused_stays_in_the_form(page: Page, server: Server) -> None:
     shows(page, "Before")
     result = page.locator("#state-panel").get_by_label("Result", exact=True)
     expect(result).to_have_value("{oops")
-    hand.press("Discard these changes")
+    hand.press("Discard changes")
     expect(result).to_have_value("")
     hand.choose("After")
     shows(page, "After")
@@ -105,7 +105,7 @@ def test_a_broken_text_loses_nothing_of_the_form(page: Page, server: Server) -> 
     hand.choose("Nap")
     hand.fill("Seconds", "61")
     type_definition(page, json.dumps(waits(60), indent=2)[:-1])
-    expect(page.locator("#preview-note")).to_have_text("of an earlier text")
+    expect(page.locator("#preview-note")).to_have_text("Last valid version")
     expect(page.locator("#preview svg.flow")).to_have_css("opacity", "0.55")
     hand.choose("After")
     expect(page.locator("#state-panel [role=alert]")).to_contain_text("not JSON")
@@ -124,7 +124,7 @@ def test_a_form_follows_undo_and_typed_text(page: Page, server: Server) -> None:
     _, hand = opened(page, server)
     hand.choose("Nap")
     hand.fill("Seconds", "61")
-    hand.press("Apply to the text")
+    hand.press("Apply")
     wait_for_text(page, '"Seconds": 61')
     hand.press("Undo")
     seconds = page.locator("#state-panel").get_by_label("Seconds", exact=True)
@@ -133,7 +133,7 @@ def test_a_form_follows_undo_and_typed_text(page: Page, server: Server) -> None:
     hand.fill("Comment", "a nap")
     type_definition(page, json.dumps(waits(59), indent=2))
     expect(page.locator("#draft-note")).to_have_text("Draft kept")
-    hand.press("Apply to the text")
+    hand.press("Apply")
     wait_for_text(page, "a nap")
     assert text_of(page)["States"]["Nap"] == {
         "Type": "Wait",
@@ -244,7 +244,7 @@ def test_the_note_of_a_text_in_one_line_stands_at_the_top(page: Page, server: Se
     """No empty band is above it."""
     name = create(server, waits(60))
     page.goto(f"/machines/{name}/edit/")
-    note = page.get_by_text("The definition is stored in one line.")
+    note = page.get_by_text("Shown formatted; stored unchanged.")
     note_box, body = note.bounding_box(), page.locator(".definition-text").bounding_box()
     assert note_box is not None
     assert body is not None
@@ -288,7 +288,7 @@ def test_what_to_insert_is_found_by_typing(page: Page, server: Server) -> None:
     """By a part of its name or its service; Enter inserts the first."""
     _, hand = opened(page, server)
     hand.press("Insert a state between Before and Nap")
-    hand.fill("Find what to insert", "batch")
+    hand.fill("Find a state to insert", "batch")
     expect(page.locator("#state-panel .piece:visible")).to_have_count(1)
     page.keyboard.press("Enter")
     shows(page, "Run a batch job")
@@ -306,7 +306,7 @@ def test_a_form_begins_at_its_top_after_apply(page: Page, server: Server) -> Non
     hand.fill("Seconds", "61")
     page.evaluate(to_end)
     assert page.evaluate(scroll) > 0
-    page.get_by_role("button", name="Apply to the text").click()
+    page.get_by_role("button", name="Apply").click()
     wait_for_text(page, '"Seconds": 61')
     expect(page.locator("#panel-title")).to_be_focused()
     assert page.evaluate(scroll) == 0
@@ -336,7 +336,7 @@ def test_the_delete_key_deletes_a_state_and_undo_brings_it_back(page: Page, serv
     page.locator("#state-name").press("End")
     page.keyboard.press("Backspace")
     expect(page.locator("#state-name")).to_have_value("Na")
-    page.get_by_role("button", name="Discard these changes").click()
+    page.get_by_role("button", name="Discard changes").click()
     page.locator("#preview").get_by_role("link", name="After,").focus()
     page.keyboard.press("Backspace")
     wait_for_state(page, "After", there=False)

@@ -85,7 +85,7 @@ def test_graph_form_and_text_are_in_view_at_once(page: Page, server: Server) -> 
         box = box_of(page.locator(part))
         assert box["height"] >= least, part
         assert box["bottom"] <= 900, part
-    expect(page.get_by_role("button", name="Apply to the text")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("button", name="Apply")).to_be_in_viewport(ratio=1)
     lines = page.locator(".editor .state-lines").first
     expect(lines).to_be_in_viewport()
     assert page.evaluate("scrollY") == 0

@@ -131,7 +131,7 @@ def test_a_comparison_is_read_without_scrolling_sideways(
     if width > 1000:
         lines = path.evaluate("one => getComputedStyle(one).lineHeight && one.clientHeight")
         assert lines < 45
-    page.get_by_role("link", name="Only what differs").click()
+    page.get_by_role("link", name="Differences only").click()
     expect(page.locator("#states tbody tr")).to_have_count(2)
     page.locator("#states tbody tr", has_text="Refuse").get_by_role("link").click()
     expect(page.locator("#panel-title")).to_contain_text("Refuse")

@@ -117,11 +117,11 @@ def build(hand: Mouse) -> None:
     page = hand.page
     hand.choose("Greet")
     hand.fill("Name", "Receive order")
-    hand.press("Apply to the text")
+    hand.press("Apply")
     wait_for_state(page, "Receive order")
-    hand.insert("after Receive order", "Choice goes one of several ways")
+    hand.insert("after Receive order", "Choice chooses one of several paths")
     wait_for_state(page, "Done")
-    hand.insert("between Choice and Done", "Parallel runs branches at once")
+    hand.insert("between Choice and Done", "Parallel runs branches in parallel")
     wait_for_state(page, "Branch B")
     hand.insert("between Choice and Done", "Map runs states for each item")
     wait_for_state(page, "Each item")
@@ -192,12 +192,12 @@ def test_a_form_rewrites_its_own_lines(page: Page, server: Server) -> None:
     hand.choose("Nap")
     hand.fill("Seconds", "61")
     hand.fill("Name", "After")
-    hand.press("Apply to the text")
+    hand.press("Apply")
     expect(page.locator("#state-panel [role=alert]")).to_contain_text("already")
     assert page.evaluate(SHOWN) == definition
     hand.fill("Name", "Nap")
     hand.fill("Seconds", "61")
-    hand.press("Apply to the text")
+    hand.press("Apply")
     expect(page.locator("#text")).to_have_value(definition.replace("  60", "  61"))
     assert page.evaluate(SHOWN) == definition.replace("  60", "  61")
     page.fill("#name", name)
@@ -233,7 +233,7 @@ def test_the_panels_are_accessible_and_narrow(
     for step in (
         lambda: hand.choose("Call a function"),
         lambda: hand.choose("Choice"),
-        lambda: hand.press("Insert in the default"),
+        lambda: hand.press("Add to default"),
     ):
         step()
         expect(page.locator("#panel-title")).to_be_focused()

@@ -196,7 +196,7 @@ def test_revisions_and_bulk_actions_are_cards_on_a_phone(phone: Page, server: Se
     rows = phone.locator("#revisions .scroll")
     expect(rows.locator("tbody tr")).to_have_count(2)
     assert rows.evaluate("part => part.scrollWidth <= part.clientWidth")
-    expect(rows.get_by_text("what it changed")).to_be_visible()
+    expect(rows.get_by_text("changes")).to_be_visible()
     ended(server, start(server, machine))
     phone.goto(f"/machines/{machine}/")
     phone.locator("#executions tbody input[type=checkbox]").first.check()

@@ -46,7 +46,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     expect(reason).to_contain_text("not among the endpoints of targets.json")
     event = letter.locator("code").inner_text()
     letter.get_by_role("button", name="Send again").click()
-    expect(page.locator(".banner[role=status]")).to_contain_text("The event is sent again")
+    expect(page.locator(".banner[role=status]")).to_contain_text("The event was sent again")
     page.get_by_role("link", name=name).first.click()
     expect(page.locator("main")).to_contain_text(event)
     page.click("text=Signing secret")

@@ -280,7 +280,7 @@ def test_X17_a_link_gives_the_graph_as_a_picture_and_as_words(page: Page, server
     path = ended(server, start(server, create(server, {"StartAt": "Good", "States": states})))
     page.goto(path)
     page.locator("details.cli > summary").click()
-    page.get_by_role("link", name="Share the graph by a link").click()
+    page.get_by_role("link", name="Share the graph").click()
     page.select_option("#hours", "1")
     page.get_by_role("button", name="Create link").click()
     assert not Axe().run(page).response["violations"]

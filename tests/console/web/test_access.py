@@ -122,7 +122,7 @@ def test_what_is_sent_without_a_session_is_not_lost_silently(project: Project) -
     answer = nobody.post("/rules/r/switch/", HTTP_REFERER=form)
     assert answer["Location"] == "/login/?next=/rules/r/%3Fregion%3Deu-west-1&unsent=1"
     page = text(nobody.get(answer["Location"]))
-    assert "what you sent was not done" in page
+    assert "your last action was not performed" in page
     assert "not done" not in text(nobody.get("/login/?next=/rules/r/"))
     elsewhere = nobody.post("/rules/r/switch/", HTTP_REFERER="http://evil.test/rules/r/")
     assert elsewhere["Location"] == "/login/?next=/&unsent=1"
@@ -225,7 +225,7 @@ def test_an_address_of_a_form_says_that_it_is_no_page(client: Client, project: P
         assert answer["Allow"] == "POST"
         shown = text(answer, 405)
         assert "This address is not a page" in shown
-        assert "It answers POST requests only, and got GET." in shown
+        assert "It accepts only POST requests, not GET." in shown
         assert ("Overview" in shown) is (reader is client)
         assert "Sign in" not in shown
 

@@ -101,7 +101,7 @@ def test_a_mail_has_the_question_and_both_links(
     [message] = mail.outbox
     assert message.subject == "Approval needed: Review of machine"
     link = shown.split('id="approval-link">')[1].split("<")[0]
-    for line in (f"Question: {ASKED}", f"Approve: {link}?answer=approve", "asks you to confirm"):
+    for line in (f"Question: {ASKED}", f"Approve: {link}?answer=approve", "for confirmation"):
         assert line in message.body
 
 

@@ -53,7 +53,7 @@ def test_drift_says_who_changed_what(project: Project, client: Client) -> None:
     page = "/machines/machine/definition/"
     assert "deploy" not in text(client.get(page))
     Tag.objects.create(arn=machine.arn, key="stateyard:deployed", value=machine.definition_id)
-    assert "As <code>stateyard deploy</code> brought it" in text(client.get(page))
+    assert "Unchanged since <code>stateyard deploy</code>" in text(client.get(page))
     laid_out = json.dumps(PASS, indent=4)
     machines.update_machine(machine, definition=laid_out, actor=Actor("bob"))
     assert "Changed since" not in text(client.get(page))
@@ -75,4 +75,4 @@ def test_drift_says_who_changed_what(project: Project, client: Client) -> None:
     tag = Tag.objects.get(arn=machine.arn, key="stateyard:deployed")
     tag.value = "0" * 64
     tag.save()
-    assert "is not kept here" in text(client.get(page))
+    assert "is no longer stored" in text(client.get(page))

@@ -108,4 +108,4 @@ def test_a_viewer_of_an_empty_yard_gets_no_line_that_is_refused(
     assert "list-state-machines" in shown
     assert "create-state-machine" not in shown
     assert "create_state_machine" not in shown
-    assert "role of an editor" in shown
+    assert "An editor creates the first one" in shown

@@ -243,7 +243,7 @@ def test_a_page_looks_through_one_window(
     monkeypatch.setattr(scan, "WINDOW", 20)
     shown = client.get("/executions/?q=needle")
     assert "No matching executions so far" in text(shown)
-    assert "Searched so far: executions that started since" in text(shown)
+    assert "Searched so far: executions started since" in text(shown)
     found = client.get(f"/executions/?q=needle&before={shown.context['executions'].before}")
     assert [row.name for row in found.context["executions"].rows] == ["needle"]
     assert "Search on" not in text(found)

@@ -24,7 +24,7 @@ def test_a_bulk_redrive_warns_and_offers_the_replay(project: Project, client: Cl
     paid = answer(drain(start(create(project, CALL), name="paid")), "Pay", ("Bad", "broke"))
     shown = markup(client.get("/executions/bulk/?action=redrive&all=1"))
     banner = shown.split('id="only-fail"')[1].split("</div></div>")[0]
-    assert "2 of 3 would run only a Fail state again" in banner
+    assert "2 of 3 would only run the Fail state again" in banner
     assert f"action=redrive&x={paid.pk}" in banner
     for execution in led:
         assert f"action=start&x={led[1].pk}&x={led[0].pk}" in banner
@@ -33,6 +33,6 @@ def test_a_bulk_redrive_warns_and_offers_the_replay(project: Project, client: Cl
     others = markup(client.get(f"/executions/bulk/?action=redrive&x={paid.pk}"))
     assert 'id="only-fail"' not in others
     alone = markup(client.get(f"/executions/bulk/?action=redrive&x={led[0].pk}"))
-    assert "It would run only a Fail state again" in alone
+    assert "It would only run the Fail state again" in alone
     stop = markup(client.get(f"/executions/bulk/?action=start&x={led[0].pk}"))
     assert 'id="only-fail"' not in stop

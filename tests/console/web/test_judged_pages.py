@@ -179,7 +179,7 @@ def test_a_refusal_says_which_right_is_missing_and_leads_back(
     viewer = signed_in("viewer")
     shown = markup(viewer.get("/machines/new/", headers={"referer": "http://testserver/?a=1"}), 403)
     words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
-    assert "Create state machine takes the role editor or a higher one" in words
+    assert "Create state machine requires the role editor or a higher one" in words
     assert "ask an owner of the project: owner. Owners change roles under" in words
     assert "The missing right is CreateStateMachine" in words
     assert '<a class="button main" href="/?a=1">' in shown

@@ -129,7 +129,7 @@ def test_the_overview_shows_what_waits_for_somebody_and_where_executions_are(
     drain(start(create(project, WAIT, "Naps"), name=name))
     for shown in (markup(client.get("/")), markup(client.get("/_overview"))):
         waiting = shown.partition('id="waiting-title"')[2].partition("</section>")[0]
-        assert "4, the oldest 3" in waiting
+        assert "3 oldest of 4" in waiting
         assert [f"order-{number}" in waiting for number in range(4)] == [True, True, True, False]
         running = shown.partition('id="running-title"')[2].partition("</section>")[0]
         assert running.count("<bdi>A</bdi>") == 4

@@ -90,7 +90,7 @@ def test_what_has_not_run_for_long_is_named(project: Project, client: Client) ->
     ]
     page = text(client.get("/"))
     assert "Usually every 1 h" in page
-    assert "Never" not in page.partition("Not run for long")[2].partition("</section>")[0]
+    assert "Never" not in page.partition("Not started recently")[2].partition("</section>")[0]
 
 
 def test_a_rest_over_the_weekend_is_a_rhythm(project: Project, client: Client) -> None:
@@ -129,11 +129,11 @@ def test_a_young_yard_claims_no_steady_durations(project: Project, client: Clien
     ages = [minute * MINUTE for minute in range(20)]
     run_at(create(project, PASS, "IsNew"), ages[:19], [SECOND] * 19)
     assert trends(client).compared == 0
-    assert "Nothing to compare yet" in text(client.get("/"))
-    assert "takes noticeably longer" not in text(client.get("/"))
+    assert "Not enough runs yet to detect drift" in text(client.get("/"))
+    assert "Durations look normal" not in text(client.get("/"))
     run_at(create(project, PASS, "IsKnown"), ages, [SECOND] * 20)
     assert trends(client).compared == 1
-    assert "takes noticeably longer" in text(client.get("/"))
+    assert "Durations look normal" in text(client.get("/"))
 
 
 def test_the_card_of_running_executions_counts_those_it_leaves_out(
@@ -148,4 +148,4 @@ def test_the_card_of_running_executions_counts_those_it_leaves_out(
     for number in range(7):
         start(machine, name=f"late-{number}")
     head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
-    assert "10, the newest 8" in head
+    assert "8 most recent of 10" in head

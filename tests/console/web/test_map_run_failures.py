@@ -124,7 +124,7 @@ def test_kinds_beyond_the_listed_ones_are_counted_and_listed(
     assert [count for _, count in found.values()] == [4, 3]
     answer: Any = client.get(address(numbered, f"?{found['kind-other'][0]}"))
     assert items(answer) == [4, 5, 6]
-    assert "failed in other ways" in text(answer)
+    assert "with other failures than the listed ones" in text(answer)
 
 
 def test_a_redrive_that_waits_leaves_the_counts_whole(numbered: MapRun, client: Client) -> None:
@@ -194,7 +194,7 @@ def test_limits_and_speed_are_told_in_words() -> None:
 
 def test_a_limit_that_is_passed_stands_out() -> None:
     """Without a tolerance the first failure is too many; the lower one of two limits counts."""
-    assert facts(over=True)[:2] == ["no limit", "none the first one ends the Map Run!"]
+    assert facts(over=True)[:2] == ["no limit", "none the first failure ends the Map Run!"]
     assert facts(tolerated_count=24, tolerated_percentage=90)[1] == (
         "23 failed or timed out, 2 aborted; 24 tolerated (24 or 90 %)!"
     )
@@ -212,7 +212,7 @@ def test_no_speed_is_told_that_is_not_known() -> None:
     assert len(facts(redrive_count=1)) == 2
     assert "left" not in facts(replace(_CHILDREN, pending=0))[2]
     reading = facts(tolerated_percentage=90, reading=True)
-    assert reading[1] == "90 % of the items, which are being read"
+    assert reading[1] == "90 % of the items (still reading)"
     assert "left" not in reading[2]
 
 

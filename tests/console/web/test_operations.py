@@ -25,8 +25,8 @@ MINUTE = 60_000
 def test_a_fresh_server_has_no_figures_yet(client: Client) -> None:
     """And says when they come."""
     shown = text(client.get("/operations/"))
-    assert "as soon as the first minute is over" in shown
-    assert "One process does everything" in shown
+    assert "appear after one minute" in shown
+    assert "One process serves pages and the API and runs workflows" in shown
     assert 'href="/operations/"' in text(client.get("/"))
 
 
@@ -86,17 +86,17 @@ def test_one_process_is_not_ready_before_it_began(
             for number in range(1, 10)
         ]
     )
-    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    fact = text(client.get("/operations/")).partition("Continuously ready since")[2]
     assert formatting.iso_text(began) in fact.partition("</dd>")[0]
     ReadinessMinute.objects.filter(minute_ms=now - MINUTE).update(ready=3, reason="restarted")
     monkeypatch.setattr(health, "PROCESS_STARTED_MS", now - 1_000)
-    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    fact = text(client.get("/operations/")).partition("Continuously ready since")[2]
     assert formatting.iso_text(now - 1_000) in fact.partition("</dd>")[0]
     monkeypatch.setattr(signals, "get_transport", object)
-    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    fact = text(client.get("/operations/")).partition("Continuously ready since")[2]
     assert "not ready a minute ago" in fact.partition("</dd>")[0]
     ReadinessMinute.objects.update(ready=4)
-    fact = text(client.get("/operations/")).partition("Ready without interruption since")[2]
+    fact = text(client.get("/operations/")).partition("Continuously ready since")[2]
     assert formatting.iso_text(now - 9 * MINUTE) in fact.partition("</dd>")[0]
 
 
@@ -109,7 +109,7 @@ def test_work_that_waits_is_shown(client: Client, project: Project) -> None:
     shown = text(client.get("/operations/"))
     assert "Not ready" in shown
     assert "work has been waiting for" in shown
-    assert "1 min 0" in shown.partition("Steps that wait")[2].partition("</dd>")[0]
+    assert "1 min 0" in shown.partition("Queued steps")[2].partition("</dd>")[0]
 
 
 def test_hosts_are_for_owners(
@@ -145,6 +145,6 @@ def test_waiting_work_is_counted(client: Client, project: Project) -> None:
     assert works["Steps"].count == 2
     assert works["Steps"].age_ms >= 1_000
     assert (works["Calls"].count, works["Deliveries"].count) == (0, 0)
-    shown = text(client.get("/operations/")).partition("Steps that wait")[2].partition("</dd>")[0]
+    shown = text(client.get("/operations/")).partition("Queued steps")[2].partition("</dd>")[0]
     assert "2" in shown
-    assert "the oldest for 1" in shown
+    assert "oldest for 1" in shown

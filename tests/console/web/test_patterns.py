@@ -175,7 +175,7 @@ def test_iterations_side_by_side_take_no_longer_than_their_map(
     shown = " ".join(text(client.get("/machines/machine/grid/")).split())
     assert "succeeded, 4.0 s, 4 visits" in shown
     assert shown.count('<td class="number">4.0 s</td>') == 2  # the Map, and what is inside of it
-    assert "visits at the same time count once" in shown
+    assert "overlapping visits count once" in shown
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_insights_of_an_earlier_definition(project: Project, client: Client) -> 
     ]
     assert known[chosen] == "Revision 1: 5 executions"
     assert "The current definition has no executions yet." in shown
-    assert "These figures are of revision 1, saved" in shown
+    assert "These figures cover revision 1, saved" in shown
     assert len(answer.context["runs"]) == 5
     assert {insight.node.name for insight in answer.context["insights"]} > {"Sort", "Each"}
     current = next(iter(known))
@@ -406,7 +406,7 @@ def test_children_of_a_distributed_map_count_for_its_states(
     ended(start(StateMachine.objects.get(), [1, 2, 3], "run"))
     shown = text(client.get("/machines/machine/insights/"))
     assert never(shown) == {("State", "Big", "-"), ("Choice rule", "Big?", "$ > 5")}
-    assert "of the last 3 executions that it started" in shown
+    assert "show its last 3 child executions" in shown
     assert "3 of 3" in shown
     grid = text(client.get("/machines/machine/grid/"))
     assert grid.count("runs in child executions") == 3

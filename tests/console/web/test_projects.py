@@ -52,7 +52,7 @@ def test_the_samples_are_not_said_to_have_executions(client: Client, owner: User
     client.force_login(owner)
     assert not Execution.objects.exists()
     shown = client.get("/").content.decode()
-    assert "has state machines of every kind, to read and to start." in shown
+    assert "has state machines of every kind to view and start." in shown
     assert "finished" not in shown
 
 

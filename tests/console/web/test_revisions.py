@@ -313,9 +313,9 @@ def test_publishing_says_what_would_be_published(project: Project, client: Clien
     address = "/machines/machine/versions/"
     assert "Publishes revision 1, saved" in one_line(client.get(address))
     versions.publish_version(machine)
-    assert "Nothing has changed since version 1." in one_line(client.get(address))
+    assert "No changes since version 1." in one_line(client.get(address))
     again = client.post(address, {"act": "publish", "description": "again"}, follow=True)
-    assert "Nothing has changed since version 1: no new version was made." in one_line(again)
+    assert "No changes since version 1, so no version was published." in one_line(again)
     machines.update_machine(machine, definition=json.dumps(WAIT), actor=ANA)
     shown = one_line(client.get(address))
     assert "Publishes revision 2, saved by ana" in shown

@@ -150,8 +150,8 @@ def test_x16_a_view_is_changed_and_deleted(yard: Project, client: Client) -> Non
     """Under its name; a page that has another filter says so."""
     save(client, "mine", "q=s")
     shown = text(client.get("/executions/?q=s1&view=mine"))
-    assert "not what the view says" in shown
-    assert "not what the view says" not in text(client.get("/executions/?q=s&view=mine"))
+    assert "differs from the view" in shown
+    assert "differs from the view" not in text(client.get("/executions/?q=s&view=mine"))
     save(client, "mine", "q=s1&before=5-5&nonsense=1")
     assert SavedView.objects.get().query == "q=s1"
     client.post("/executions/views/", {"act": "delete", "name": "mine"})
@@ -165,7 +165,7 @@ def test_x16_what_makes_no_view_is_refused(yard: Project, signed_in: SignIn) -> 
     for act in ("save", "delete"):
         assert viewer.post("/executions/views/", {"act": act, "name": "x"}).status_code == 403
     for name, query, told in (
-        ("x", "min=nonsense", "A filter that is not understood"),
+        ("x", "min=nonsense", "A filter with errors"),
         (" ", "", "The name: wanted 1 to 80 characters"),
         ("x" * 81, "", "The name: wanted 1 to 80 characters"),
     ):

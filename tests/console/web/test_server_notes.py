@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def test_every_page_says_that_pauses_are_scaled(client: Client, settings: Settings) -> None:
     """With the factor; by default there is nothing to say."""
-    assert "Pauses are scaled" not in client.get("/").content.decode()
+    assert "Wait states and retry delays take" not in client.get("/").content.decode()
     settings.STATEYARD_WAIT_TIME_SCALE = 0.01
     assert "take 0.01 times as long" in " ".join(client.get("/").content.decode().split())
     settings.STATEYARD_WAIT_TIME_SCALE = 0.0

@@ -141,8 +141,8 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
     machine = create(project, CALLS)
     tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: "terminate"})
     shown = text(client.get("/machines/machine/calls/"))
-    assert 'value="terminate" selected>are all stopped' in shown
-    assert 'value="redispatch" selected>the call is made again' in shown
+    assert 'value="terminate" selected>stop all' in shown
+    assert 'value="redispatch" selected>call again' in shown
     sent = {
         machine_options.CHILD_POLICY: "abandon",
         machine_options.ON_WORKER_LOSS: "fail",
@@ -272,10 +272,10 @@ def test_a_file_of_functions_that_cannot_be_used_is_told(
     path = tmp_path / "functions.json"
     path.write_text('{"add": "json:loads"}', encoding="utf-8")
     settings.STATEYARD_FUNCTIONS = FunctionsFile(path, FUNCTIONS, {})
-    assert "still counts" not in text(client.get("/targets/"))
+    assert "its last valid version is in use" not in text(client.get("/targets/"))
     path.write_text('{"add": \n', encoding="utf-8")
     shown = text(client.get("/targets/"))
-    assert "still counts" in shown
+    assert "its last valid version is in use" in shown
     assert "functions.json: line 2, column 1: got no JSON" in shown
     assert "json:loads" in shown
     assert str(tmp_path) not in shown
@@ -287,7 +287,7 @@ def test_a_change_of_the_targets_file_waits_for_a_start(
     """The page says so; another layout of the same is no change, and a broken file is named."""
     path = tmp_path / "targets.json"
     settings.STATEYARD_TARGETS_FILE = StartupFile(path, TARGETS_SHAPE)
-    changed = "has changed since the server's start"
+    changed = "has changed since the server started"
     assert changed not in text(client.get("/targets/"))
     path.write_text('{"sqs": {"region": "eu-west-1"}}', encoding="utf-8")
     shown = text(client.get("/targets/"))
@@ -299,7 +299,7 @@ def test_a_change_of_the_targets_file_waits_for_a_start(
     path.write_text('{"sqs": \n', encoding="utf-8")
     shown = text(client.get("/targets/"))
     assert changed in shown
-    assert "It would not start with the file as it is now: targets.json: line 2" in shown
+    assert "It would not start with the current file: targets.json: line 2" in shown
     assert str(tmp_path) not in shown
 
 

@@ -81,7 +81,7 @@ def test_a_late_answer_is_refused(project: Project, client: Client) -> None:
     client.post(address, {"act": "complete", "output": "1"})
     late = client.post(address, {"act": "fail", "error": "Late"})
     assert "editor completed this task. Your answer changed nothing." in text(late, 422)
-    assert "editor completed this task. It accepts no more answers." in text(client.get(address))
+    assert "editor completed this task. No more answers are accepted." in text(client.get(address))
     assert drain(execution).status == "SUCCEEDED"
 
 

@@ -108,7 +108,7 @@ def test_open_tasks_show_the_time_by_which_they_are_sorted(
         times = re.findall(r'data-since="(\d+)"', shown)[-2:]  # those of the rows
         assert times == ["1600000000000", "1600000060000"]
         assert re.search(rf"since ?<time[^>]*>{clock_text(taken_ms)} UTC", shown)
-    assert "the first scheduled on top" in text(client.get("/tasks/"))
+    assert "oldest first" in text(client.get("/tasks/"))
 
 
 def test_the_overview_counts_the_open_tasks_that_its_link_lists(
@@ -295,7 +295,7 @@ def test_the_page_of_an_activity_counts_and_says_how_to_work_it(
     compile(program, "worker.py", "exec")
     assert f'activityArn="{ACTIVITY}"' in program
     listed = markup(client.get("/activities/"))
-    assert f'Tasks wait and no worker polls:<a href="{PAGE}#worker">' in listed
+    assert f'Tasks are waiting, but no worker is polling:<a href="{PAGE}#worker">' in listed
 
 
 def test_the_list_of_activities_shows_the_program_that_is_missing(
@@ -370,7 +370,7 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     for _ in range(2):
         assert claim.claim_call(execution.pk, row.task) is not None
         assert lost_calls.recover_call(execution.pk, row.task)
-    mark = "re-dispatched: sent 2 times, for its worker was lost"
+    mark = "re-dispatched: sent 2 times, since its worker was lost"
     assert mark in text(client.get(page(execution)))
     assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))
     assert mark in text(client.get(page(execution, "?step=T&tab=attempts")))

@@ -77,7 +77,10 @@ def test_an_express_execution_has_a_limit_of_its_own(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "said"),
-    [("", "requestCancel: those that a Task waits for"), ("abandon", "abandon: none of them")],
+    [
+        ("", "requestCancel: only children with a waiting Task"),
+        ("abandon", "abandon: none is stopped"),
+    ],
 )
 def test_children_are_counted(project: Project, client: Client, policy: str, said: str) -> None:
     """By what they are now, with the policy that decided it."""
@@ -135,7 +138,7 @@ def test_the_event_names_the_limit_and_the_policy(
         shown = " ".join(text(client.get(page(execution, address))).split())
         assert limit in shown
         assert "stateyard:childPolicy" in shown
-        assert "terminate: all of them are stopped" in shown
+        assert "terminate: all are stopped" in shown
 
 
 def test_others_have_no_such_line(project: Project, client: Client) -> None:
@@ -156,8 +159,8 @@ def test_the_timeouts_of_an_activity_stand_before_their_form(
     assert "no limit</dd>" not in shown
     tags.put_tags(activity.arn, {"stateyard:heartbeatTimeout": "30"})
     shown = " ".join(text(client.get(address)).split())
-    assert "<dt>From one heartbeat to the next</dt><dd>30 s</dd>" in shown
-    assert "<dt>Altogether (schedule to close)</dt><dd>no limit</dd>" in shown
+    assert "<dt>Heartbeat (between heartbeats)</dt><dd>30 s</dd>" in shown
+    assert "<dt>Schedule to close (total)</dt><dd>no limit</dd>" in shown
     assert '<details class="field" id="timeouts">' in shown
     wrong = client.post(address, {"act": "timeouts", "stateyard:heartbeatTimeout": "soon"})
     shown = " ".join(text(wrong, 422).split())

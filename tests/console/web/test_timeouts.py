@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 SAID = {
-    "scheduleToStart": ("timeout_due_ms", "schedule to start: no worker took it in time"),
+    "scheduleToStart": ("timeout_due_ms", "schedule to start (no worker picked it up in time)"),
     "startToClose": ("timeout_due_ms", "start to close (TimeoutSeconds)"),
     "scheduleToClose": ("timeout_due_ms", "schedule to close"),
     "heartbeat": ("heartbeat_due_ms", "heartbeat (HeartbeatSeconds)"),

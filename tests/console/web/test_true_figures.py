@@ -201,8 +201,8 @@ def test_what_runs_or_was_aborted_is_no_failure(project: Project, client: Client
     assert rows["stopped"].success_percent is None
     assert rows["mixed"].success_percent == 50
     assert "0 %" not in markup(answer).replace("50 %", "")
-    assert "None of the newest executions has ended of itself" in text(answer)
-    assert "of the 2 newest that succeeded, failed or timed out; 1 running or aborted" in text(
+    assert "No recent execution has succeeded, failed or timed out" in text(answer)
+    assert "of the last 2 succeeded, failed or timed-out executions; 1 running or aborted" in text(
         answer
     )
 
@@ -217,7 +217,7 @@ def test_the_overview_says_among_how_many_failures_it_counts(
     assert "the newest" not in plain(client.get("/")).partition("Failures by kind")[2]
     monkeypatch.setattr(views, "MOST_GROUPED", 2)
     shown = plain(client.get("/")).partition("Failures by kind")[2]
-    assert "24 h, the newest 2" in shown
+    assert "24 h, 2 most recent failures" in shown
     assert [kind.count for kind in client.get("/").context["kinds"]] == [2]
 
 

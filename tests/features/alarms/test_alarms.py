@@ -214,9 +214,8 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
         *("failure-rate", 20, 3600, 5),
     )
     shown = text(client.get(PAGE))
-    assert (
-        "More than 20\u00a0% of 5 or more ends within 1\u00a0h were failures or timeouts" in shown
-    )
+    words = "Alarm if more than 20\u00a0% of 5 or more executions within 1\u00a0h fail or time out"
+    assert words in shown
     edit = text(client.get(f"{PAGE}?alarm=rate"))
     assert f'name="revision" value="{alarm.updated_ms}"' in edit
     assert "Edit alarm</h2>" in edit
@@ -240,9 +239,9 @@ def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: 
 @pytest.mark.parametrize(
     ("status", "count", "word", "message"),
     [
-        ("FAILED", 11, "In alarm", "It is In alarm now."),
-        ("SUCCEEDED", 11, "OK", "It is OK now."),
-        ("SUCCEEDED", 0, "Insufficient data", "It has insufficient data now."),
+        ("FAILED", 11, "In alarm", "Its state is In alarm."),
+        ("SUCCEEDED", 11, "OK", "Its state is OK."),
+        ("SUCCEEDED", 0, "Insufficient data", "Its state is Insufficient data."),
     ],
 )
 def test_an_alarm_of_the_page_is_evaluated_at_once(
@@ -258,7 +257,7 @@ def test_an_alarm_of_the_page_is_evaluated_at_once(
     assert row.alarm.reason == row.current
     again = {**RATE, "minimum": "50", "revision": row.revision}
     response = client.post(PAGE, again, follow=True)
-    assert "The alarm rate was changed. It has insufficient data now." in text(response)
+    assert "The alarm rate was changed. Its state is Insufficient data." in text(response)
     assert response.context["rows"][0].status.word == "Insufficient data"
 
 
@@ -450,7 +449,7 @@ def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Cli
     other = create(project, PASS, "other")
     target = {"act": "notify", "target": machine.arn}
     assert client.post(PAGE, target).status_code == 302
-    assert "These rules tell" in text(client.get(PAGE))
+    assert "These rules notify" in text(client.get(PAGE))
     assert "Alarm state change" in text(client.get("/notifications/"))
     for each in (machine, other):
         values = {"kind": "stuck", "machine": each, "period_s": 60}

@@ -395,18 +395,18 @@ def test_a_link_ends(project: Project, client: Client, monkeypatch: pytest.Monke
     link = make_link(client, execution, hours="1")
     sent = {"act": "approve", "name": "Grace"}
     bent = link[:-3] + ("AA/" if not link.endswith("AA/") else "BB/")
-    assert "is not one of ours" in text(Client().post(bent, sent), 410)
-    assert "Ask the person who sent it" in text(Client().get(bent), 410)
+    assert "is not valid" in text(Client().post(bent, sent), 410)
+    assert "Ask the sender for a new link" in text(Client().get(bent), 410)
     later = clock.now_ms() + 2 * HOUR
     with monkeypatch.context() as patch:
         patch.setattr(clock, "now_ms", lambda: later)
         assert "has expired" in text(Client().post(link, sent), 410)
     Membership.objects.filter(user__username="editor").update(role="operator")
-    assert "opens nothing any more" in text(Client().post(link, sent), 410)
+    assert "is no longer valid" in text(Client().post(link, sent), 410)
     Membership.objects.filter(user__username="editor").update(role="editor")
     assert Client().get(link).status_code == 200
     stop_execution(execution)
-    assert "has ended otherwise" in text(Client().post(link, sent), 410)
+    assert "has been answered or has ended" in text(Client().post(link, sent), 410)
 
 
 def test_a_link_of_a_removed_person_stays_closed(project: Project, client: Client) -> None:
@@ -417,7 +417,7 @@ def test_a_link_of_a_removed_person_stays_closed(project: Project, client: Clien
     Membership.objects.filter(pk=member.pk).delete()
     Membership.objects.create(project=project, user=member.user, role="editor")
     sent = {"act": "approve", "name": "Grace"}
-    assert "opens nothing any more" in text(Client().post(link, sent), 410)
+    assert "is no longer valid" in text(Client().post(link, sent), 410)
 
 
 def test_only_an_editor_makes_links(project: Project, signed_in: SignIn) -> None:

@@ -167,7 +167,7 @@ def test_a_job_says_what_became_of_its_executions(project: Project, client: Clie
     assert "3 redriven: 1 succeeded, 1 failed again, 1 running" in shown
     row = markup(client.get(path)).split('id="items"')[1].split("<tbody>")[1].split("</tr>")[0]
     assert '<td class="secondary">machine</td>' in re.sub(r"</?bdi>", "", row)
-    assert "Status now" in shown
+    assert "Current status" in shown
     Execution.objects.filter(pk=failed[2].pk).update(status="ABORTED")
     shown = " ".join(text(client.get(path)).split())
     assert "1 failed again, 0 running, 1 aborted" in shown

@@ -72,7 +72,7 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     b = drain(start(machine, {"id": 1, "amount": 5}, name="small"))
     answer = ask(client, a, b)
     shown = markup(answer)
-    assert "The paths part at Choice<bdi>X</bdi>: rule 1 against Default" in shown
+    assert "The paths diverge at Choice<bdi>X</bdi>: rule 1 against Default" in shown
     assert ways(shown) == [
         "A continued to Refuse by rule 1 $.amount > 100 See the step in A",
         "B continued to Ship by Default See the step in B",
@@ -95,7 +95,7 @@ def test_paths_that_end_or_stay_together(project: Project, client: Client) -> No
     c, d = (start(nap, name=name) for name in "cd")
     drain(c)
     shown = markup(ask(client, c, d))
-    assert "The paths part at the first state" in shown
+    assert "The paths diverge at the first state" in shown
     assert ways(shown) == ["A began with First", "B entered no state"]
 
 

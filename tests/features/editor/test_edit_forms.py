@@ -64,7 +64,7 @@ def test_an_alarm_on_a_metric_is_changed_on_its_page(project: Project, client: C
         assert why in shown
         assert 'name="description" value="Call Ana"' in shown
     shown = text(client.post(page, sent, follow=True))
-    assert "was changed. It is In alarm now." in shown
+    assert "was changed. Its state is In alarm." in shown
     alarm.refresh_from_db()
     assert (alarm.comparison, alarm.threshold, alarm.missing) == (
         *("GreaterThanThreshold", 4.5, "breaching"),
@@ -140,7 +140,7 @@ def test_an_alarm_on_a_metric_is_created_by_a_form(project: Project, client: Cli
     assert not Alarm.objects.exists()
     assert "Sum of ExecutionsFailed" in text(client.get(page, {"preview": "1", **sent}))
     done = text(client.post(page, sent, follow=True))
-    assert "The alarm too many was created. It is OK now." in done
+    assert "The alarm too many was created. Its state is OK." in done
     alarm = Alarm.objects.get()
     assert (alarm.kind, alarm.machine, alarm.resource) == ("metric", machine, machine.arn)
     assert json.loads(alarm.dimensions) == [{"Name": "StateMachineArn", "Value": machine.arn}]

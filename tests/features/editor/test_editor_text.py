@@ -60,9 +60,9 @@ def test_the_place_of_the_graph_says_what_to_press_for_yaml(client: Client) -> N
         shown = text(client.post(address, {"text": YAML, "check": "1"}))
         graph = shown.partition('id="preview"')[2]
         assert "The text is YAML" in graph
-        assert "Press <b>Convert to JSON</b> below" in graph
+        assert "Click <b>Convert to JSON</b> below" in graph
         assert "No graph yet" not in shown
-        assert "of an earlier text" not in shown
+        assert "Last valid version" not in shown
 
 
 def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> None:

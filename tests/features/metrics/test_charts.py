@@ -120,7 +120,9 @@ def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: 
     assert Execution.objects.get(pk=execution.pk).status == "RUNNING"
     shown = " ".join(text(client.get(address)).split())
     assert "<span data-count>1</span>" in shown
-    assert "The bar counts 2. 1 of them is not listed: redriven since, or deleted." in shown
+    assert (
+        "The bar counts 2 executions; 1 was redriven or deleted since and is not listed." in shown
+    )
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def test_a_month_is_estimated_from_the_time_that_a_machine_has_existed(
 
     minute = 60_000
     assert month(10 * minute, minute).startswith(
-        "Too little data to estimate a month: that takes 30 minutes, and this state machine has"
-        " existed for 10 min of the chosen time."
+        "Too little data to estimate a month. The estimate needs 30 minutes, and this state"
+        " machine has existed for 10 min of the selected time."
     )
     pace = "A month at this pace, measured over"
     assert month(60 * minute, minute).startswith(f"{pace} 1 h: $0.00 for")

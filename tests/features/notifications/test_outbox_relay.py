@@ -126,7 +126,7 @@ def test_what_waits_too_long_for_a_silent_target_ends(project: Project, receiver
     carry_all()
     old, young = Delivery.objects.order_by("target__target_id")
     assert (old.status, old.attempts, young.status) == ("dead", 0, "waiting")
-    assert old.last_error == "The event got too old while its target did not answer."
+    assert old.last_error == "The event expired while its target did not answer."
     assert receiver.got == []
     assert list(
         EventTarget.objects.order_by("target_id").values_list("timeouts", "paused_until_ms")

@@ -177,9 +177,9 @@ def test_a_schedule_is_run_now_and_a_target_tested(project: Project, client: Cli
     page = text(client.get("/rules/nightly/"))
     assert "Run now" in page
     assert "Send a test" in page
-    assert "runs now: see Last runs" in text(client.post("/rules/nightly/run/", follow=True))
+    assert "is running. See Last runs" in text(client.post("/rules/nightly/run/", follow=True))
     tested = client.post("/rules/nightly/targets/test/", {"id": "1"}, follow=True)
-    assert "A test is on its way to target 1: see Last runs" in text(tested)
+    assert "A test event was sent to target 1. See Last runs" in text(tested)
     assert [row.status for row in Delivery.objects.all()] == ["waiting"] * 2
     assert 'hx-trigger="every 2s"' in markup(tested)
     missing = client.post("/rules/nightly/targets/test/", {"id": "9"}, follow=True)
@@ -209,7 +209,7 @@ def test_a_viewer_neither_runs_nor_tests(project: Project, signed_in: SignIn) ->
         ("schedule=rate(5 minutes)", "in 5 min 00 s"),
         ("schedule=cron(0 9 ? * MON-FRI *)&timezone=Europe/Rome", "09:00:00 CE"),
         ("schedule=at(2090-12-24T18:00:00)", "Sun 24 Dec 2090 18:00:00 UTC"),
-        ("schedule=at(2001-01-01T00:00:00)", "No moment is left"),
+        ("schedule=at(2001-01-01T00:00:00)", "No runs left"),
         ("schedule=cron(0 9 * * *)", "got 5 fields, wanted six"),
         ("schedule=rate(1 minute)&timezone=Nowhere/Here", "time zone: got 'Nowhere/Here'"),
         ("schedule=", ""),
@@ -235,7 +235,7 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
     odd = client.post("/schedules/", asked | {"name": "a b"})
     assert "wanted 1 to 64" in text(odd, 422)
     run = client.post("/schedules/default/once/run/", follow=True)
-    assert "The schedule runs now: see Last runs" in text(run)
+    assert "The schedule is running. See Last runs" in text(run)
     assert Delivery.objects.get().target.rule == made
 
 
@@ -317,7 +317,7 @@ def test_a_target_that_nothing_is_sent_to_says_so(
         settings.STATEYARD_TARGETS = {"http": {"endpoints": endpoints}}
         refused = endpoints == ["https://other.test"]
         shown = text(client.get("/rules/ends/"))
-        assert ("its origin is not among" in shown) is refused
+        assert ("the origin is not among" in shown) is refused
         line = '"http": {"endpoints": ["https://hooks.test"]}'
         assert (line in html.unescape(shown)) is refused
-        assert ("nothing is sent" in text(client.get(NOTIFICATIONS))) is refused
+        assert ("(blocked, not in" in text(client.get(NOTIFICATIONS))) is refused

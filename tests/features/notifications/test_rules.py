@@ -153,7 +153,7 @@ def test_dead_letters_say_why_and_are_sent_again(project: Project, signed_in: Si
     again = Delivery.objects.get(pk=letter.pk)
     assert (again.status, again.attempts, again.event_id) == ("waiting", 0, letter.event_id)
     assert AuditEntry.objects.get(action="events:SendAgain").actor == "operator"
-    assert "not among the dead letters" in text(operator.post(path, follow=True))
+    assert "no longer a dead letter" in text(operator.post(path, follow=True))
 
 
 def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
@@ -227,11 +227,11 @@ def test_a_group_of_dead_letters_is_sent_again_after_one_question(
     assert Delivery.objects.filter(status="dead").count() == 3
     path, cause = address[1].split("?cause=")
     answer = text(operator.post(path, {"cause": cause}, follow=True))
-    assert "2 events are sent again" in answer
+    assert "2 events were sent again" in answer
     assert list(Delivery.objects.filter(status="dead")) == [letter]
     assert "Nothing to send again" in text(operator.get(address[1]))
     late = text(operator.post(path, {"cause": cause}, follow=True))
-    assert "not among the dead letters any more" in late
+    assert "no longer dead letters" in late
     assert list(Delivery.objects.filter(status="dead")) == [letter]
 
 

@@ -263,7 +263,7 @@ def test_a_name_is_shown_as_typed_and_must_be_one(project: Project, signed_in: S
     create(project, WAIT)
     editor = signed_in("editor")
     path = "/machines/machine/triggers/"
-    assert "who will use it" in text(editor.post(path, {"name": " "}), 422)
+    assert "that name its user" in text(editor.post(path, {"name": " "}), 422)
     response = editor.post(path, {"name": MARKUP})
     assert MARKUP not in response.content.decode()
     assert MARKUP in text(response)

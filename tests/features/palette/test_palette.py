@@ -72,7 +72,7 @@ def test_more_executions_than_are_offered_are_a_press_away(
     first = start(create(project, PASS, "Orders"), name="order")
     drain(first)
     copies(first, 5)
-    every = "All executions whose name contains “order”"
+    every = "Executions with a name containing “order”"
     assert every not in matches(client, "order")["Executions"]
     copies(first, 2)
     assert len(matches(client, "order")["Executions"]) == 7

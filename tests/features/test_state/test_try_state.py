@@ -268,7 +268,7 @@ def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: A
     operator, editor = signed_in("operator"), signed_in("editor")
     form: Any = operator.get(f"{ADDRESS}?state=Work")
     assert form.context["asked"].mock == "result"
-    assert "Only an editor can test a Task" in text(form)
+    assert "Only editors can test a Task" in text(form)
     refused = sent(operator, 422, state="Work", input='{"n": 1}')
     assert "states:TestUnmockedTask" in refused.context["mock_error"]
     assert refused.context["asked"].input == '{"n": 1}'
@@ -276,7 +276,7 @@ def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: A
     assert mocked.context["tested"].answer["status"] == "SUCCEEDED"
     form = editor.get(f"{ADDRESS}?state=Work")
     assert form.context["asked"].mock == ""
-    assert "Only an editor can test a Task" not in text(form)
+    assert "Only editors can test a Task" not in text(form)
     called = sent(editor, state="Work", input='{"n": 1}').context["tested"].answer
     assert called["error"] == "Runtime.ImportModuleError"
 

@@ -120,7 +120,7 @@ class DefinitionTree:
         except engine.JsonTextError as error:
             place = f" at line {error.line}, column {error.column}" if error.line else ""
             raise EditRefused(
-                f"The text is not JSON{place}. Mend it, then edit the graph."
+                f"The text is not JSON{place}. Correct it, then edit the graph."
             ) from None
         self.start = text[: len(text) - len(text.lstrip())]
         self.end = text[len(text.rstrip()) :]

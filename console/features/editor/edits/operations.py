@@ -166,7 +166,7 @@ def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, label:
     others = [each for each in transitions_to(block, target) if each.key != "StartAt"]
     if len(others) <= (1 if edge.source else 0):
         raise EditRefused(
-            f"After {label} nothing would lead to “{target}” any more. Insert it in the edge "
+            f"After {label} no state would lead to “{target}”. Insert it in the edge "
             "to End, or where a Choice branches."
         )
 
@@ -218,7 +218,7 @@ def delete_state(tree: DefinitionTree, name: str) -> EditDone:
         entry = block.states.find(gone)
         if entry is not None:
             block.states.remove(entry)
-    also = f" Nothing led to {', '.join(sorted(lost))} any more: gone, too." if lost else ""
+    also = f" Also deleted {', '.join(sorted(lost))}, now unreachable." if lost else ""
     return EditDone(END, f"Deleted {name}.{also}")
 
 

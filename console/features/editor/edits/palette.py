@@ -267,8 +267,8 @@ PIECES: dict[str, Piece] = {
     piece.key: piece
     for piece in (
         Piece("pass", "Pass", "passes or sets data", _FLOW, _pass_state),
-        Piece("choice", "Choice", "goes one of several ways", _FLOW, _choice),
-        Piece("parallel", "Parallel", "runs branches at once", _FLOW, _parallel),
+        Piece("choice", "Choice", "chooses one of several paths", _FLOW, _choice),
+        Piece("parallel", "Parallel", "runs branches in parallel", _FLOW, _parallel),
         Piece("map", "Map", "runs states for each item", _FLOW, _map_state),
         Piece("wait", "Wait", "waits for a time", _FLOW, _wait),
         Piece("succeed", "Succeed", "ends well", _FLOW, _succeed),
@@ -282,7 +282,7 @@ PIECES: dict[str, Piece] = {
         Piece("events", "EventBridge event", "events:putEvents", _SERVICE, _put_events),
         Piece("s3", "S3 object", "aws-sdk:s3:getObject", _SERVICE, _get_object),
         Piece("http", "HTTP endpoint", "http:invoke", _SERVICE, _call_http),
-        Piece("activity", "Activity", "work of your own workers", _SERVICE, _activity),
+        Piece("activity", "Activity", "work for your own workers", _SERVICE, _activity),
         Piece("batch", "Batch job", "batch:submitJob", _SERVICE, _submit_job),
         Piece("ecs", "ECS task", "ecs:runTask", _SERVICE, _run_task),
         Piece("glue", "Glue job", "glue:startJobRun", _SERVICE, _start_job_run),

@@ -141,7 +141,7 @@ def stack_outcomes(
         for (_, word, tone), total in zip(OUTCOMES, totals, strict=True)
     )
     return CombinedChart(
-        *("outcomes", "Ends of executions", series, tuple(columns)),
+        *("outcomes", "Finished executions", series, tuple(columns)),
         *(scale.value_ticks(end, times=False) if columns else [], step, width),
     )
 
@@ -184,7 +184,7 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
         for (name, word), path, marks in zip(chosen, paths, dots, strict=True)
     )
     return CombinedChart(
-        *("durations", "How long executions took", series, tuple(columns)),
+        *("durations", "Durations of executions", series, tuple(columns)),
         *(scale.value_ticks(end, times=True) if columns else [], step, width),
     )
 

@@ -254,7 +254,7 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
         row = rows.filter(pk=number, project=project, status=DeliveryStatus.DEAD).first()
         if row is None:
             raise ServiceError(
-                ErrorCode.ResourceNotFound, "This delivery is not among the dead letters any more"
+                ErrorCode.ResourceNotFound, "This delivery is no longer a dead letter"
             )
         _wait_again([number])
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)

@@ -37,7 +37,7 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
     """
     name = " ".join(name.split())
     if not name or len(name) > _NAME or not name.isprintable():
-        raise ValidationException(f"name: wanted 1 to {_NAME} characters that say who will use it")
+        raise ValidationException(f"name: wanted 1 to {_NAME} characters that name its user")
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:

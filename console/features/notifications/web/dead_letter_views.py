@@ -30,7 +30,7 @@ def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, "The event is sent again, with the same event id.")
+        messages.success(request, "The event was sent again with the same event id.")
     return _redirect_to_letters(scope)
 
 
@@ -44,10 +44,10 @@ def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
         return _render_question(request, rule, groups, key, "notifications/send_again.html")
     count = deliveries.send_all_again(scope.project, rule, actor_of(scope), _errors(groups, key))
     if count:
-        events = "1 event is" if count == 1 else f"{count} events are"
-        messages.success(request, f"{events} sent again, with the same event ids.")
+        events = "1 event was" if count == 1 else f"{count} events were"
+        messages.success(request, f"{events} sent again with the same event ids.")
     else:
-        messages.error(request, "These deliveries are not among the dead letters any more.")
+        messages.error(request, "These deliveries are no longer dead letters.")
     return _redirect_to_letters(scope)
 
 
@@ -65,7 +65,7 @@ def delete_all(request: HttpRequest, number: int) -> HttpResponse:
         letters = "1 dead letter was" if count == 1 else f"{count} dead letters were"
         messages.success(request, f"{letters} deleted.")
     else:
-        messages.error(request, "These deliveries are not among the dead letters any more.")
+        messages.error(request, "These deliveries are no longer dead letters.")
     return _redirect_to_letters(scope)
 
 

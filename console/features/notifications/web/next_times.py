@@ -58,5 +58,5 @@ def next_times(
         times.append(NextTime.of(at_ms, schedule.zone, now_ms))
         at_ms = dates.next(schedule, at_ms)
     words = schedule_words(expression, zone) if times else ""
-    problem = "" if times else "No moment is left"
+    problem = "" if times else "No runs left"
     return nothing | {"times": times, "problem": problem, "words": words}

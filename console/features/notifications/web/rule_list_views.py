@@ -145,7 +145,7 @@ def _save_rule(
         store.save_rule(scope.project, scope.region, name, target, actor=actor_of(scope), **fields)
     except ServiceError as refused:
         return refused.message
-    messages.success(request, f"The rule {name} is on.")
+    messages.success(request, f"Rule {name} created.")
     return ""
 
 
@@ -168,7 +168,7 @@ def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
         scheduler.create_schedule(key, settings, actor=actor_of(scope))
     except ServiceError as refused:
         return refused.message
-    messages.success(request, f"The schedule {sent['name']} is on.")
+    messages.success(request, f"Schedule {sent['name']} created.")
     return ""
 
 

@@ -273,7 +273,7 @@ def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
         return ""
 
     title = "Last runs" if rule.schedule else "Last matches"
-    done = f"A test is on its way to target {target_id}: see {title}."
+    done = f"A test event was sent to target {target_id}. See {title}."
     return _run_and_redirect(request, scope, rule, act, done)
 
 
@@ -293,7 +293,7 @@ def run_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     return _run_and_redirect(request, scope, rule, act, RUN_DONE)
 
 
-RUN_DONE = "The schedule runs now: see Last runs."
+RUN_DONE = "The schedule is running. See Last runs."
 
 
 def _run_and_redirect(

@@ -155,7 +155,11 @@ def _links_of(machine: StateMachine) -> list[StartLink]:
 def _link_status(link: StartLink) -> str:
     if link.revoked_ms is not None:
         return "Revoked"
-    return "Active" if start_links.is_open(link) else "Closed: its maker may not make links now"
+    return (
+        "Active"
+        if start_links.is_open(link)
+        else "Closed, because its creator lost the right to create links"
+    )
 
 
 # -- the page --------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ _MOST_ERROR, _MOST_CAUSE = 256, 32_768
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _FACTS = {
     "retryIndex": "Retrier",
-    "retryBackoffIntervalSeconds": "Seconds until it is tried again",
+    "retryBackoffIntervalSeconds": "Seconds until the retry",
     "catchIndex": "Catcher",
     "maxConcurrency": "Concurrency",
     "toleratedFailureCount": "Failures tolerated",
