@@ -4,6 +4,9 @@
 starts one PostgreSQL for all processes of the run, with a database for each, and runs the tests
 that use a database. A test of something that only one of the two does has the mark ``sqlite_only``
 or ``postgres_only``, and is collected only there.
+
+Without paths, ``-k`` or ``-m`` pytest runs the quick tier, which takes a few minutes. ``--tier
+full`` runs the rest, ``--tier all`` everything. ``tests/tiers.py`` has the rule.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import run_folder
+from tests import run_folder, tiers
 from tests.postgres import FAST, Postgres, address
 
 if TYPE_CHECKING:
@@ -35,6 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="postgres: start a PostgreSQL and run the tests that use the database",
     )
+    parser.addoption(
+        "--tier",
+        choices=tiers.TIERS,
+        help="quick: a few minutes, the default of a bare pytest; full: the rest; all: both",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # the browser's driver runs an event loop in the thread of the tests; servers do without this
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     is_first = not hasattr(config, "workerinput")
+    if is_first:  # the other processes get the option from here
+        config.option.tier = tiers.chosen(config)
     if is_first and os.environ.get(_URL) == address(_SERVER_FOLDER) and _server is None:
         _server = Postgres(_SERVER_FOLDER, *FAST)
 
@@ -125,13 +135,28 @@ def _empty_tables() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the chosen database has no part in."""
+    """Deselect the tests of the other database and of the other tier."""
     on_postgres = bool(os.environ.get(_URL))
-    chosen = [item for item in items if _belongs(item, on_postgres=on_postgres)]
+    tier = config.getoption("--tier")
+    chosen = [
+        item
+        for item in items
+        if _belongs(item, on_postgres=on_postgres)
+        and tiers.includes(tier, item, on_postgres=on_postgres)
+    ]
     others = [item for item in items if item not in set(chosen)]
     if others:
         config.hook.pytest_deselected(items=others)
     items[:] = sorted(chosen, key=_is_short)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say that a run of the quick tier was not the whole suite."""
+    if config.getoption("--tier") == "quick":
+        terminalreporter.write_line(
+            "This was the quick tier. The full tier (browser, processes, chaos, simulation):"
+            " pytest --tier full"
+        )
 
 
 def _is_short(item: pytest.Item) -> bool:

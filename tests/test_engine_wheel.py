@@ -88,6 +88,7 @@ def _run(python: str, code: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_engine_and_nothing_else(wheel: Path) -> None:
     """Each module, the license, and no file of the server."""
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -97,6 +98,7 @@ def test_the_wheel_has_the_engine_and_nothing_else(wheel: Path) -> None:
     assert rest == {"engine/LICENSE"}
 
 
+@pytest.mark.slow
 def test_the_readme_of_the_engine_is_true(python: str, tmp_path: Path) -> None:
     """Its example runs where neither Django nor the server is."""
     text = (ENGINE / "README.md").read_text(encoding="utf-8")

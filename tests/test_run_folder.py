@@ -32,6 +32,7 @@ def test_fails():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the reaper finds processes by /proc")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, None])
 def test_a_run_leaves_no_process_and_no_folder(tmp_path: Path, end: signal.Signals | None) -> None:

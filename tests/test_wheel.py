@@ -132,6 +132,7 @@ class Installed(Server):
         return self
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_the_wheel_serves_every_page(installed: Path, tmp_path: Path) -> None:
     """From the first page on each link and each static file opens; Ctrl-C ends it cleanly."""
@@ -157,6 +158,7 @@ def run(installed: Path, *words: str, **env: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 def test_help_lists_our_commands_and_makes_nothing(installed: Path, tmp_path: Path) -> None:
     """No data folder and no secret come from asking; Django's own commands and options are out."""
     data = tmp_path / "data"
@@ -196,6 +198,7 @@ def _top_level_imports(path: Path) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
+@pytest.mark.slow
 def test_no_module_imports_what_windows_has_not() -> None:
     """Such an import stands in a function, behind a test of what is there."""
     for package in ("engine", "console"):

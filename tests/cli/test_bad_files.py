@@ -70,6 +70,7 @@ def ways(document: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
         yield from ways(part, (*before, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_part_of_a_file_can_end_in_a_traceback(tmp_path: Path, name: str) -> None:
     """Each part of a project's file is replaced in turn: it is read, or refused with its file."""

@@ -129,6 +129,7 @@ def sent(aws: Moto, number: str) -> dict[str, Any]:
     raise AssertionError(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PROJECTS)
 def test_a_project_runs_against_moto(
     server: Server, aws: Moto, deploy: Callable[..., str], path: str

@@ -63,6 +63,7 @@ def test_labelled_definitions(entry: dict[str, Any]) -> None:
     assert all(one.location or one.line for one in found)
 
 
+@pytest.mark.slow
 def test_published_definitions_are_read_without_a_crash() -> None:
     """Whatever is in them; and nine of ten are accepted as they are."""
     entries = [one for one in load("*+*.json") if "expect_valid" not in one]

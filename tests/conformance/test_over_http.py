@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 
 
+@pytest.mark.slow
 def test_every_recorded_answer_that_can_be_met_is_met(tmp_path: Path) -> None:
     """Run the shared runner against ``up``: what fails is what ``cases`` names a defect for."""
     server = Server(tmp_path / "data")

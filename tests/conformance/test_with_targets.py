@@ -143,6 +143,7 @@ def excuse(case_id: str) -> str:
     return next(found, cases.defect(case_id))
 
 
+@pytest.mark.slow
 def test_cases_with_targets(results: dict[str, str | None]) -> None:
     """Compare what fails with the list of reasons, both ways; print the count by need."""
     needs = {case["id"]: "+".join(case["needs"]) for case in wanted()}

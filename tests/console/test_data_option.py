@@ -49,6 +49,7 @@ def test_nothing_is_made_in_a_folder_without_a_database(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--data", "{}"), ("--data={}",)], ids=["two words", "one word"])
 def test_the_option_wins_over_the_variable(tmp_path: Path, words: tuple[str, ...]) -> None:
     """``bump_epoch`` after a restore works on the folder that it is told."""
@@ -67,6 +68,7 @@ def test_the_help_names_the_option(name: str) -> None:
     assert "--data DIR" in parser.format_help()
 
 
+@pytest.mark.slow
 def test_a_command_of_django_takes_it_too(tmp_path: Path) -> None:
     """There is one way to name the folder."""
     folder = tmp_path / "yard"
@@ -82,6 +84,7 @@ def test_the_option_needs_a_value(word: str) -> None:
         command_line.set_up(["bump_epoch", word])
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_ends_a_command_with_one_line(tmp_path: Path) -> None:
     """A file that is no yard's database: no traceback."""
     (tmp_path / "stateyard.sqlite3").touch()

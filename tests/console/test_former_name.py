@@ -25,6 +25,7 @@ MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
 SAID = "Stepyard is called Stateyard now"
 
 
+@pytest.mark.slow
 def test_a_former_variable_is_read_and_one_line_says_so(tmp_path: Path) -> None:
     """Its value counts: a bad region is refused, by today's name of the variable."""
     done = run(tmp_path, "check", STEPYARD_REGION="eu-west-1", STEPYARD_LOG="text")
@@ -46,6 +47,7 @@ def test_a_variable_of_today_wins_over_a_former_one(monkeypatch: pytest.MonkeyPa
     assert "STEPYARD_REGION" not in os.environ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "message"),
     [

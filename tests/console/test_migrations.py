@@ -102,6 +102,7 @@ def test_a_column_waits_for_no_backup(monkeypatch: pytest.MonkeyPatch) -> None:
         cursor.execute("ALTER TABLE console_tag DROP COLUMN spare")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_large_tables_are_not_written_anew() -> None:
     """SQLite adds a column at once if it is NULL without a default, else it copies the table.
@@ -157,6 +158,7 @@ def test_rows_of_steps_refer_to_nothing_that_postgresql_checks() -> None:
         assert cursor.fetchall() == [("console_execution", "console_maprun")]
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 @pytest.mark.django_db(transaction=True)
 def test_a_database_of_a_version_between_two_releases_is_upgraded(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ TEAM = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
     """With what Compose sets, and the proxy, no warning is left and none is silenced."""
     path = tmp_path / "targets.json"
@@ -56,6 +57,7 @@ def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
     assert "no issues (0 silenced)" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lacking", "ids"),
     [
@@ -74,6 +76,7 @@ def test_what_a_team_s_host_lacks_is_told(tmp_path: Path, lacking: str, ids: set
     assert lacking in done.stderr
 
 
+@pytest.mark.slow
 def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
     """By path and mode, those alone; the URL of the API is not missed where one process is all."""
     modes = {
@@ -94,6 +97,7 @@ def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
     assert f"may read or change: {listed}" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "name"),
     [
@@ -162,6 +166,7 @@ def read(cases: list[dict[str, str]]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
 def test_no_command_starts_with_a_bad_variable(tmp_path: Path, command: str) -> None:
     """One line and no traceback, whatever is started."""
@@ -169,6 +174,7 @@ def test_no_command_starts_with_a_bad_variable(tmp_path: Path, command: str) -> 
     refused(done, "STATEYARD_LEASE_S", "'ten'", "a number of seconds from 1 to 3600")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
 def test_no_command_starts_with_a_bad_file(tmp_path: Path, command: str) -> None:
     """The line has the place in the file."""
@@ -178,6 +184,7 @@ def test_no_command_starts_with_a_bad_file(tmp_path: Path, command: str) -> None
     refused(done, f"{path}: line 3, column 9", "no JSON (Expecting ':' delimiter)", "a JSON object")
 
 
+@pytest.mark.slow
 def test_good_values_are_taken(tmp_path: Path) -> None:
     """Every variable and file at once, in the ways they may be written."""
     files = {
@@ -326,6 +333,7 @@ def said_of_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[st
     return {(case[0], case[1]): one for case, one in zip(VARIABLES, messages, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value", "got", "wanted"), VARIABLES)
 def test_a_bad_variable_is_named(
     said_of_variables: dict[tuple[str, str], str], name: str, value: str, got: str, wanted: str
@@ -480,6 +488,7 @@ def said_of_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, 
     return list(zip(paths, messages, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(FILES)), ids=[f"{one[0]}-{one[2]}" for one in FILES])
 def test_a_bad_file_is_named(said_of_files: list[tuple[Path, str]], number: int) -> None:
     """With the place in it; what may be a secret is told by its kind."""
@@ -489,6 +498,7 @@ def test_a_bad_file_is_named(said_of_files: list[tuple[Path, str]], number: int)
     assert "hush" not in message
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """A folder in its place, bytes that are no text, and a data folder that is a file."""
     path = tmp_path / "targets.json"
@@ -502,6 +512,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     refused(check(file), str(file), "File exists", "a folder that can be written")
 
 
+@pytest.mark.slow
 def test_the_configuration_may_stand_in_a_folder_of_its_own(tmp_path: Path) -> None:
     """It is read there and written nowhere: files, and the modules of functions."""
     config, data = tmp_path / "config", tmp_path / "data"

@@ -77,6 +77,7 @@ def found(tmp_path_factory: Any) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_the_page_of_a_task_has_no_form_for_links(found: dict[str, Any]) -> None:
     """It asks its question, and offers what it offers without a link."""
     for act in ("approve", "reject"):

@@ -22,6 +22,7 @@ _MAY_ANSWER = {200, 204, 302, 404, 405}
 """A file that is not there yet is 404; so is a page of what the yard has none of."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", sorted({(), *((name,) for name in NAMES), NAMES}))
 def test_the_core_works_without(left_out: tuple[str, ...], tmp_path_factory: Any) -> None:
     """Every page answers as with all features, and no link leads to what is left out.

@@ -27,6 +27,7 @@ def test_features_say_what_they_need() -> None:
     assert needed <= {*NAMES} - {*needs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "needed"), [(name, needed) for name, of in NEEDS.items() for needed in of]
 )
@@ -41,6 +42,7 @@ def test_a_feature_is_refused_without_what_it_needs(name: str, needed: str) -> N
     assert code == 1
 
 
+@pytest.mark.slow
 def test_a_feature_is_taken_with_what_it_needs() -> None:
     """The others may be left out."""
     assert run("manage.py", "check", features="alarms,metrics,notifications")[1] == 0

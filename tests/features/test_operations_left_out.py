@@ -45,6 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     up.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ACTIONS)
 def test_an_action_of_a_feature_is_unknown(server: Server, of: str) -> None:
     """An SDK gets the error of an action that no server has."""

@@ -193,6 +193,7 @@ def test_every_action_of_the_service_models_has_its_cell() -> None:
         assert access.least_role(name) == role, name
 
 
+@pytest.mark.slow
 def test_an_action_that_is_not_served_is_refused(persons: dict[str, Any], project: Project) -> None:
     """What the service models have beyond what is answered reaches nothing, for an owner either."""
     key, _ = people.new_key(persons["owner"], project, BY)
@@ -401,6 +402,7 @@ def entered(cell: str, asking: str) -> bool:
     return cell == SIGNED_IN or ROLES.index(role) >= ROLES.index(cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asking", ASKING)
 def test_each_address_lets_in_whom_its_cell_says(
     persons: dict[str, Any], things: None, asking: str
@@ -478,6 +480,7 @@ def asked() -> set[str]:
     return {one for one in found if isinstance(one, str)}
 
 
+@pytest.mark.slow
 def test_every_right_that_pages_ask_for_is_in_the_table() -> None:
     """A name that nobody wrote down, or a typing mistake, would shut a page for everybody."""
     assert len(asked()) > 20

@@ -91,6 +91,7 @@ def send(made: AWSRequest) -> Any:
     return answer.result() if isinstance(answer, Change) else answer
 
 
+@pytest.mark.slow
 def test_a_key_is_good_until_it_is_disabled_or_deleted(project: Project, key: AccessKey) -> None:
     """S2: unknown, disabled, deleted and wrong are refused as AWS does; back on, it works again."""
     secret = access.secret_for(key.key_id)
@@ -260,6 +261,7 @@ def test_no_table_holds_a_secret(project: Project, key: AccessKey, tmp_path: Pat
         assert form not in dump
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
     """S7: nor do its bytes on the disk, journal and deleted rows among them, nor the log."""

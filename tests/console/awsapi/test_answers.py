@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.models import Execution
 from console.store.machines import log_groups
 from tests.console.awsapi.world import (
@@ -328,6 +330,7 @@ def filled(shape: Any, value: Any, before: str = "") -> Iterator[str]:
             yield from filled(members.get(name), inner, f"{before}{name}.")
 
 
+@pytest.mark.slow
 def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) -> None:
     """Over these calls, each member of each answer of the model has been there."""
     del worker

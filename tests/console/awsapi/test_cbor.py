@@ -53,6 +53,7 @@ def test_examples_of_the_rfc(text: str, value: object) -> None:
     assert cbor.loads(bytes.fromhex(text)) == value
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_what_is_written_reads_the_same(value: object) -> None:
     """Any JSON value survives the way out and in."""
@@ -103,6 +104,7 @@ def test_what_json_cannot_say_is_refused(text: str) -> None:
         cbor.loads(bytes.fromhex(text))
 
 
+@pytest.mark.slow
 def test_no_tag_has_a_meaning() -> None:
     """The library gives a meaning to some tags; each is dropped, and its value is as it stands."""
     for tag in range(66_000):

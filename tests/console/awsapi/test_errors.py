@@ -193,6 +193,7 @@ def raised_beyond_the_model(service: services.ApiService, action: str) -> set[st
     return codes - model - set(COMMON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", services.SERVICES, ids=lambda service: service.name)
 def test_every_error_is_one_that_callers_know(service: services.ApiService) -> None:
     """Of its operation's model, of AWS's common errors, or with a reason."""

@@ -113,6 +113,7 @@ ACTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("service", "action"), ACTIONS)
 def test_a_value_is_refused_in_the_shape_of_aws_or_taken(
     world: World, known: dict[str, Any], service: services.ApiService, action: str

@@ -208,6 +208,7 @@ def test_a_process_that_ends_is_the_end_of_a_call_only(
     assert result(call("work:echo", 1)) == 1
 
 
+@pytest.mark.slow
 def test_a_call_that_is_late_is_killed(either_way: Path) -> None:
     """With what it has started; its output is there."""
     write(either_way, "crashes", CRASHES)
@@ -220,6 +221,7 @@ def test_a_call_that_is_late_is_killed(either_way: Path) -> None:
     wait_until(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
 
 
+@pytest.mark.slow
 def test_the_time_of_the_task_ends_the_process_a_little_later(folder: Path) -> None:
     """States.Timeout comes from the Task's timer; the process must not go on for good."""
     write(folder, "crashes", CRASHES)
@@ -244,6 +246,7 @@ while not (folder / "leave").exists():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["is killed", "ends"])
 def test_a_process_ends_with_the_server(folder: Path, way: str) -> None:
     """By the pipe alone, in the middle of a call, and so do the processes that it started.
@@ -344,6 +347,7 @@ def test_an_interpreter_of_the_users_choice(folder: Path) -> None:
 PYTHONS = find_pythons()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", PYTHONS)
 def test_each_python_of_this_machine_runs_functions(folder: Path, python: str) -> None:
     """From 3.9 on: results and errors are the same."""
@@ -488,6 +492,7 @@ def f(event, context):
 """
 
 
+@pytest.mark.slow
 def test_the_decorators_of_powertools_work_in_a_process(folder: Path) -> None:
     """Logger, tracer and idempotency of the real package, with Lambda's variables around them."""
     write(folder, "powered", POWERTOOLS)

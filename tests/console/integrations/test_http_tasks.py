@@ -418,6 +418,7 @@ def test_a_token_that_expires_soon_is_renewed(site: Site, seconds: Any) -> None:
     assert len(set(bearers(site))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("oauth")
 def test_a_refused_token_is_renewed_and_the_request_sent_again(site: Site) -> None:
     """A new token that is refused, too, is the answer of the task."""

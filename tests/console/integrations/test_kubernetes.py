@@ -318,6 +318,7 @@ def test_a_job_that_fails(kube: Kube) -> None:
     assert cause["logs"] == {"pods": {"pi-1": {"containers": {"pi": {"log": "Boom"}}}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("raw", "log"), [(False, {"pi": 3.14}), (True, '{"pi": 3.14}\n')])
 def test_logs_come_along(kube: Kube, raw: bool, log: Any) -> None:
     """Of every container of every pod, parsed unless raw; one that cannot be had says why."""

@@ -126,6 +126,7 @@ class _Raw(io.BytesIO):
         yield self.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 400, 503])
 @pytest.mark.parametrize(
     "body",

@@ -285,6 +285,7 @@ def test_an_answer_that_is_too_large(
     assert "larger than 262144 bytes" in (outcome.cause or "")
 
 
+@pytest.mark.slow
 def test_an_answer_that_drips(settings: Any, listener: Listener) -> None:
     """The limit counts for the whole answer, not from byte to byte."""
     listener.answer = dripping
@@ -316,6 +317,7 @@ def test_line_ends_in_a_header(settings: Any, listener: Listener, value: str) ->
 # -- the same for clusters -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cluster_that_drips(settings: Any, listener: Listener) -> None:
     """The time of the task counts for the whole answer."""
     listener.answer = dripping

@@ -35,6 +35,7 @@ def structures(model: ServiceModel) -> Iterator[Any]:
             yield shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_every_field_of_every_service_round_trips(part: int) -> None:
     """No two fields of a structure get one name, and each name leads back to its field."""
@@ -50,6 +51,7 @@ def test_every_field_of_every_service_round_trips(part: int) -> None:
                 assert run is None or (len(run[0]) == 2 and name[2:3].islower()), (service, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_every_operation_round_trips(part: int) -> None:
     """An answer in AWS's names, given as parameters of the same shape, is the answer again."""
@@ -68,6 +70,7 @@ def test_every_operation_round_trips(part: int) -> None:
                 assert _texts(back) == _texts(sample), (service, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_each_action_that_a_resource_may_name_is_known(part: int) -> None:
     """The names found in the text of a model are those of the model, but for what AWS excludes."""

@@ -37,6 +37,7 @@ def named(name: str) -> QuerySet[ServerFact, Any]:
     return ServerFact.objects.filter(name=name).values_list("value")
 
 
+@pytest.mark.slow
 def test_a_kept_statement_is_asked_with_other_values() -> None:
     """Each time with the values of that time: what was asked first is no part of it."""
     for name in ("b", "a", "value 2100000001", "nobody"):

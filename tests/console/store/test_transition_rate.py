@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import engine
 from console.config import quotas
 from console.db.writer import write
@@ -27,8 +29,6 @@ from tests.console.store.helpers import (
 from tests.console.store.transition_rates import Clock, chain, entered, held, left
 
 if TYPE_CHECKING:
-    import pytest
-
     from console.models import Project
 
 
@@ -144,6 +144,7 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     assert entered(execution) == 2
 
 
+@pytest.mark.slow
 def test_a_crowd_goes_as_fast_as_the_limit_says(project: Project, limit: Any) -> None:
     """No faster than the bucket allows at any moment, not much slower, and across a restart."""
     limit(10, 40)

@@ -71,6 +71,7 @@ def stored(models: Any) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_rows_of_the_release_before_are_kept(earlier: Any) -> None:
     """Who edited a machine comes from the audit; of an execution nothing is known, and it runs."""
     for name in ("ed", "ana"):
@@ -100,6 +101,7 @@ def test_a_definition_that_would_be_refused_now_still_runs(project: Project) -> 
         create(project, definition, "another")
 
 
+@pytest.mark.slow
 @pytest.mark.postgres_only
 def test_a_cut_off_index_is_made_anew(project: Project) -> None:
     """PostgreSQL leaves an invalid index behind where CREATE INDEX CONCURRENTLY is cut off."""

@@ -255,6 +255,7 @@ def test_preferences_are_kept_and_lead_back(client: Client) -> None:
     assert 'data-clock="local"' in shown
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_escaped_everywhere(project: Project, client: Client) -> None:
     """Markup in names, payloads, errors and comments reaches no page unescaped."""
     definition = {

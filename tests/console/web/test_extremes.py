@@ -33,6 +33,7 @@ def patient(signed_in: Callable[[str], Client], project: Project) -> Client:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", HUGE, ids=lambda one: ascii(one[:25]))
 def test_every_page_answers_any_value_of_all_that_it_reads(patient: Client, value: str) -> None:
     """Each value in every name of a query that any page knows, at every address."""
@@ -119,6 +120,7 @@ def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
 _FORM = "application/x-www-form-urlencoded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "following", ["x", "é", "overview", "//evil.org", "javascript:x", "a" * 99]
 )

@@ -137,6 +137,7 @@ def large(project: Project) -> Execution:
     return top
 
 
+@pytest.mark.slow
 def test_a_family_of_ten_thousand_is_bounded(large: Execution, client: Client) -> None:
     """A few queries, a few rows; the others are counted, and a page away."""
     client.get(reverse("overview"))  # the first request of a process imports all pages
@@ -162,6 +163,7 @@ def test_a_family_of_ten_thousand_is_bounded(large: Execution, client: Client) -
     assert tree(client, large, "?after=3999").rows[0].more == 0
 
 
+@pytest.mark.slow
 def test_what_is_beyond_the_bound_is_told(
     large: Execution, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,6 +294,7 @@ def test_another_projects_executions_stay_unseen(
 # -- the order -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "filters", ["", "status=FAILED&status=SUCCEEDED", "q=seed", "find=input.n+%3E+2", "machine=m"]
 )

@@ -60,6 +60,7 @@ def look(client: Client, address: str) -> tuple[Any, int]:
     return answer.context, len(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "?view=timeline", "?step=Count&tab=events", "?at=20"])
 def test_it_needs_as_many_queries(client: Client, made: dict[str, Execution], query: str) -> None:
     """Few, and no more for 25,000 events than for 24."""

@@ -105,6 +105,7 @@ OWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", Direction)
 @pytest.mark.parametrize("texts", [*OWN, *published()])
 def test_nothing_is_crossed_covered_or_cut(texts: list[str], direction: Direction) -> None:

@@ -34,6 +34,7 @@ def test_the_check_is_for_editors(signed_in: Callable[[str], Client], role: str)
     assert client.post(CHECK, {"text": "{"}).status_code == 403
 
 
+@pytest.mark.slow
 def test_the_check_of_ten_thousand_states_is_small_and_quick(
     project: Project, client: Client
 ) -> None:
@@ -49,6 +50,7 @@ def test_the_check_of_ten_thousand_states_is_small_and_quick(
     assert spent < 5  # a second, on a processor that has nothing else to do
 
 
+@pytest.mark.slow
 def test_the_check_of_ten_thousand_problems_is_small(project: Project, client: Client) -> None:
     """The first hundred are listed; errors come first."""
     del project
@@ -63,6 +65,7 @@ def test_the_check_of_ten_thousand_problems_is_small(project: Project, client: C
     assert len(answer.content) < MEGABYTE / 2
 
 
+@pytest.mark.slow
 def test_a_workflow_over_the_limit_has_a_notice_wherever_it_is_drawn(
     project: Project, client: Client
 ) -> None:
@@ -84,6 +87,7 @@ def test_a_workflow_over_the_limit_has_a_notice_wherever_it_is_drawn(
         assert notice in text(client.get(address)), address
 
 
+@pytest.mark.slow
 def test_pages_of_ten_thousand_states_are_bounded(project: Project, client: Client) -> None:
     """Text, steps, grid and insights come in parts that say of how many."""
     definition = json.loads(chain(STATES))

@@ -80,6 +80,7 @@ def test_tolerated_failures_are_shown_to_everybody(tolerant: Execution, client: 
         assert 'data-cell="children">Child executions: 5 of 5 · 1 failed<' in rows, view
 
 
+@pytest.mark.slow
 def test_failures_are_shown_while_the_others_run(tolerant: Execution, client: Client) -> None:
     """The line drops a word before it drops what failed."""
     summary = of(shown(client, tolerant), "Each")

@@ -431,6 +431,7 @@ def test_e18_masked_errors_stay_hidden(tolerant: MapRun, client: Client, project
     assert "(masked)" in text(answer)
 
 
+@pytest.mark.slow
 def test_e18_a_thousand_children_take_as_few_queries_as_one(
     tolerant: MapRun, client: Client, project: Project
 ) -> None:

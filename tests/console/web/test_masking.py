@@ -189,6 +189,7 @@ def said(client: Client, address: str) -> str | None:
     return str(whole.decode())
 
 
+@pytest.mark.slow
 def test_x14_a_masked_value_is_in_no_answer(run: Execution, signed_in: SignIn) -> None:
     """Every page, fragment and download there is, as a viewer."""
     client = signed_in("viewer")

@@ -66,6 +66,7 @@ def is_sound(picture: Picture) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
     """In time, whole, with a sentence about it; another visit does not try again."""
     text = choices(40, 40)
@@ -82,6 +83,7 @@ def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
     del folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [caught(30), maps(20), chain(300), choices(12, 12)])
 def test_plain_layers_have_room_for_everything(text: str, nobody: None) -> None:
     """Loops, groups, long ways: every state has its place, and every pair its arrow."""
@@ -119,6 +121,7 @@ def test_what_was_too_slow_is_tried_again_later(
     del folder
 
 
+@pytest.mark.slow
 def test_ten_thousand_states_are_drawn_in_part() -> None:
     """Those nearest to the start, with a sentence that says how many there are."""
     begun = time.process_time()
@@ -129,6 +132,7 @@ def test_ten_thousand_states_are_drawn_in_part() -> None:
     assert svg.state_names(chain(10_000))[-1] == "state9999"
 
 
+@pytest.mark.slow
 def test_a_part_keeps_groups_whole_or_as_plain_boxes() -> None:
     """A Map whose inside is not drawn any more is a box like others."""
     picture = svg.definition_picture(maps(1000))
@@ -149,6 +153,7 @@ print(len(svg.definition_picture(sys.stdin.read()).boxes))
 """
 
 
+@pytest.mark.slow
 def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
     """What another process laid out, or could not, needs no child here."""
     env = {**os.environ, "STATEYARD_DATA": str(folder.parent)}

@@ -124,6 +124,7 @@ def test_what_is_not_understood_is_told_at_the_field(
     assert words in shown.split('id="find-problem"')[1].split("</p>")[0]
 
 
+@pytest.mark.slow
 def test_one_of_ten_thousand_is_found_within_a_second(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,7 @@ def columns(wanted: type, named: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield rows, fields
 
 
+@pytest.mark.slow
 def test_every_page_shows_any_stored_moment(patient: Client, project: Project) -> None:
     """Also one that no entrance takes: it was stored by an earlier version."""
     for moment in MOMENTS:
@@ -156,6 +157,7 @@ def test_every_page_shows_any_stored_moment(patient: Client, project: Project) -
         assert_pages_answer(patient, project, moment)
 
 
+@pytest.mark.slow
 def test_every_page_shows_any_stored_number(patient: Client, project: Project) -> None:
     """Counts, limits, indexes and thresholds."""
     wanted: Any = (IntegerField, FloatField)
@@ -167,6 +169,7 @@ def test_every_page_shows_any_stored_number(patient: Client, project: Project) -
         assert_pages_answer(patient, project, number)
 
 
+@pytest.mark.slow
 def test_every_page_shows_any_stored_text(patient: Client, project: Project) -> None:
     """Texts that people and programs write, none that this server writes for itself."""
     wanted: Any = (CharField, TextField)
@@ -176,6 +179,7 @@ def test_every_page_shows_any_stored_text(patient: Client, project: Project) -> 
         assert_pages_answer(patient, project, value)
 
 
+@pytest.mark.slow
 def test_an_imported_history_may_have_any_value_in_its_details(
     patient: Client, project: Project
 ) -> None:
@@ -263,6 +267,7 @@ class _Forms(HTMLParser):
         self._open = self._open and tag != "form"
 
 
+@pytest.mark.slow
 def test_a_nul_in_any_field_of_any_form_is_refused_or_taken(
     patient: Client, project: Project
 ) -> None:

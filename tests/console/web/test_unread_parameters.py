@@ -106,6 +106,7 @@ def test_a_file_with_a_misspelt_filter_is_refused(client: Client, yard: list[str
         assert client.get(address.partition("?")[0]).status_code == 200
 
 
+@pytest.mark.slow
 def test_no_link_of_a_page_has_a_parameter_that_is_not_read(
     signed_in: Callable[[str], Client], yard: list[str]
 ) -> None:

@@ -125,6 +125,7 @@ def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[in
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_every_commit(project: Project, shape: str, moment: str) -> None:
@@ -132,6 +133,7 @@ def test_every_commit(project: Project, shape: str, moment: str) -> None:
     die_everywhere(project, shape, moment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["wait", "retry", "parallel", "map"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_every_commit_under_a_limit(

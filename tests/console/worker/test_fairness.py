@@ -119,6 +119,7 @@ def test_a_silent_target_delays_no_schedule_and_no_notification_of_others(
     assert Delivery.objects.filter(project=other, status="sending").count() <= 24
 
 
+@pytest.mark.slow
 def test_a_silent_target_of_a_project_delays_no_other_target_of_it(
     project: Project, receiver: Receiver, silent: SilentHost, worker: Any
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_silent_target_of_a_project_delays_no_other_target_of_it(
     assert quiet.count() <= 16
 
 
+@pytest.mark.slow
 def test_nothing_of_a_flood_is_sent_twice_or_lost(
     project: Project, receiver: Receiver, worker: Any
 ) -> None:

@@ -375,6 +375,7 @@ def test_the_limit_of_outputs_is_exact(project: Project, monkeypatch: pytest.Mon
     assert map_runs.outputs_of(run) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["begin", "progress"])
 def test_a_run_that_cannot_go_on_fails(
     project: Project, monkeypatch: pytest.MonkeyPatch, name: str
@@ -445,6 +446,7 @@ def test_a_map_run_starts_no_further_child_while_its_machine_is_deleted(
     assert_nothing_wrong()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [False, True])
 def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     project: Project, worker: Embedded, *, nested: bool

@@ -82,6 +82,7 @@ def cut_connections() -> None:
             )
 
 
+@pytest.mark.slow
 def test_an_outage_is_not_the_executions_fault(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +97,7 @@ def test_an_outage_is_not_the_executions_fault(
         worker.stop()
 
 
+@pytest.mark.slow
 def test_cut_connections_are_replaced(project: Project, worker: Embedded) -> None:
     """Engine, clock, sweeper and calls all go on, twice."""
     waits = create(project, one("W", Type="Wait", Seconds=1))
@@ -214,6 +216,7 @@ def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
     assert Execution.objects.get().state_machine_id is None
 
 
+@pytest.mark.slow
 def test_a_deletion_that_was_cut_short_elsewhere_is_finished(project: Project) -> None:
     """Also when the process that had begun it was not this one: the sweeper looks again."""
     states = {"W": {"Type": "Wait", "Seconds": 2, "Next": "P"}, "P": {"Type": "Pass", "End": True}}

@@ -155,6 +155,7 @@ def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch
     jobs.stop(1)
 
 
+@pytest.mark.slow
 def test_calls_that_hang_keep_nobody_waiting(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def end_badly(execution: Execution, way: str) -> Execution:
 ENDS = {"fail": "FAILED", "task": "FAILED", "timeout": "TIMED_OUT", "abort": "ABORTED"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("place", ["top level", "Parallel", "Map", "distributed Map"])
 @pytest.mark.parametrize("way", list(ENDS))
@@ -218,6 +219,7 @@ def _failed_map(project: Project, count: int) -> Execution:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_children_that_fail_again_hold_up_no_redrive(
     project: Project, worker: Embedded, times: int
@@ -261,6 +263,7 @@ def test_children_that_cannot_be_redriven_are_counted_once(
     assert list(again.values_list("item_index", flat=True)) == [5, 6, 8, 9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 0])
 def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
     project: Project, worker: Embedded, limit: int

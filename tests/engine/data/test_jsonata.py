@@ -86,6 +86,7 @@ def test_what_cannot_be_compiled_is_refused(text: str) -> None:
         compile_jsonata(f"{{% {text} %}}", field="Output")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bomb",
     [

@@ -199,6 +199,7 @@ def test_presence_is_stricter_than_a_value() -> None:
     assert missing.found(scope()) is ABSENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quote", ["'", '"'])
 def test_names_of_backslashes_and_quotes(quote: str) -> None:
     """Each name has a path in brackets, wherever a path may stand.

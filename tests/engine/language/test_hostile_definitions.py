@@ -277,6 +277,7 @@ def _changed(definition: dict[str, Any], path: tuple[Any, ...], value: Any) -> d
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_value_at_any_place_is_refused_or_runs(case: str) -> None:
     """What is refused names its places; what is taken ends, whatever its input is."""
@@ -314,6 +315,7 @@ def _try_definition(definition: dict[str, Any]) -> Sequence[object]:
     return ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

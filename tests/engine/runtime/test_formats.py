@@ -192,6 +192,7 @@ for thread in threads:
 """
 
 
+@pytest.mark.slow
 def test_the_first_reads_of_a_process_may_be_at_once() -> None:
     """Else msgspec ends the process by a signal, if threads let it read types at the same time."""
     for _ in range(5):

@@ -276,6 +276,7 @@ def test_execution_timeout_ends_exactly_on_time() -> None:
     assert sim.events[-1].details == {"error": "States.Timeout"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("extra", "ending"), [(0, "ExecutionSucceeded"), (1, "ExecutionFailed")])
 def test_event_25000_is_the_end(extra: int, ending: str) -> None:
     """Event 25,000 is the success if that is what comes, else ExecutionFailed."""

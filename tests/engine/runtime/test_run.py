@@ -81,6 +81,7 @@ def drive(sim: Sim, seed: int) -> None:
     raise AssertionError("did not end")
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(definition=definitions(), items=st.integers(0, 4), seed=st.integers(0, 1_000_000))
 def test_any_machine_under_any_schedule(definition: dict[str, Any], items: int, seed: int) -> None:
@@ -319,6 +320,7 @@ def test_variables_of_all_lines_together_are_limited() -> None:
     assert sim.finish.error == "States.DataLimitExceeded"
 
 
+@pytest.mark.slow
 def test_a_refused_assign_is_seen_by_nobody() -> None:
     """Not by the state that catches it in the same step; and the limit counts bytes."""
     states: dict[str, Any] = {

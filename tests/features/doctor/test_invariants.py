@@ -43,6 +43,7 @@ def made(project: Project, settings: Any) -> dict[str, Execution]:
         worker.stop()
 
 
+@pytest.mark.slow
 def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch) -> None:
     """Sound rows show nothing; each harm done to them shows its own invariant, and no other."""
     checked = Checked()

@@ -73,6 +73,7 @@ def test_a_machine_there_is_takes_yaml_too(project: Project, client: Client) -> 
     assert StateMachine.objects.get().definition.text == json.dumps(PASS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -210,6 +211,7 @@ def test_a_small_template_makes_no_huge_text(grows: str) -> None:
         convert_text(body, "M", ACCOUNT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("takes_long", ["conditions", "names"])
 def test_a_small_template_takes_no_hours(takes_long: str) -> None:
     """Forty conditions or names, each of which needs the next one twice, are a million million."""

@@ -108,6 +108,7 @@ def test_what_is_no_definition_is_refused_in_words(broken: str) -> None:
 # -- inserting -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
 @pytest.mark.parametrize("key", sorted(PIECES))
 def test_each_piece_makes_a_valid_definition(key: str, language: str) -> None:

@@ -101,6 +101,7 @@ def test_a_month_is_estimated_from_the_time_that_a_machine_has_existed(
     assert cost.costs_of_machine(machine, until - 180 * minute, until)[1].count == 2 * 30 * 24
 
 
+@pytest.mark.slow
 def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
     """A call tried three times in one state: state, two retries, end; the machine sums the same."""
     del worker
@@ -152,6 +153,7 @@ RETRIED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", RETRIED)
 def test_retries_of_groups_are_transitions(project: Project, worker: Any, shape: str) -> None:
     """Shown, charged and summed for the machine alike; all were charged too little, or twice."""

@@ -31,6 +31,7 @@ def life(machine: StateMachine) -> None:
             carry(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_every_commit_between_a_start_and_the_last_delivery(project: Project, moment: str) -> None:
     """Both events arrive, twice at most and with one id each; each starts one execution."""

@@ -327,6 +327,7 @@ def queries(client: Client, path: str) -> int:
     return len(seen)
 
 
+@pytest.mark.slow
 def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> None:
     """At most fifteen queries, for one rule or sixty."""
     machine = create(project, PASS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import pytest
+
 from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.features.alarms.models import Alarm
@@ -93,6 +95,7 @@ def test_states_inside_maps_and_branches_are_found(project: Project, client: Cli
     assert "/machines/Nested/definition/?state=Deep" in shown
 
 
+@pytest.mark.slow
 def test_rules_schedules_alarms_and_activities_are_found(
     project: Project, signed_in: Callable[[str], Client], django_assert_max_num_queries: Any
 ) -> None:

@@ -197,6 +197,7 @@ def echo(settings: Any) -> Iterator[str]:
     served.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["ok", "tea"])
 @pytest.mark.parametrize("level", ["INFO", "DEBUG", "TRACE"])
 def test_a_connection_s_value_comes_back_in_no_form(
@@ -262,6 +263,7 @@ def test_each_form_of_a_long_token_is_found(name: str) -> None:
     assert len(found) < 2 * len(other) + 60
 
 
+@pytest.mark.slow
 def test_a_long_token_is_made_a_pattern_quickly() -> None:
     """EKS has a token of 1,600 characters for each call: no second of the processor for it."""
     begun = time.process_time()
@@ -279,6 +281,7 @@ def test_what_is_no_secret_stays() -> None:
     assert json.loads(redact('{"n": "12345"}', ("12345",))) == {"n": "(masked)"}
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_searched_quickly() -> None:
     """A server cannot make it slow with what nearly is a form of the value."""
     nearly = (f"{TOKEN[:30]}x" * 10_000, f"{TOKEN[:30]}%6" * 10_000, TOKEN[:-1] * 200)
