@@ -52,11 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--db is read from the command line and PYTEST_ADDOPTS only")
     # the browser's driver runs an event loop in the thread of the tests; servers do without this
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    is_first = not hasattr(config, "workerinput")
-    if is_first:  # the other processes get the option from here
-        config.option.tier = tiers.chosen(config)
+    sent: dict[str, Any] | None = getattr(config, "workerinput", None)
+    is_first = sent is None
+    config.option.tier = tiers.chosen(config) if sent is None else sent["tier"]
     if is_first and os.environ.get(_URL) == address(_SERVER_FOLDER) and _server is None:
         _server = Postgres(_SERVER_FOLDER, *FAST)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Send the tier to a process of the run, which does not know how the run was called."""
+    node.workerinput["tier"] = node.config.option.tier
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
