@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NEEDS_DATABASE = {
     *("bump_epoch", "check_invariants", "export_machines", "import_machines"),
-    *("login_url", "member", "prune"),
+    *("administrator", "login_url", "member", "project", "prune"),
 }
 NO_DATABASE = {"lint", "replay"}
 SERVE = {"up", "web", "worker", "worker_health"}

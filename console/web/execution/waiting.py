@@ -372,7 +372,7 @@ def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
     times = Counter(line.state for line in lines)
     beating = any(row.heartbeat_due_ms for row in rows)
     return WaitingPart(
-        lines=lines[:MOST],
+        lines=tuple(lines[:MOST]),
         more=len(lines) > MOST,
         countdowns=_countdowns(lines, times, whole=whole),
         lone_states=frozenset(state for state, count in times.items() if count == 1),

@@ -116,10 +116,10 @@ def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("", "wanted cron"),
-        ("every blue moon", "wanted cron"),
-        ("every day", r"wanted rate\(1 day\)"),
-        ("at(2026-01-01T00:00:00)", "wanted cron"),
+        ("", r"Write cron\("),
+        ("every blue moon", r"Write cron\("),
+        ("every day", r"Write rate\(1 day\)"),
+        ("at(2026-01-01T00:00:00)", r"Write cron\("),
         ("cron(0 10 * * ?)", "got 5 fields, wanted six"),
         ("cron(0 10 * * * *)", "one of day of month and day of week"),
         ("cron(0 10 ? * ? *)", "one of day of month and day of week"),
@@ -239,5 +239,5 @@ def test_one_moment_is_of_its_time_zone() -> None:
 
 def test_one_moment_is_no_schedule_of_a_rule() -> None:
     """EventBridge's rules have rates and cron expressions only."""
-    with pytest.raises(ScheduleError, match=r"wanted cron\(...\) or rate\(...\)"):
+    with pytest.raises(ScheduleError, match=r"Write cron\(...\) or rate\(...\)"):
         parse_schedule("at(2026-07-01T12:00:00)")
