@@ -82,5 +82,7 @@ def test_the_form_takes_a_phrase_and_returns_to_the_triggers(
 
 def test_the_api_names_the_expression() -> None:
     """AWS has no phrases: they are refused with what to write."""
-    with pytest.raises(ScheduleError, match=r"'every 5 minutes' is no schedule expression. Write rate\(5 minutes\)"):
+    with pytest.raises(
+        ScheduleError, match=r"'every 5 minutes' is no schedule expression. Write rate\(5 minutes\)"
+    ):
         parse_schedule("every 5 minutes")
