@@ -61,7 +61,8 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         refusal = {field: error.message, "changed": changed}
         return _render_form(request, execution, step, status=422, **typed, **refusal)
-    return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
+    machine_name = started.state_machine_arn.rpartition(":")[2].replace("/", "~")
+    return redirect("execution", machine_name, started.name)
 
 
 def _with_masked_values(
@@ -106,7 +107,7 @@ def _recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, A
 def _render_form(
     request: HttpRequest, execution: Execution, step: str, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
-    name = execution.state_machine_arn.rpartition(":")[2]
+    name = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     machine = execution.state_machine
     drifted = store.has_changed(execution)
     keeps = drifted and machine is not None and store.begins_in(machine.definition.text, step)
@@ -123,6 +124,8 @@ def _render_form(
 
 def _refusal(execution: Execution, step: str) -> str:
     """Return why nothing can begin in a state, "" if something can."""
+    if execution.map_run_id is not None:
+        return "the execution is a child of a Map Run"
     if execution.state_machine is None:
         return "its state machine was deleted"
     try:

@@ -40,6 +40,19 @@ def test_e18_a_child_leads_to_the_machine_above(
     assert text(client.get(own)).count("(deleted)") == 2
 
 
+def test_a_child_is_not_replayed(project: Project, worker: Embedded, client: Client) -> None:
+    """Its page says why. The address of a child has ``~`` where its ARN has a slash."""
+    del worker
+    ended(start(create(project, over(FAILS, ToleratedFailureCount=1)), [3], "x"))
+    child = Execution.objects.get(map_run__isnull=False)
+    address = f"/machines/machine~L/executions/{child.name}/replay/?step=Three%3F&visit=1"
+    reason = "No execution can start in this state: the execution is a child of a Map Run."
+    assert reason in text(client.get(address))
+    sent = {"name": "again", "input": "3"}
+    assert reason in text(client.post(address, sent), 422)
+    assert not Execution.objects.filter(name="again").exists()
+
+
 def test_e18_a_map_run_in_an_express_child_is_found(
     project: Project, worker: Embedded, client: Client
 ) -> None:
