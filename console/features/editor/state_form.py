@@ -242,7 +242,7 @@ def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
             label = f"to catch {catchers}"
         made.append(EdgeChoice(place.name, each.target, occurrence, label))
     if place.node.find("End") is not None:
-        made.append(EdgeChoice(place.name, "", 0, "behind it"))
+        made.append(EdgeChoice(place.name, "", 0, "after"))
     return tuple(made)
 
 

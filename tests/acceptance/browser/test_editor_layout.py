@@ -266,14 +266,14 @@ def test_a_state_machine_of_a_pasted_template_is_taken(page: Page) -> None:
     page.evaluate("text => navigator.clipboard.writeText(text)", TEMPLATE)
     page.get_by_role("button", name="Paste", exact=True).click()
     expect(page.locator("#problems-title")).to_have_text("Not a definition")
-    page.get_by_role("button", name="Take Orders").click()
+    page.get_by_role("button", name="Extract Orders").click()
     wait_for_state(page, "Pack it")
     expect(page.locator("#problems-title")).to_have_text("No problems")
     assert page.input_value("#name") == "orders"
     assert page.input_value("#type") == "EXPRESS"
     assert page.input_value("#tags") == "team=shop"
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Take Orders")).to_be_visible()
+    expect(page.get_by_role("button", name="Extract Orders")).to_be_visible()
     assert page.evaluate(SHOWN) == TEMPLATE
 
 

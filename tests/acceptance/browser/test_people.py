@@ -138,7 +138,7 @@ def test_a_revoked_invitation_refuses_a_form_that_is_open(page: Page, visitor: P
     name = unique("eve")
     visitor.goto(invited(page, name))
     page.locator("tr", has_text=name).get_by_role("button", name="Revoke").click()
-    expect(page.locator(".banner")).to_contain_text("is revoked")
+    expect(page.locator(".banner")).to_contain_text("was revoked")
     choose(visitor, FIRST, "Join")
     expect(visitor.locator("h1")).to_contain_text("no longer works")
     page.goto("/team/")
