@@ -348,7 +348,7 @@ def test_theme_and_clock_are_kept(page: Page) -> None:
     page.goto("/machines/")
     first = page.locator("time").first
     before = first.get_attribute("datetime")
-    page.click(".menu > summary")
+    page.click("[aria-label='Display and account']")
     with page.expect_response("**/preferences/"):
         page.click("button[name=theme][value=dark]")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -261,7 +261,7 @@ def test_E24_a_clock_changes_what_is_read_and_not_what_is_meant(
     page.goto("/executions/")
     read = "all => all.map(one => [one.dateTime, one.title || one.textContent])"
     before = page.locator("main time").evaluate_all(read)
-    page.click(".menu > summary")
+    page.click("[aria-label='Display and account']")
     with page.expect_response("**/preferences/"):
         page.click("button[name=clock][value=local]")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
