@@ -67,7 +67,7 @@ def test_a_form_is_applied_when_it_is_left(page: Page, server: Server) -> None:
     hand.choose("Nap")
     shows(page, "Nap")
     hand.fill("Name", "Rest")
-    hand.press("Insert after")
+    hand.press("Add after")
     shows(page, "Edge between Rest and After")
     hand.choose("Rest")
     shows(page, "Rest")
