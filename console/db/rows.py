@@ -369,7 +369,7 @@ class Statement:
 
 @dataclass
 class WriteSet:
-    """A recorded change: what it writes and publishes. ``result``: what its function returned.
+    """The rows and signals of a recorded change. ``result``: the return value of its function.
 
     ``make``: makes the result of what the statements returned, after the commit. ``follow``: called
     before the commit with what they returned; what it writes, by statements that look for no row,

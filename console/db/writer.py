@@ -181,7 +181,7 @@ class Change(Generic[T]):
         return Change(self.write_rows, self._then, rescue, mergeable=self._mergeable)
 
     def inside(self, fn: Callable[[Callable[[], T]], S]) -> Change[S]:
-        """Return a change that is ``fn``: it makes this one by calling its argument.
+        """Return a change that runs ``fn``, whose argument makes this change.
 
         So the two are one transaction. What ``then`` was given must change nothing.
         """
@@ -222,7 +222,7 @@ class Change(Generic[T]):
             self._wait = lambda: result
 
     def may_be_handed_over(self) -> bool:
-        """Tell whether another thread commits it; record it first where that is needed."""
+        """Tell whether another thread makes the commit; on PostgreSQL, record the change first."""
         return grouped() or self._recorded() is not None
 
     def _recorded(self) -> rows.WriteSet | None:
@@ -274,7 +274,7 @@ def immediate(ready: Callable[P, Change[T]]) -> Callable[P, T]:
 
 
 def settled(answer: T) -> T | Any:
-    """Return an answer; if it is a change that cannot be handed over, write it, return its result.
+    """Write a change that no other thread commits, and return its result; else return the answer.
 
     An event loop can wait for a change that is handed over without holding a thread.
     """

@@ -516,7 +516,7 @@ def _placed(
 
 
 def enclosing_maps(graph: Graph) -> Mapping[str, str]:
-    """Return node id -> id of the distributed Map it is inside of, for those that are in one."""
+    """Return node id -> id of its outermost distributed Map; nodes outside are left out."""
     if not any(node.distributed for node in graph.nodes):
         return {}
     around: dict[str, str] = {}  # group id -> the outermost distributed Map around it

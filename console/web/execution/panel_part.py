@@ -96,7 +96,7 @@ def panel_part(
 
 
 def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenStep:
-    """Return the step that the reader chose, else the one that tells most."""
+    """Return the step in the address, else the default step of the execution."""
     visit = asked_visit(query)
     if time_machine.asked_event(query) and not visit:
         return step_of_last_event(trace, query.get("step"), query.get("iteration", ""))
