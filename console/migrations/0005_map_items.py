@@ -10,15 +10,15 @@ def move_inputs(apps: Any, schema_editor: Any) -> None:
     del schema_editor
     item = apps.get_model("console", "MapItem")
     for run in apps.get_model("console", "MapRun").objects.filter(status="RUNNING").iterator(1):
-        left = enumerate(json.loads(run.inputs)[run.started :], run.started)
+        waiting = enumerate(json.loads(run.inputs)[run.started :], run.started)
         item.objects.bulk_create(
             [
                 item(
                     map_run_id=run.pk,
                     item_index=at,
-                    input=json.dumps(one, ensure_ascii=False, separators=(",", ":")),
+                    input=json.dumps(value, ensure_ascii=False, separators=(",", ":")),
                 )
-                for at, one in left
+                for at, value in waiting
             ],
             batch_size=500,
         )

@@ -1,4 +1,4 @@
-"""Log groups, and which machine logged where since when; machines that log already go on."""
+"""Add log groups and log routes; machines that log already keep logging."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def note_routes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> Non
     models = {name: apps.get_model("console", name) for name in ("LogGroup", "LogRoute")}
     for machine in apps.get_model("console", "StateMachine").objects.exclude(logging=""):
         logging = json.loads(machine.logging)
-        for one in (logging.get("destinations") or [])[:1]:
-            arn = (one.get("cloudWatchLogsLogGroup") or {}).get("logGroupArn") or ""
+        for destination in (logging.get("destinations") or [])[:1]:
+            arn = (destination.get("cloudWatchLogsLogGroup") or {}).get("logGroupArn") or ""
             name = arn.partition(":log-group:")[2].removesuffix(":*")
             place = {"project_id": machine.project_id, "region": machine.region}
             if not name:

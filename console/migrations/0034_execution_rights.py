@@ -1,4 +1,4 @@
-"""Who wrote what an execution runs, who started it, and which one it is a child of.
+"""Add the editor, the starter and the parent of an execution.
 
 The columns of executions and of the audit are NULL and have no default: SQLite would write these
 tables anew, payloads included, for any others. What 0035 and 0036 do takes time, and is apart so

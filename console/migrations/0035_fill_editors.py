@@ -37,18 +37,18 @@ def fill(apps: Any, schema_editor: Any) -> None:
     def editor(arn: str, until_ms: int | None) -> str:
         times, actors = edits.get(arn, ([], []))
         count = len(times) if until_ms is None else bisect_right(times, until_ms)
-        known = count > 0 and actors[count - 1] in names
-        return json.dumps([actors[count - 1]]) if known else ""
+        is_user = count > 0 and actors[count - 1] in names
+        return json.dumps([actors[count - 1]]) if is_user else ""
 
     machines = apps.get_model("console", "StateMachine").objects.filter(edited_by="")
     for number, arn in list(machines.values_list("pk", "arn")):
-        if found := editor(arn, None):
-            machines.filter(pk=number).update(edited_by=found)
+        if edited_by := editor(arn, None):
+            machines.filter(pk=number).update(edited_by=edited_by)
     versions = apps.get_model("console", "Version").objects.filter(edited_by="")
     rows = versions.values_list("pk", "state_machine__arn", "created_ms")
     for number, arn, at_ms in list(rows):
-        if found := editor(arn, at_ms):
-            versions.filter(pk=number).update(edited_by=found)
+        if edited_by := editor(arn, at_ms):
+            versions.filter(pk=number).update(edited_by=edited_by)
 
 
 class Migration(migrations.Migration):

@@ -1,4 +1,4 @@
-"""Which executions another one has started: found by an index.
+"""Index executions by their parent execution.
 
 A version between 0.1.0 and 0.2.0 made four columns of 0034 NOT NULL, and the index with them. Its
 columns are made as those of every other database.

@@ -63,12 +63,12 @@ def _alter(schema_editor: Any, sql: str) -> None:
     1. A backup reads a table for an hour.  2. ALTER TABLE waits for it, and everybody else for
     ALTER TABLE.  So it gives up after a second, lets the others go on, and tries again.
     """
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         try:
             schema_editor.execute("SET lock_timeout = '1s'", None)
             schema_editor.execute(sql, None)
         except OperationalError:
-            if not left:
+            if not tries_left:
                 raise
             time.sleep(0.5)
         else:

@@ -1,4 +1,4 @@
-"""Indexes leave out the rows that no query finds by them, and those go that others replace.
+"""Narrow the indexes to the rows that queries look up, and drop the redundant ones.
 
 Activities alone are looked for by their ARN, and children alone by their Map Run: an execution of
 one function wrote five entries for nothing. Where a key or a constraint has an index that begins

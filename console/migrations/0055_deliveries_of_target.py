@@ -1,4 +1,4 @@
-"""What each target has to get has an index; by itself, so that it can be repeated."""
+"""Index deliveries by target, in a migration of its own that can be run again."""
 
 from django.db import migrations, models
 

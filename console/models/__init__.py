@@ -18,14 +18,17 @@ from console.models.events import (
     EventTarget,
     OutboxEvent,
     ScheduleGroup,
+    SchedulePause,
     StartLink,
 )
 from console.models.executions import (
+    DebugEdit,
     Execution,
     HistoryEvent,
     InboxMessage,
     MapItem,
     MapRun,
+    Pause,
     RunRow,
     RunValue,
     TaskRow,
@@ -54,6 +57,7 @@ from console.models.people import (
     Role,
     SavedView,
 )
+from console.models.project_settings import ProjectSetting
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
     ReadinessMinute,
@@ -66,6 +70,7 @@ __all__ = [
     "Activity",
     "Alias",
     "AuditEntry",
+    "DebugEdit",
     "Definition",
     "DefinitionDraft",
     "Delivery",
@@ -85,13 +90,16 @@ __all__ = [
     "MapRun",
     "Membership",
     "OutboxEvent",
+    "Pause",
     "Project",
+    "ProjectSetting",
     "ReadinessMinute",
     "Role",
     "RunRow",
     "RunValue",
     "SavedView",
     "ScheduleGroup",
+    "SchedulePause",
     "ServerFact",
     "StartLink",
     "StateMachine",

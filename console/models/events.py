@@ -88,6 +88,15 @@ class EventRule(models.Model):
         return self.schedule_name or self.name
 
 
+class SchedulePause(models.Model):
+    """A project whose schedules stand still: no moment of theirs starts anything."""
+
+    project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE)
+    since_ms = models.BigIntegerField()
+    paused_by = models.CharField(max_length=150, default="")
+    note = models.TextField(default="")
+
+
 class EventTarget(models.Model):
     """Where a rule sends: an ARN, an https address, or ``mailto:``.
 

@@ -227,7 +227,7 @@ class RunRow(models.Model):
     """How far an execution has come: the engine's snapshot, fenced by ``version``.
 
     ``snapshot``: "" of one that succeeded, unless it is a replay: only that knows its origin.
-    ``parked``: the reason why the engine refused to go on (an engine bug), "" normally.
+    ``parked``: not "" if no step may be taken: "paused" of an execution with a ``Pause``.
     """
 
     execution = models.OneToOneField(
@@ -299,6 +299,35 @@ class Timer(models.Model):
     )
     name = models.CharField(max_length=64)
     due_ms = models.BigIntegerField(db_index=True)
+
+
+class Pause(models.Model):
+    """A paused execution. ``stops_clock``: its timers stand still; ``note``: the reason."""
+
+    execution = models.OneToOneField(
+        Execution, primary_key=True, on_delete=models.CASCADE, db_constraint=False
+    )
+    since_ms = models.BigIntegerField()
+    paused_by = models.CharField(max_length=150, default="")
+    stops_clock = models.BooleanField(default=False)
+    note = models.TextField(default="")
+
+
+class DebugEdit(models.Model):
+    """What a person did to a line of control at a breakpoint, beside the history.
+
+    ``event_id``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for
+    an edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or "".
+    """
+
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_constraint=False)
+    event_id = models.IntegerField()
+    at_ms = models.BigIntegerField()
+    state = models.CharField(max_length=80)
+    what = models.CharField(max_length=10)
+    by = models.CharField(max_length=150)
+    before = models.TextField()
+    after = models.TextField()
 
 
 class TaskRow(models.Model):

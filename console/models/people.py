@@ -11,12 +11,14 @@ from django.db import models
 class Project(models.Model):
     """A team's project. Its ``account_id`` is the 12-digit account in every ARN.
 
-    ``masked``: the JSONPaths of what pages hide, one a line.
+    ``masked``: the JSONPaths of what pages hide, one a line. ``archived_ms``: since when it is
+    read-only, null for a project at work.
     """
 
     name = models.CharField(max_length=80, unique=True)
     account_id = models.CharField(max_length=12, unique=True)
     masked = models.TextField(default="", db_default="")
+    archived_ms = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return self.name
@@ -81,6 +83,10 @@ class AccessKey(models.Model):
 
     ``description``: what uses it, "" if its maker did not say.
     ``disabled_by``: the name of the person who disabled it; "" if nobody did or it is not known.
+    ``scope``: JSON text of a ``KeyScope``, "" for everything that the role of its owner allows.
+    ``expires_ms``: null for a key that does not expire. ``replaced_by``: the key that a rotation
+    made in its place. ``warned_ms``: when its expiry was announced. ``last_used_from`` and
+    ``last_used_client``: address and user agent of the last use.
     """
 
     key_id = models.CharField(max_length=32, primary_key=True)
@@ -91,6 +97,12 @@ class AccessKey(models.Model):
     disabled_by = models.CharField(max_length=150, default="", db_default="")
     description = models.CharField(max_length=100, default="", db_default="")
     last_used_ms = models.BigIntegerField(null=True)
+    last_used_from = models.CharField(max_length=45, default="", db_default="")
+    last_used_client = models.CharField(max_length=200, default="", db_default="")
+    scope = models.TextField(default="", db_default="")
+    expires_ms = models.BigIntegerField(null=True)
+    replaced_by = models.CharField(max_length=32, default="", db_default="")
+    warned_ms = models.BigIntegerField(null=True)
 
 
 class LoginLink(models.Model):

@@ -11,12 +11,12 @@ from django.db import connection, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from tests.console.migration_steps import (
+from tests.console.migrations.migration_steps import (
     StepLoader,
     empty_database,
     migrate_by_steps,
 )
-from tests.console.schema import schema
+from tests.console.migrations.schema import schema
 
 if TYPE_CHECKING:
     from pathlib import Path

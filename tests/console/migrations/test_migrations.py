@@ -17,14 +17,14 @@ from django.db.migrations.loader import MigrationLoader
 from console.db.columns import AddFieldInTurns
 from console.db.indexes import AddIndexConcurrently
 from console.migrations import READABLE_SINCE
-from tests.console.migration_steps import (
+from tests.console.config.test_settings import run
+from tests.console.migrations.migration_steps import (
     StepLoader,
     empty_database,
     migrate_by_steps,
     models_of,
 )
 from tests.console.store.helpers import PASS, create
-from tests.console.test_settings import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,12 +49,12 @@ def only_adds(operation: Any) -> bool:
 
 def test_later_migrations_only_add() -> None:
     """What does more than that has to move READABLE_SINCE (G16)."""
-    found = MigrationLoader(None).disk_migrations
-    names = {name for app, name in found if app == "console"}
+    migrations = MigrationLoader(None).disk_migrations
+    names = {name for app, name in migrations if app == "console"}
     assert READABLE_SINCE in names
     wrong = [
         f"{name}: {operation.describe()}"
-        for (app, name), migration in sorted(found.items())
+        for (app, name), migration in sorted(migrations.items())
         if app == "console" and name > READABLE_SINCE
         for operation in migration.operations
         if not only_adds(operation)
@@ -109,8 +109,8 @@ def test_large_tables_are_not_written_anew() -> None:
 
     Payloads of many GB were copied, with the server down and twice the space on the disk.
     """
-    found = MigrationLoader(None).disk_migrations
-    names = [name for app, name in sorted(found) if app == "console" and name > _COPIED_UNTIL]
+    migrations = MigrationLoader(None).disk_migrations
+    names = [name for app, name in sorted(migrations) if app == "console" and name > _COPIED_UNTIL]
     assert names
     for name in names:
         sql = StringIO()
