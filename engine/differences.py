@@ -1,4 +1,4 @@
-"""The differences between a replay and its recording: first the paths, then the end."""
+"""Find the differences between a replay and its recording: first paths, then the end."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Finish
 
 MAX_REPORTED = 5
-"""At most this many differences of one kind are returned: a broken replay has thousands."""
+"""Maximum number of reported differences or problems of a replay: there can be thousands."""
 _EVENT_NUMBER = re.compile(r"#\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """One difference and its place; ``got`` and ``wanted`` are texts for a person."""
+    """One difference. ``where``: its place; ``got``, ``expected``: both values as texts."""
 
     where: str
     got: str
-    wanted: str
+    expected: str
 
     def __str__(self) -> str:
-        return f"{self.where}: got {self.got}, wanted {self.wanted}"
+        return f"{self.where}: got {self.got}, wanted {self.expected}"
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPath:
     """The path of one line of control through the states.
 
-    ``name``: "" for the execution, ``Each[3]`` for an iteration, ``Both[0].Each[1]`` inside of a
-    branch. ``states``: those entered, in order. ``aborted``: it was stopped by the failure of
-    another line; how far it had come by then depends on timing.
+    ``name``: "" for the execution, ``Each[3]`` for an iteration, ``Both[0].Each[1]`` for an
+    iteration inside a branch. ``states``: names of the entered states, in order. ``aborted``: the
+    failure of another line stopped it, so the length of ``states`` depends on timing.
     """
 
     name: str
@@ -52,24 +52,24 @@ class ControlPath:
 def control_paths(trace: Trace) -> list[ControlPath]:
     """Return the lines of control of an execution, in the order in which they began."""
     names = {group.id: group for group in trace.graph.groups}
-    found: dict[str, list[Visit]] = {}
+    visits_by_line: dict[str, list[Visit]] = {}
     every = (visit for visits in trace.visits.values() for visit in visits)
     for visit in sorted(every, key=lambda visit: visit.number):
-        found.setdefault(_line_name(trace.graph, names, visit), []).append(visit)
-    return [_control_path(trace.graph, name, visits) for name, visits in found.items()]
+        visits_by_line.setdefault(_line_name(trace.graph, names, visit), []).append(visit)
+    return [_control_path(trace.graph, name, visits) for name, visits in visits_by_line.items()]
 
 
 def _control_path(picture: Graph, name: str, visits: list[Visit]) -> ControlPath:
-    """Return the path of a line, cut after the first visit that was aborted."""
+    """Return the path of a line, cut after its first aborted visit."""
     cut = next((n for n, visit in enumerate(visits, 1) if visit.status == ABORTED), None)
-    inside = bool(name)  # the execution's own line is aborted only by what the scenario repeats
-    kept = visits[:cut] if inside else visits
-    names = tuple(picture.by_id[visit.node].name for visit in kept)
+    inside = bool(name)  # the scenario repeats a Stop, so the execution's own line is exact
+    path_visits = visits[:cut] if inside else visits
+    names = tuple(picture.by_id[visit.node].name for visit in path_visits)
     return ControlPath(name, names, aborted=inside and cut is not None)
 
 
 def _line_name(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
-    """Return the name of the line of control of a visit, as ``ControlPath`` has it."""
+    """Return the name of the line of control of a visit (``ControlPath.name``)."""
     indexes = list(visit.iteration)
     parts = []
     group = groups[picture.by_id[visit.node].group]
@@ -84,9 +84,11 @@ def _line_name(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
 def find_differences(
     trace: Trace, finish: Finish | None, waiting: Collection[str], expected: Mapping[str, Any]
 ) -> Iterator[ReplayDifference]:
-    """Yield where the paths and the end differ from the recording.
+    """Yield the differences of paths and end between a replay and its recording.
 
-    ``finish``: None while it waits, in the states ``waiting``. ``expected``: as in a scenario.
+    ``finish``: the end of the replay, None if it still waits. ``waiting``: names of the states that
+    it waits in. ``expected``: the recorded end, with the keys ``Path``, ``Status``, ``Output``,
+    ``Error``, ``Cause`` and ``Ignore`` of a scenario.
     """
     yield from _compare_paths(control_paths(trace), expected.get("Path", []))
     if finish is None:
@@ -102,9 +104,11 @@ def _compare_endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[Re
         yield ReplayDifference("status", ending, str(expected["Status"]))
     if "Output" in expected and finish.output is not None:
         ignored = frozenset(expected.get("Ignore", ()))
-        found = _compare_values(jsontext.loads(finish.output), expected["Output"], "$", ignored)
-        for _, (where, got, wanted) in zip(range(MAX_REPORTED), found, strict=False):
-            yield ReplayDifference(f"output {where}", got, wanted)
+        differences = _compare_values(
+            jsontext.loads(finish.output), expected["Output"], "$", ignored
+        )
+        for _, (where, got, expected_value) in zip(range(MAX_REPORTED), differences, strict=False):
+            yield ReplayDifference(f"output {where}", got, expected_value)
     if finish.status == expected["Status"]:
         for name, text in (("Error", finish.error), ("Cause", finish.cause)):
             pair = [text, expected.get(name)]
@@ -114,60 +118,66 @@ def _compare_endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[Re
 
 
 def _without_event_numbers(text: str | None) -> str | None:
-    """Return the text without numbers of events: they depend on which branch was faster."""
+    """Return a text without event numbers, which depend on timing: ``#12`` becomes ``#``."""
     return None if text is None else _EVENT_NUMBER.sub("#", text)
 
 
 def _compare_paths(
     got: list[ControlPath], expected: list[Mapping[str, Any]]
 ) -> Iterator[ReplayDifference]:
-    """Yield the differences of the paths, each line of control for itself.
+    """Yield the differences of the paths, one line of control at a time.
 
-    Between lines there is no order: which of two branches was faster depends on timing.
+    The order of states across lines is not compared, because it depends on timing.
     """
-    wanted = {
+    expected_paths = {
         path["Line"]: ControlPath(path["Line"], tuple(path["States"]), bool(path.get("Aborted")))
         for path in expected
     }
-    found = {path.name: path for path in got}
-    for name in dict.fromkeys([*wanted, *found]):
+    got_paths = {path.name: path for path in got}
+    for name in dict.fromkeys([*expected_paths, *got_paths]):
         yield from _compare_path(
-            name, found.get(name, ControlPath(name, ())), wanted.get(name, ControlPath(name, ()))
+            name,
+            got_paths.get(name, ControlPath(name, ())),
+            expected_paths.get(name, ControlPath(name, ())),
         )
 
 
-def _compare_path(name: str, got: ControlPath, wanted: ControlPath) -> Iterator[ReplayDifference]:
-    if got.aborted or wanted.aborted:
-        common = min(len(got.states), len(wanted.states))
-        got, wanted = (replace(path, states=path.states[:common]) for path in (got, wanted))
-    if got.states == wanted.states:
+def _compare_path(name: str, got: ControlPath, expected: ControlPath) -> Iterator[ReplayDifference]:
+    if got.aborted or expected.aborted:
+        common = min(len(got.states), len(expected.states))
+        got, expected = (replace(path, states=path.states[:common]) for path in (got, expected))
+    if got.states == expected.states:
         return
-    pairs = zip((*got.states, None), (*wanted.states, None), strict=False)
-    place = next(n for n, (state, wanted_state) in enumerate(pairs) if state != wanted_state)
+    pairs = zip((*got.states, None), (*expected.states, None), strict=False)
+    place = next(n for n, (state, expected_state) in enumerate(pairs) if state != expected_state)
     where = f"path of {name}" if name else "path"
-    before = f" (after {wanted.states[place - 1]})" if place else ""
-    ways = (path.states[place] if place < len(path.states) else "the end" for path in (got, wanted))
+    before = f" (after {expected.states[place - 1]})" if place else ""
+    ways = (
+        path.states[place] if place < len(path.states) else "the end" for path in (got, expected)
+    )
     yield ReplayDifference(f"{where}, state {place + 1}{before}", *ways)
 
 
 def _compare_values(
-    got: Any, wanted: Any, where: str, ignored: frozenset[str]
+    got: Any, expected: Any, where: str, ignored: frozenset[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (path, got, wanted) of each part that differs."""
+    """Yield (path, got, expected) of each different part."""
     if where in ignored:
         return
-    if isinstance(got, dict) and isinstance(wanted, dict):
-        for key in dict.fromkeys([*wanted, *got]):
+    if isinstance(got, dict) and isinstance(expected, dict):
+        for key in dict.fromkeys([*expected, *got]):
             place = f"{where}.{key}" if re.fullmatch(r"\w+", key) else f"{where}['{key}']"
             yield from _compare_values(
-                got.get(key, _NOTHING), wanted.get(key, _NOTHING), place, ignored
+                got.get(key, _NOTHING), expected.get(key, _NOTHING), place, ignored
             )
-    elif isinstance(got, list) and isinstance(wanted, list):
-        for index in range(max(len(got), len(wanted))):
-            left, right = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
-            yield from _compare_values(left, right, f"{where}[{index}]", ignored)
-    elif got != wanted or isinstance(got, bool) != isinstance(wanted, bool):
-        yield where, _shorten(got), _shorten(wanted)
+    elif isinstance(got, list) and isinstance(expected, list):
+        for index in range(max(len(got), len(expected))):
+            got_part, expected_part = (
+                part[index] if index < len(part) else _NOTHING for part in (got, expected)
+            )
+            yield from _compare_values(got_part, expected_part, f"{where}[{index}]", ignored)
+    elif got != expected or isinstance(got, bool) != isinstance(expected, bool):
+        yield where, _shorten(got), _shorten(expected)
 
 
 _NOTHING = object()

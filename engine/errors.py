@@ -127,16 +127,16 @@ def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = 
         return False
     if of_result and ALL in error_equals:
         return True
-    return any(_name_matches(wanted, name) for wanted in error_equals)
+    return any(_name_matches(entry, name) for entry in error_equals)
 
 
-def _name_matches(wanted: str, name: str | None) -> bool:
-    if wanted == name:
+def _name_matches(entry: str, name: str | None) -> bool:
+    if entry == name:
         return True
     if name in _BEYOND_ALL:
         return False
-    if wanted == ALL:
+    if entry == ALL:
         return True
-    if wanted == TASK_FAILED:
+    if entry == TASK_FAILED:
         return name not in (TIMEOUT, HEARTBEAT_TIMEOUT)
-    return wanted == TIMEOUT and name == HEARTBEAT_TIMEOUT
+    return entry == TIMEOUT and name == HEARTBEAT_TIMEOUT

@@ -78,8 +78,8 @@ def _unexpected(text: str, place: int, message: str) -> str:
                 f"Unexpected close marker '{character}': expected '{closing}' "
                 f"(for {container.kind} starting at {_source(text, container.start)})"
             )
-    wanted = _wanted(container, message)
-    return f"Unexpected character ('{character}' (code {ord(character)})): {wanted}"
+    expected = _wanted(container, message)
+    return f"Unexpected character ('{character}' (code {ord(character)})): {expected}"
 
 
 def _wanted(container: _Container | None, message: str) -> str:

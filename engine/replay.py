@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
 from engine.differences import MAX_REPORTED, ReplayDifference, find_differences
-from engine.errors import DefinitionError
+from engine.errors import DefinitionError, EngineBug
 from engine.execution_status import ExecutionStatus
 from engine.graph import build_graph
 from engine.history.fold import Trace
@@ -63,8 +63,8 @@ def replay(
     player = _Player(machine, whole, unusable)
     player.play()
     waiting = {frame.state for frame in player.run.frames.values() if frame.waits_for}
-    found = find_differences(player.trace, player.finish, waiting, scenario["Expected"])
-    return [*player.problems, *found]
+    differences = find_differences(player.trace, player.finish, waiting, scenario["Expected"])
+    return [*player.problems, *differences]
 
 
 def _read_scenario(text: str) -> dict[str, Any]:
@@ -138,17 +138,17 @@ class _Player:
             self.now_ms = max(self.now_ms, now_ms)
             moment = Moment(self.now_ms, self.steps, b"replay", unusable=self.unusable)
             step = advance(self.machine, self.run, message, moment)
-            self._take(step.run, step.events, step.kept)
+            self._take(step.run, step.events, step.values)
             for command in step.commands:
                 self._apply(command)
 
-    def _take(self, run: Run, events: tuple[Event, ...], kept: Mapping[str, str]) -> None:
+    def _take(self, run: Run, events: tuple[Event, ...], values: Mapping[str, str]) -> None:
         if run.status is ExecutionStatus.RUNNING:
             self.finish = None  # it had ended and was redriven
         self.run = run
         self.trace.feed(events)
         if isinstance(run.values, DictValues):
-            run.values.update(kept)
+            run.values.update(values)
 
     def _apply(self, command: commands.Command) -> None:
         match command:
@@ -164,6 +164,8 @@ class _Player:
                 self._send_at(self.now_ms, messages.Continue())
             case commands.Finish():
                 self.finish = command
+            case commands.AnsweredTask() | commands.NoteEdit():
+                raise EngineBug("a replay has no breakpoints")
             case commands.CancelTask():
                 pass  # its answer will find no frame that waits for it
             case _:
@@ -176,12 +178,12 @@ class _Player:
     def _answer(self, task: int) -> None:
         """Queue the recorded answer of a task; without one the task stays open."""
         state, place = self._place(task)
-        left = self.answers.get((state, place))
-        if not left:
+        answers = self.answers.get((state, place))
+        if not answers:
             where = f"task of {state}" + "".join(f"[{index}]" for index in place)
             self.problems.append(ReplayDifference(where, "one more call", "only those recorded"))
             return
-        answer = left.popleft()
+        answer = answers.popleft()
         if answer.response is not None:
             self._send_at(self.now_ms + answer.after_ms, _outcome_message(task, answer.response))
 
@@ -201,12 +203,12 @@ class _Player:
         responses = self.scenario.get("MockedResponses", {}).get(state, {})
         if str(number) not in responses:
             raise ValueError(f"MockedResponses.{state}: got no {number}, wanted one")
-        found: Mapping[str, Any] = responses[str(number)]
-        return found
+        response: Mapping[str, Any] = responses[str(number)]
+        return response
 
 
-def _start_message(given: Mapping[str, Any], data: Any) -> messages.Start:
-    """Return the first message; ``given``: those of its fields that were recorded."""
+def _start_message(recorded: Mapping[str, Any], data: Any) -> messages.Start:
+    """Return the first message; ``recorded``: its fields that were recorded."""
     arn = "arn:aws:states:us-east-1:123456789012"
     made_up = {
         "execution_arn": f"{arn}:execution:scenario:run",
@@ -217,8 +219,8 @@ def _start_message(given: Mapping[str, Any], data: Any) -> messages.Start:
         "start_ms": 0,
     }
     names = {name.title().replace("_", ""): name for name in messages.Start.__struct_fields__}
-    known = {names[name]: value for name, value in given.items() if name in names}
-    return messages.Start(**{**made_up, **known, "input": jsontext.dumps(data)})
+    fields = {names[name]: value for name, value in recorded.items() if name in names}
+    return messages.Start(**{**made_up, **fields, "input": jsontext.dumps(data)})
 
 
 def _stop_message(act: Mapping[str, Any]) -> messages.Stop:

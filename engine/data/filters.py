@@ -71,10 +71,10 @@ class _Operand:
     def value(self, node: Json, root: Json, budget: Budget) -> Json:
         if self.literal is not ABSENT:
             return self.literal
-        found = select_definite(self.definite, root if self.from_root else node)
+        value = select_definite(self.definite, root if self.from_root else node)
         if self.rest:
-            found = [] if found is ABSENT else select_all(self.rest, found, root, budget)
-        return found
+            value = [] if value is ABSENT else select_all(self.rest, value, root, budget)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class _Exists:
     operand: _Operand
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
-        found = self.operand.value(node, root, budget)
-        return found is not ABSENT and found is not None and not (self.operand.rest and found == [])
+        value = self.operand.value(node, root, budget)
+        return value is not ABSENT and value is not None and not (self.operand.rest and value == [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +235,9 @@ class _FilterReader:
         self.token: tuple[str, str] | None = None
         self.next()
 
-    def error(self, wanted: str) -> PathSyntaxError:
+    def error(self, expected: str) -> PathSyntaxError:
         got = self.token[1] if self.token else "the end"
-        return PathSyntaxError(f"filter '{self.text}': got {got}, wanted {wanted}")
+        return PathSyntaxError(f"filter '{self.text}': got {got}, wanted {expected}")
 
     def next(self) -> tuple[str, str] | None:
         """Move on and return the token that was current."""

@@ -87,17 +87,17 @@ def _round_half_up(value: Json) -> int:
     return whole
 
 
-def _json_equal(left: Json, right: Json) -> bool:
+def _json_equal(first: Json, second: Json) -> bool:
     """Tell whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
-            _json_equal(left[key], right[key]) for key in left
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            _json_equal(first[key], second[key]) for key in first
         )
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_json_equal, left, right))
-    return bool(left == right)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_json_equal, first, second))
+    return bool(first == second)
 
 
 # -- texts -----------------------------------------------------------------------------------------

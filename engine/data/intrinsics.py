@@ -83,9 +83,9 @@ class _CallReader:
         self.field = field
         self.at = 0
 
-    def error(self, wanted: str) -> PathSyntaxError:
+    def error(self, expected: str) -> PathSyntaxError:
         got = self.text[self.at : self.at + 20] or "the end"
-        return PathSyntaxError(f"'{self.text}': got {got!r}, wanted {wanted}")
+        return PathSyntaxError(f"'{self.text}': got {got!r}, wanted {expected}")
 
     def blank(self) -> None:
         while self.at < len(self.text) and self.text[self.at].isspace():
@@ -123,20 +123,20 @@ class _CallReader:
             raise self.error(f"a backslash only before one of {_ESCAPED}, not before {illegal}")
 
     def arguments(self, depth: int) -> tuple[Expression, ...]:
-        found: list[Expression] = []
+        arguments: list[Expression] = []
         self.blank()
         if self.text.startswith(")", self.at):
             self.at += 1
             return ()
         while True:
-            found.append(self.argument(depth))
+            arguments.append(self.argument(depth))
             self.blank()
             mark = self.text[self.at : self.at + 1]
             if mark not in (",", ")"):
                 raise self.error("',' or ')'")
             self.at += 1
             if mark == ")":
-                return tuple(found)
+                return tuple(arguments)
 
     def argument(self, depth: int) -> Expression:
         self.blank()

@@ -51,9 +51,9 @@ def _pictured(function: Callable[..., Any], picture: Any, *values: Any) -> Any:
 
 def _check_specifiers(picture: Any) -> None:
     """Refuse a component that no date has: D3132."""
-    for found in re.finditer(r"\[\s*([^\]\s\[])", (picture or "").replace("[[", "")):
-        if found[1] not in _SPECIFIERS:
-            raise JException("D3132", -1, found[1])
+    for match in re.finditer(r"\[\s*([^\]\s\[])", (picture or "").replace("[[", "")):
+        if match[1] not in _SPECIFIERS:
+            raise JException("D3132", -1, match[1])
 
 
 def to_millis(text: Any, picture: Any = None) -> Any:
@@ -126,7 +126,7 @@ def _many_words(whole: int, picture: str) -> Any:
 
 
 def _exact_integer(value: float) -> int:
-    """Return the integer whose digits are those that the number is written with."""
+    """Return a number as an integer, by its decimal digits."""
     whole = math.floor(value)
     digits = f"{whole:.17g}" if abs(whole) < 10**17 else repr(float(whole))
     mantissa, _, exponent = digits.partition("e")

@@ -167,9 +167,9 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         """Evaluate a part with its predicates and its grouping, as it stands."""
         kind = expr.type
         if kind == "path" and type(input) is dict and self._depth < MAX_DEPTH:
-            found = _member(expr, input)
-            if found is not Utils.NONE:
-                return found
+            member = _member(expr, input)
+            if member is not Utils.NONE:
+                return member
         method = _METHODS.get(kind)
         result = getattr(self, method)(expr, input, environment) if method else None
         for predicate in expr.predicate or ():
@@ -197,25 +197,25 @@ class Evaluator(Jsonata):  # type: ignore[misc]
 
     def evaluate_binary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Evaluate an operator between two parts."""
-        left, sign = self.eval(expr.lhs, input, environment), expr.value
+        lhs, sign = self.eval(expr.lhs, input, environment), expr.value
         if sign in ("and", "or"):
-            known = Jsonata.boolize(left)
-            if known is (sign == "or"):
-                return known
+            truth = Jsonata.boolize(lhs)
+            if truth is (sign == "or"):
+                return truth
             return Jsonata.boolize(self.eval(expr.rhs, input, environment))
-        right = self.eval(expr.rhs, input, environment)
+        rhs = self.eval(expr.rhs, input, environment)
         if sign in _ARITHMETIC:
-            return self.evaluate_numeric_expression(left, right, sign)
+            return self.evaluate_numeric_expression(lhs, rhs, sign)
         if sign in ("=", "!="):
-            equal = _equal(left, right)
+            equal = _equal(lhs, rhs)
             return False if equal is None else equal is (sign == "=")
         if sign in ("<", "<=", ">", ">="):
-            return self.evaluate_comparison_expression(left, right, sign)
+            return self.evaluate_comparison_expression(lhs, rhs, sign)
         if sign == "&":
-            return (to_string(left) or "") + (to_string(right) or "")
+            return (to_string(lhs) or "") + (to_string(rhs) or "")
         if sign == "in":
-            return self.evaluate_includes_expression(left, right)
-        return self.evaluate_range_expression(left, right)
+            return self.evaluate_includes_expression(lhs, rhs)
+        return self.evaluate_range_expression(lhs, rhs)
 
     def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
         """Calculate with doubles, as JavaScript does."""
@@ -275,7 +275,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     # -- functions -----------------------------------------------------------------------------
 
     def evaluate_filter(self, predicate: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Keep what a predicate is true of, or what stands at its indices."""
+        """Keep the items for which a predicate holds, or those at its indices."""
         if input is None:
             return Utils.create_sequence()
         tuples = isinstance(input, Utils.JList) and input.tuple_stream
@@ -284,20 +284,20 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         items = input if isinstance(input, list) else [input]
         if predicate.type == "number":
             place = math.floor(predicate.value)
-            found = items[place] if -len(items) <= place < len(items) else None
-            return found if isinstance(found, list) else _with_item(results, found)
+            element = items[place] if -len(items) <= place < len(items) else None
+            return element if isinstance(element, list) else _with_item(results, element)
         for index, item in enumerate(items):
             scope = self.create_frame_from_tuple(environment, item) if tuples else environment
-            kept = self.eval(predicate, item["@"] if tuples else item, scope)
-            if Utils.is_numeric(kept):
-                kept = [kept]
-            if Utils.is_array_of_numbers(kept):
-                places = (math.floor(place) for place in kept)
+            value = self.eval(predicate, item["@"] if tuples else item, scope)
+            if Utils.is_numeric(value):
+                value = [value]
+            if Utils.is_array_of_numbers(value):
+                places = (math.floor(place) for place in value)
                 hits = sum(
                     index == (place + len(items) if place < 0 else place) for place in places
                 )
                 results.extend([item] * hits)
-            elif Jsonata.boolize(kept):
+            elif Jsonata.boolize(value):
                 results.append(item)
         return results
 
@@ -366,8 +366,8 @@ class Evaluator(Jsonata):  # type: ignore[misc]
             procedure = self.eval(called, input, environment)
         name = called.steps[0].value if called.type == "path" else called.value
         if procedure is None:
-            known = called.type == "path" and environment.lookup(str(name)) is not None
-            raise JException("T1005" if known else "T1006", expr.position, name)
+            is_variable = called.type == "path" and environment.lookup(str(name)) is not None
+            raise JException("T1005" if is_variable else "T1006", expr.position, name)
         args = [] if first is Utils.NONE else [first]
         args += [self.eval(argument, input, environment) for argument in expr.arguments or ()]
         if isinstance(procedure, Parser.Symbol):
@@ -394,23 +394,23 @@ def _with_item(sequence: Any, item: Any) -> Any:
 
 
 def _next_match(matches: Any) -> Any:
-    """Return a pattern's next match as the function does that a pattern is."""
-    found = next(matches, None)
-    if found is None:
+    """Return the next match of a pattern, in the form JSONata gives to functions."""
+    match = next(matches, None)
+    if match is None:
         return None
     return {
-        "match": found.text,
-        "start": found.start,
-        "end": found.end,
-        "groups": list(found.groups),
+        "match": match.text,
+        "start": match.start,
+        "end": match.end,
+        "groups": list(match.groups),
         "next": BuiltIn("next", "<:x>", lambda: _next_match(matches)),
     }
 
 
-def _divided(left: float, right: float) -> float:
-    if right:
-        return left / right
-    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+def _divided(dividend: float, divisor: float) -> float:
+    if divisor:
+        return dividend / divisor
+    return math.nan if dividend == 0 or math.isnan(dividend) else math.copysign(math.inf, dividend)
 
 
 _ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
@@ -418,7 +418,7 @@ _ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divided,
-    "%": lambda left, right: math.fmod(left, right) if right else math.nan,
+    "%": lambda dividend, divisor: math.fmod(dividend, divisor) if divisor else math.nan,
 }
 
 
@@ -428,17 +428,17 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) or value.is_integer()
 
 
-def _equal(left: Any, right: Any) -> bool | None:
+def _equal(first: Any, second: Any) -> bool | None:
     """Compare two values deeply; None if one of them is nothing."""
-    if left is None or right is None:
+    if first is None or second is None:
         return None
-    return bool(Utils.is_deep_equal(left, right))
+    return bool(Utils.is_deep_equal(first, second))
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Tell whether two values are one to JavaScript's ``===``."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list | dict):
-        return left is right
-    return bool(left == right)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list | dict):
+        return first is second
+    return bool(first == second)

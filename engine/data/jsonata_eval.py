@@ -52,7 +52,7 @@ def evaluate(
     has none.
     """
     try:
-        functions = {name: BuiltIn(name, *made) for name, made in seeded(seed).items()}
+        functions = {name: BuiltIn(name, *parts) for name, parts in seeded(seed).items()}
         marked = {name: json_value(value) for name, value in bindings.items()}
         result = expression.result({**functions, **marked}, root)
         return (UNDEFINED, None) if result is None else (VALUE, _plain(result))

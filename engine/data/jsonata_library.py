@@ -137,7 +137,7 @@ _URL: Final = ";/?:@&=+$,#" + _COMPONENT
 
 def _encoder(name: str, safe: str) -> Callable[[Any], Any]:
     """Return the function that percent-encodes the UTF-8 bytes of all but safe characters."""
-    kept = frozenset((safe + string.ascii_letters + string.digits).encode())
+    unescaped = frozenset((safe + string.ascii_letters + string.digits).encode())
 
     def encode(text: Any) -> Any:
         if text is None:
@@ -146,7 +146,7 @@ def _encoder(name: str, safe: str) -> Callable[[Any], Any]:
             data = text.encode()
         except UnicodeEncodeError:
             raise JException("D3140", -1, name, text) from None
-        return "".join(chr(byte) if byte in kept else f"%{byte:02X}" for byte in data)
+        return "".join(chr(byte) if byte in unescaped else f"%{byte:02X}" for byte in data)
 
     return encode
 
@@ -156,14 +156,16 @@ _ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 def _decoder(name: str, reserved: str) -> Callable[[Any], Any]:
     """Return the inverse; of an address the reserved characters stay encoded."""
-    kept = re.compile("|".join(f"%{ord(char):02X}" for char in reserved) or r"(?!)", re.IGNORECASE)
+    reserved_codes = re.compile(
+        "|".join(f"%{ord(char):02X}" for char in reserved) or r"(?!)", re.IGNORECASE
+    )
 
     def decode(text: Any) -> Any:
         if text is None:
             return None
         if re.search(r"%(?![0-9A-Fa-f]{2})", text):
             raise JException("D3140", -1, name, text)
-        guarded = kept.sub(lambda match: "%25" + match[0][1:], text)
+        guarded = reserved_codes.sub(lambda match: "%25" + match[0][1:], text)
         try:
             return _ENCODED.sub(
                 lambda run: bytes.fromhex(run[0].replace("%", "")).decode(), guarded
@@ -193,10 +195,12 @@ def match(text: Any, pattern: Any, limit: Any = None) -> Any:
     if limit is not None and limit < 0:
         raise JException("D3040", -1, limit)
     matches = Utils.create_sequence()
-    for found in find_matches(pattern, text, function="match"):
+    for occurrence in find_matches(pattern, text, function="match"):
         if limit is not None and len(matches) >= limit:
             break
-        matches.append({"match": found.text, "index": found.start, "groups": found.groups})
+        matches.append(
+            {"match": occurrence.text, "index": occurrence.start, "groups": occurrence.groups}
+        )
     return matches
 
 
@@ -210,9 +214,9 @@ def split(text: Any, separator: Any, limit: Any = None) -> Any:
         parts = text.split(separator) if separator else list(text)
     else:
         parts, position = [], 0
-        for found in find_matches(separator, text, function="split"):
-            parts.append(text[position : found.start])
-            position = found.end
+        for occurrence in find_matches(separator, text, function="split"):
+            parts.append(text[position : occurrence.start])
+            position = occurrence.end
         parts.append(text[position:])
     return Utils.JList(parts if limit is None else parts[: math.floor(limit)])
 
@@ -225,17 +229,17 @@ def replace(text: Any, pattern: Any, replacement: Any, limit: Any = None) -> Any
         raise JException("D3010", -1)
     if limit is not None and limit < 0:
         raise JException("D3011", -1)
-    found = (
+    matches = (
         _literal_matches(pattern, text)
         if isinstance(pattern, str)
         else find_matches(pattern, text, function="replace")
     )
     parts, position = [], 0
-    for count, one_match in enumerate(found):
+    for count, occurrence in enumerate(matches):
         if limit is not None and count >= limit:
             break
-        parts += [text[position : one_match.start], _replaced(one_match, pattern, replacement)]
-        position = one_match.end
+        parts += [text[position : occurrence.start], _replaced(occurrence, pattern, replacement)]
+        position = occurrence.end
     return "".join([*parts, text[position:]])
 
 
@@ -246,20 +250,20 @@ def _literal_matches(token: str, text: str) -> Any:
         start = text.find(token, start + len(token))
 
 
-def _replaced(found: Found, pattern: Any, replacement: Any) -> str:
+def _replaced(occurrence: Found, pattern: Any, replacement: Any) -> str:
     if isinstance(replacement, str):
         literal = isinstance(pattern, str)
-        return replacement if literal else expand_replacement(replacement, found)
+        return replacement if literal else expand_replacement(replacement, occurrence)
     seen = {
-        "match": found.text,
-        "start": found.start,
-        "end": found.end,
-        "groups": list(found.groups),
+        "match": occurrence.text,
+        "start": occurrence.start,
+        "end": occurrence.end,
+        "groups": list(occurrence.groups),
     }
-    made = Functions.func_apply(replacement, [seen])
-    if not isinstance(made, str):
-        raise JException("D3012", -1, made)
-    return made
+    text = Functions.func_apply(replacement, [seen])
+    if not isinstance(text, str):
+        raise JException("D3012", -1, text)
+    return text
 
 
 # -- arrays --------------------------------------------------------------------------------------
@@ -290,18 +294,18 @@ def merge_sorted(values: Sequence[Any], swap: Callable[[Any, Any], bool]) -> lis
     if len(values) <= 1:
         return list(values)
     middle = len(values) // 2
-    left, right = merge_sorted(values[:middle], swap), merge_sorted(values[middle:], swap)
+    lower, upper = merge_sorted(values[:middle], swap), merge_sorted(values[middle:], swap)
     merged: list[Any] = Utils.JList()
     first = second = 0
-    while first < len(left) and second < len(right):
-        if swap(left[first], right[second]):
-            merged.append(right[second])
+    while first < len(lower) and second < len(upper):
+        if swap(lower[first], upper[second]):
+            merged.append(upper[second])
             second += 1
         else:
-            merged.append(left[first])
+            merged.append(lower[first])
             first += 1
-    merged.extend(left[first:])
-    merged.extend(right[second:])
+    merged.extend(lower[first:])
+    merged.extend(upper[second:])
     return merged
 
 

@@ -78,7 +78,7 @@ class _Picture:
         middle = text[begin:end]
         mantissa, separator, exponent = middle.partition(symbols["exponent-separator"])
         integer, _, fraction = mantissa.partition(symbols["decimal-separator"])
-        made = cls(
+        picture = cls(
             text,
             text[:begin],
             text[end:],
@@ -89,8 +89,8 @@ class _Picture:
             family,
             symbols,
         )
-        made.check(middle, active)
-        return made
+        picture.check(middle, active)
+        return picture
 
     def check(self, middle: str, active: str) -> None:
         """Hold the sub-picture to the rules of 4.7.3, in their order."""
@@ -111,11 +111,11 @@ class _Picture:
 
     def _broken_mantissa(self, middle: str, active: str) -> str:
         digits = self.family + self.symbols["digit"]
-        known = active + self.symbols["exponent-separator"]
+        allowed = active + self.symbols["exponent-separator"]
         broken = ""
         if not any(char in digits for char in self.mantissa):
             broken = "D3085"
-        if any(char not in known for char in middle):
+        if any(char not in allowed for char in middle):
             broken = "D3086"
         return broken
 
@@ -237,5 +237,5 @@ def _active_part(text: str, active: str, exponent: str) -> tuple[int, int]:
 def _regular(places: list[int]) -> int:
     """Return the distance of separators that stand at regular places, else 0."""
     step = math.gcd(*places) if places else 0
-    wanted = {step * number for number in range(1, len(places) + 1)}
-    return step if step and set(places) == wanted else 0
+    regular = {step * number for number in range(1, len(places) + 1)}
+    return step if step and set(places) == regular else 0

@@ -146,7 +146,7 @@ class Pool:
                 self._returned.notify()
 
     def end(self) -> None:
-        """End the children that nobody uses; the next call starts one."""
+        """End the unused child processes; the next call starts one."""
         with self._returned:
             for child in self._free:
                 child.end()
@@ -163,9 +163,9 @@ def evaluate_here(text: str, bindings: dict[str, Any], seed: int) -> tuple[str, 
 
     (Evaluating changes the parsed form, so threads cannot share one.)
     """
-    kept: dict[str, Evaluator] | None = getattr(_local, "kept", None)
-    if kept is None or len(kept) > _KEPT:
-        kept = _local.kept = {}
-    if text not in kept:
-        kept[text] = jsonata_eval.compiled(text)
-    return jsonata_eval.evaluate(kept[text], bindings, seed)
+    evaluators: dict[str, Evaluator] | None = getattr(_local, "evaluators", None)
+    if evaluators is None or len(evaluators) > _KEPT:
+        evaluators = _local.evaluators = {}
+    if text not in evaluators:
+        evaluators[text] = jsonata_eval.compiled(text)
+    return jsonata_eval.evaluate(evaluators[text], bindings, seed)

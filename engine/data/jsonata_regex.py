@@ -78,7 +78,7 @@ def find_matches(matcher: Any, text: str, *, function: str) -> Iterator[Found]:
 
 
 def _called_matches(matcher: Any, text: str, function: str) -> Iterator[Found]:
-    """Yield what a function returns that follows JSONata's protocol of matchers."""
+    """Yield the matches of a function that follows JSONata's protocol of matchers."""
     answer = Functions.func_apply(matcher, [text])
     while answer is not None:
         if not _is_match(answer):
@@ -101,7 +101,7 @@ def _is_match(answer: Any) -> bool:
 _REFERENCE = re.compile(r"\$(\$|\d+)")
 
 
-def expand_replacement(template: str, found: Found) -> str:
+def expand_replacement(template: str, occurrence: Found) -> str:
     """Return a replacement with ``$$``, ``$0`` and ``$1`` filled in.
 
     Of ``$12`` as many digits count as there are groups for; the rest stands as it is.
@@ -112,11 +112,11 @@ def expand_replacement(template: str, found: Found) -> str:
         if digits == "$":
             return "$"
         if digits.startswith("0"):
-            return found.text + digits[1:]
-        width = len(str(len(found.groups))) if found.groups else 1
+            return occurrence.text + digits[1:]
+        width = len(str(len(occurrence.groups))) if occurrence.groups else 1
         for length in range(min(width, len(digits)), 0, -1):
-            if int(digits[:length]) <= len(found.groups):
-                group = found.groups[int(digits[:length]) - 1]
+            if int(digits[:length]) <= len(occurrence.groups):
+                group = occurrence.groups[int(digits[:length]) - 1]
                 return ("" if group is Utils.NULL_VALUE else str(group)) + digits[length:]
         return digits[1:]
 

@@ -125,8 +125,8 @@ def json_value(value: Any) -> Any:
     if value is None:
         return Utils.NULL_VALUE
     if isinstance(value, list):
-        made = [json_value(item) for item in value]
-        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+        items = [json_value(item) for item in value]
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
     if isinstance(value, dict):
         changed = {key: json_value(item) for key, item in value.items()}
         return changed if any(changed[key] is not value[key] for key in value) else value

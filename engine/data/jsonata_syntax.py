@@ -189,7 +189,7 @@ class _Parser(Parser):  # type: ignore[misc]
         return tree
 
     def process_ast(self, expr: Any) -> Any:
-        """Turn what was read into a tree that can be evaluated.
+        """Turn a parsed expression into an evaluable tree.
 
         ``a ?: b`` and ``a ?? b`` use ``a`` twice. The library turns the same part twice, which
         makes ``[-1]`` an index of 1; so that the second one must be a part of its own.

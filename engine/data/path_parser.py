@@ -71,11 +71,11 @@ class _PathReader:
 
     def prepared(self) -> str:
         """Return the path as jsonpath-ng can read it."""
-        made, at = [], 0
+        pieces, at = [], 0
         while at < len(self.text):
             piece, at = self._piece(at)
-            made.append(piece)
-        return "".join(made)
+            pieces.append(piece)
+        return "".join(pieces)
 
     def _piece(self, at: int) -> tuple[str, int]:
         text = self.text
@@ -97,7 +97,7 @@ class _PathReader:
 
     def selectors(self, tree: Any) -> tuple[Selector, ...]:
         """Turn jsonpath-ng's tree into selectors, outermost first, without recursion."""
-        found: list[Selector] = []
+        selectors: list[Selector] = []
         stack, deep = [tree], False
         while stack:
             node = stack.pop()
@@ -111,9 +111,9 @@ class _PathReader:
                 deep = True
             else:
                 selector = self._selector(node)
-                found.append(DescendantSelector(selector) if deep else selector)
+                selectors.append(DescendantSelector(selector) if deep else selector)
                 deep = False
-        return tuple(found)
+        return tuple(selectors)
 
     def _selector(self, node: Any) -> Selector:
         match node:

@@ -37,21 +37,21 @@ _Remaining = frozenset[tuple[Selector, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PathSet:
-    """Some paths, seen from one place of a value. ``left``: the selectors that still lie ahead.
+    """Paths, seen from one place of a value. ``remaining``: the selectors still ahead.
 
     An empty tuple of selectors means that the path ends at this place.
     """
 
-    left: _Remaining = frozenset()
+    remaining: _Remaining = frozenset()
 
     @property
     def matches(self) -> bool:
         """Tell whether one of the paths ends at this place."""
-        return () in self.left
+        return () in self.remaining
 
     def __bool__(self) -> bool:
         """Tell whether a path ends at this place or may end below it."""
-        return bool(self.left)
+        return bool(self.remaining)
 
     def child(self, key: str | int) -> PathSet:
         """Return the paths as seen from a member (by its name) or an element (by its index)."""
@@ -60,7 +60,7 @@ class PathSet:
     @property
     def names(self) -> tuple[frozenset[str], ...]:
         """Return, for each path, the member names that a value must have to be matched by it."""
-        return tuple(frozenset(_required_names(path)) for path in self.left)
+        return tuple(frozenset(_required_names(path)) for path in self.remaining)
 
 
 def compile_path_set(paths: Iterable[str]) -> PathSet:
@@ -96,15 +96,15 @@ def _is_static(selector: Selector) -> bool:
 
 @lru_cache(maxsize=8192)
 def _child(parent: PathSet, key: str | int) -> PathSet:
-    left: set[tuple[Selector, ...]] = set()
-    for path in parent.left:
+    remaining: set[tuple[Selector, ...]] = set()
+    for path in parent.remaining:
         selector = path[0] if path else None
         if isinstance(selector, DescendantSelector):
-            left.add(path)
+            remaining.add(path)
             selector = selector.target
         if selector is not None and _selects(selector, key):
-            left.add(path[1:])
-    return PathSet(frozenset(left))
+            remaining.add(path[1:])
+    return PathSet(frozenset(remaining))
 
 
 def _selects(selector: Selector, key: str | int) -> bool:

@@ -197,10 +197,10 @@ class ResultPath:
         for selector in self.selectors:
             parents.append(node)
             node = select_definite((selector,), node)
-        made = result
+        value = result
         for selector, parent in zip(reversed(self.selectors), reversed(parents), strict=True):
-            made = self._with(parent, selector, made)
-        return made
+            value = self._with(parent, selector, value)
+        return value
 
     def _with(self, parent: Json, selector: Selector, value: Json) -> Json:
         if isinstance(selector, NameSelector) and (

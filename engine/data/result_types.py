@@ -22,15 +22,15 @@ def json_type(value: Json) -> str:
 
 
 def unexpected_type_error(
-    expression: Expression, field: str, wanted: str, got: Json
+    expression: Expression, field: str, expected: str, got: Json
 ) -> QueryEvaluationError:
     """Return the error of an expression that yields a value of the wrong type [recorded].
 
-    ``wanted``: a type of JSON; a number that is the wrong one was to be a whole one from 0.
+    ``expected``: a JSON type. Where the value has it, an integer from 0 was expected.
     """
     text = getattr(expression, "text", jsontext.dumps(got))
-    what = f"Expected '{wanted}', but was '{json_type(got)}' for value: {jsontext.dumps(got)}"
-    if json_type(got) == wanted:
+    what = f"Expected '{expected}', but was '{json_type(got)}' for value: {jsontext.dumps(got)}"
+    if json_type(got) == expected:
         what = f"Expected a non-negative integer, but was: {jsontext.dumps(got)}"
     return QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned an unexpected "

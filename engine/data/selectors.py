@@ -30,7 +30,7 @@ class InnerNamesError(Exception):
 
 
 class Budget:
-    """What is left to touch in one evaluation."""
+    """The number of values that one evaluation may still touch."""
 
     __slots__ = ("left",)
 
@@ -190,13 +190,13 @@ def select_all(
     """
     nodes = [start]
     for number, selector in enumerate(selectors, 1):
-        found: list[Json] = []
+        selected: list[Json] = []
         last = number == len(selectors)
         for node in nodes:
-            before = len(found)
-            found.extend(_select(selector, node, root, budget, last=last))
-            budget.spend(len(found) - before + 1)
-        nodes = found
+            before = len(selected)
+            selected.extend(_select(selector, node, root, budget, last=last))
+            budget.spend(len(selected) - before + 1)
+        nodes = selected
     return nodes
 
 
@@ -267,7 +267,7 @@ def _select_descendants(
     target: Selector, node: Json, root: Json, budget: Budget, *, last: bool
 ) -> list[Json]:
     """Select at the node and everywhere below it, parents first, without recursion."""
-    found: list[Json] = []
+    selected: list[Json] = []
     stack = [node]
     while stack:
         value = stack.pop()
@@ -276,13 +276,14 @@ def _select_descendants(
         budget.spend(len(value) + 1)
         if isinstance(target, FilterSelector):
             if target.test.holds(value, root, budget):
-                found += _select_filtered(target.test, value, root, budget)
+                selected += _select_filtered(target.test, value, root, budget)
         elif (
             isinstance(target, IndexSelector | FromEndSelector | IndexesSelector | SliceSelector)
             and not last
         ):
-            found += value if isinstance(value, list) else ()  # Jayway goes on with every element
+            # Jayway goes on with every element.
+            selected += value if isinstance(value, list) else ()
         else:
-            found += _select(target, value, root, budget, last=last)
+            selected += _select(target, value, root, budget, last=last)
         stack.extend(reversed(_children(value)))
-    return found
+    return selected

@@ -219,16 +219,16 @@ EVENT_TYPES: dict[str, EventType] = {
 }
 """Name -> type."""
 
-DETAILS: dict[str, str] = {name: found.details_key for name, found in EVENT_TYPES.items()}
+DETAILS: dict[str, str] = {name: event_type.details_key for name, event_type in EVENT_TYPES.items()}
 """Name -> the member of AWS's HistoryEvent that holds the details, "" if there is none."""
 
 
 def event_names(families: frozenset[Family] = frozenset(Family), *stages: Stage) -> frozenset[str]:
     """Return the names of the types of some families, and of some stages if any are given."""
     return frozenset(
-        found.name
-        for found in EVENT_TYPES.values()
-        if found.family in families and (not stages or found.stage in stages)
+        event_type.name
+        for event_type in EVENT_TYPES.values()
+        if event_type.family in families and (not stages or event_type.stage in stages)
     )
 
 
@@ -252,6 +252,8 @@ WORK_OUTCOMES = frozenset(
 """The outcome of work that was scheduled. (...ScheduleFailed stands in place of the scheduling.)"""
 GROUP_STARTED = event_names(GROUP_FAMILIES, Stage.STARTED)
 ATTEMPT_BEGINNINGS = frozenset(
-    found.name for found in EVENT_TYPES.values() if found.effect is Effect.ATTEMPT_BEGAN
+    event_type.name
+    for event_type in EVENT_TYPES.values()
+    if event_type.effect is Effect.ATTEMPT_BEGAN
 )
 """The first event of each attempt at the work of a state."""

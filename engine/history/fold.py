@@ -86,9 +86,9 @@ class EventKind:
     def __init__(self, name: str, state: str, node: str = "", group: str = "") -> None:
         """Look up what the type means; an unknown type has no effect."""
         self.type, self.state, self.node, self.group = name, state, node, group
-        known = EVENT_TYPES.get(name)
-        self.effect = known.effect if known else Effect.NONE
-        self.is_failure = known is not None and known.is_failure
+        event_type = EVENT_TYPES.get(name)
+        self.effect = event_type.effect if event_type else Effect.NONE
+        self.is_failure = event_type is not None and event_type.is_failure
         if not node and (state or self.effect in _OF_STATES):  # of a state that is not drawn
             self.effect, self.is_failure = Effect.NONE, self.is_failure and not state
         self.event_ids: list[int] = []
@@ -124,8 +124,8 @@ class EventKinds(dict[tuple[str, str], EventKind]):
 
     def __missing__(self, pair: tuple[str, str]) -> EventKind:
         """Make the kind."""
-        made = self[pair] = self._make(*pair)
-        return made
+        kind = self[pair] = self._make(*pair)
+        return kind
 
 
 # -- aborts ----------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class Trace(VisitTable):
         """Take more events, as columns."""
         self._derived.clear()
         before, self._numbers = self.last, batch.numbers
-        lines, owners, left, ended = self.lines, self.owners, self.left, self.ended
+        lines, owners, end_times, ended = self.lines, self.owners, self.end_times, self.ended
         self._sequence.extend(map(self._kinds.__getitem__, batch.kinds))
         self.times.extend(batch.at_ms)
         sequence = self._sequence
@@ -316,8 +316,8 @@ class Trace(VisitTable):
             islice(sequence, before + 1, None),
             strict=False,
         ):
-            known = previous if previous < number else 0
-            near = lines[known]
+            origin = previous if previous < number else 0
+            near = lines[origin]
             effect = kind.effect
             if effect is _ENTERED:
                 kind.event_ids.append(number)
@@ -328,8 +328,8 @@ class Trace(VisitTable):
                 line.latest[node] = number
                 if line.attempts:
                     self._forget(line, node, number)
-                if sequence[known].effect is _EXITED:
-                    self._take_transition(number, known, kind)
+                if sequence[origin].effect is _EXITED:
+                    self._take_transition(number, origin, kind)
             elif effect is _EXITED:
                 kind.event_ids.append(number)
                 line = near if near.group == kind.group else self._line_in(near, kind.group)
@@ -337,7 +337,7 @@ class Trace(VisitTable):
                 visit = line.latest.get(kind.node, 0)
                 owners.append(visit)
                 if visit:
-                    left[visit] = at_ms
+                    end_times[visit] = at_ms
                     line.open = ""
                     if ended or self._failures:
                         self._note_exit(visit, previous)
@@ -352,7 +352,7 @@ class Trace(VisitTable):
                 owners.append(line.latest.get(kind.node, 0))
             else:
                 kind.event_ids.append(number)
-                self._other(number, known, kind)
+                self._other(number, origin, kind)
         self.last = batch.last
         self._note_changes(before)
 
@@ -453,7 +453,7 @@ class Trace(VisitTable):
         """Enter a Fail: it is never left."""
         line.latest[kind.node] = number
         line.open = kind.node
-        self.ended[number], self.left[number] = FAILED, self.times[number]
+        self.ended[number], self.end_times[number] = FAILED, self.times[number]
         if self._sequence[previous].effect is _EXITED:
             self._take_transition(number, previous, kind)
 
@@ -480,18 +480,18 @@ class Trace(VisitTable):
     def _is_running(self, line: ControlLine, node: str) -> bool:
         """Tell whether a state is in progress on a line of control."""
         visit = line.latest.get(node)
-        return visit is not None and visit not in self.left
+        return visit is not None and visit not in self.end_times
 
     def _mark_running(self, line: ControlLine, node: str) -> None:
         """Let the latest visit of a state be in progress, again if need be."""
         visit = line.latest[node]
         self.ended.pop(visit, None)
-        if self.left.pop(visit, None) is not None:
+        if self.end_times.pop(visit, None) is not None:
             self.revision += 1
         line.open = node
 
     def _forget(self, line: ControlLine, node: str, number: int) -> None:
-        """Forget what is inside of a Parallel or Map that begins anew."""
+        """Forget the contents of a Parallel or Map that begins anew."""
         if line.inner.pop(node, None) is None:
             return
         inside = self._inside[node]
@@ -509,7 +509,7 @@ class Trace(VisitTable):
             return
         visit = line.latest.get(kind.node)
         if visit is not None and EVENT_TYPES[kind.type].family in GROUP_FAMILIES:
-            self.ended[visit], self.left[visit] = FAILED, self.times[number]
+            self.ended[visit], self.end_times[visit] = FAILED, self.times[number]
         failing = self.lines[previous].child_of(kind.node)
         for child in attempt.lines.values():
             if child is failing and attempt.culprit is None and child.open:
@@ -561,7 +561,7 @@ class Trace(VisitTable):
         if not node or not self._is_running(line, node):
             return
         visit = line.latest[node]
-        self.ended[visit], self.left[visit] = status, self.times[number]
+        self.ended[visit], self.end_times[visit] = status, self.times[number]
         self._change(node, number)
         attempt = (line.attempts or {}).get(node)
         for child in attempt.lines.values() if attempt else ():

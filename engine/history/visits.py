@@ -54,7 +54,7 @@ class VisitTable:
         """Event -> the line of control it belongs to."""
         self.owners = [0]
         """Event -> the visit it belongs to, 0 if to none."""
-        self.left: dict[int, int] = {}
+        self.end_times: dict[int, int] = {}
         """Visit -> when it ended."""
         self.ended: dict[int, VisitStatus] = {}
         """Visit -> its status, if it is over and did not succeed."""
@@ -80,10 +80,10 @@ class VisitTable:
 
         One result is kept a subject, for the ``arguments`` it was made with last.
         """
-        known = self._derived.get(subject)
-        if known is None or known[0] != arguments:
-            known = self._derived[subject] = (arguments, make())
-        result: T = known[1]
+        cached = self._derived.get(subject)
+        if cached is None or cached[0] != arguments:
+            cached = self._derived[subject] = (arguments, make())
+        result: T = cached[1]
         return result
 
     def time_of(self, event: int) -> int:
@@ -108,7 +108,7 @@ class VisitTable:
 
     def status(self, visit: int) -> VisitStatus:
         """Return the status of a visit."""
-        return self.ended.get(visit) or (SUCCEEDED if visit in self.left else RUNNING)
+        return self.ended.get(visit) or (SUCCEEDED if visit in self.end_times else RUNNING)
 
     def counts_still(self, visit: int) -> bool:
         """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
@@ -192,7 +192,7 @@ class Visit:
     @property
     def left_ms(self) -> int | None:
         """Return when it ended, None if it has not."""
-        return self._table.left.get(self.number)
+        return self._table.end_times.get(self.number)
 
     @property
     def interrupted(self) -> Mapping[int, VisitStatus]:
@@ -202,8 +202,8 @@ class Visit:
     @property
     def took_ms(self) -> int | None:
         """Return how long it took without the gaps before redrives, None while it runs."""
-        left = self.left_ms
-        return None if left is None else self._table.worked_ms(self.entered_ms, left)
+        left_ms = self.left_ms
+        return None if left_ms is None else self._table.worked_ms(self.entered_ms, left_ms)
 
     @property
     def running_since(self) -> int | None:
@@ -290,7 +290,7 @@ class Visits(Sequence[Visit]):
 
     def ends(self, now: int) -> list[int]:
         """Return when each was left, ``now`` if it was not."""
-        return list(map(self._table.left.get, self.numbers, repeat(now)))
+        return list(map(self._table.end_times.get, self.numbers, repeat(now)))
 
     def stays(self, now: int) -> Iterator[tuple[int, int]]:
         """Yield when each was entered and left, ``now`` if it was not."""
@@ -303,7 +303,7 @@ class Visits(Sequence[Visit]):
     def span(self, now: int) -> tuple[int, int]:
         """Return when the first was entered and when the last one was left, ``now`` if not yet."""
         ended = self._ended_stays()
-        ends = map(self._table.left.get, islice(self.numbers, ended.visits, None), repeat(now))
+        ends = map(self._table.end_times.get, islice(self.numbers, ended.visits, None), repeat(now))
         return self._table.times[self.numbers[0]], max(chain((ended.end,), ends))
 
     def covered_ms(self, now: int) -> int:
@@ -314,7 +314,7 @@ class Visits(Sequence[Visit]):
         ended = self._ended_stays()
         rest = self.numbers[ended.visits :]
         begins = list(map(self._table.times.__getitem__, rest))
-        ends = list(map(self._table.left.get, rest, repeat(now)))
+        ends = list(map(self._table.end_times.get, rest, repeat(now)))
         if not ended.can_add(begins, ends):
             return covered_ms(self.begins(), self.ends(now))
         return ended.covered_ms(begins, ends)
@@ -324,23 +324,23 @@ class Visits(Sequence[Visit]):
 
         So a poll does not go through the ten thousand visits of a loop for the newest two.
         """
-        known = self._ended
-        if known.revision != self._table.revision:
-            known = EndedStays(self._table.revision)
-        begins, ends = self._ended_after(known.visits)
-        if not known.can_add(begins, ends):
-            known = EndedStays(self._table.revision)
+        stays = self._ended
+        if stays.revision != self._table.revision:
+            stays = EndedStays(self._table.revision)
+        begins, ends = self._ended_after(stays.visits)
+        if not stays.can_add(begins, ends):
+            stays = EndedStays(self._table.revision)
             begins, ends = self._ended_after(0)
         if begins:
-            known = known.with_more(begins, ends)
-        self._ended = known
-        return known
+            stays = stays.with_more(begins, ends)
+        self._ended = stays
+        return stays
 
     def _ended_after(self, first: int) -> tuple[list[int], list[int]]:
         """Return begins and ends from place ``first`` to before the next that goes on."""
-        times, left = self._table.times, self._table.left
-        more = list(takewhile(left.__contains__, islice(self.numbers, first, None)))
-        return list(map(times.__getitem__, more)), list(map(left.__getitem__, more))
+        times, end_times = self._table.times, self._table.end_times
+        more = list(takewhile(end_times.__contains__, islice(self.numbers, first, None)))
+        return list(map(times.__getitem__, more)), list(map(end_times.__getitem__, more))
 
     def spent_ms(self, now: int) -> int:
         """Return how long each of them lasted, added up, in milliseconds."""
@@ -360,9 +360,9 @@ class Visits(Sequence[Visit]):
 
     def statuses(self) -> list[VisitStatus]:
         """Return the status of each."""
-        ended, left = self._table.ended, self._table.left
+        ended, end_times = self._table.ended, self._table.end_times
         return [
-            ended.get(number) or (SUCCEEDED if number in left else RUNNING)
+            ended.get(number) or (SUCCEEDED if number in end_times else RUNNING)
             for number in self.numbers
         ]
 
@@ -373,18 +373,18 @@ class Visits(Sequence[Visit]):
 
     def counting_still(self) -> list[int]:
         """Return the entered events of the visits that still count, in order."""
-        known: dict[int, bool] = {}
+        still_counts: dict[int, bool] = {}
         counting = []
         for number in self.numbers:
             attempt = id(self._table.lines[number].attempt)
-            if attempt not in known:
-                known[attempt] = self._table.counts_still(number)
-            if known[attempt]:
+            if attempt not in still_counts:
+                still_counts[attempt] = self._table.counts_still(number)
+            if still_counts[attempt]:
                 counting.append(number)
         return counting
 
     def failed(self) -> set[int]:
-        """Return the places, from 1, of those that failed."""
+        """Return the places, from 1, of the failed visits."""
         ended = self._table.ended
         if not ended:
             return set()
@@ -533,7 +533,7 @@ def without_gap(
 
 @dataclass(frozen=True, slots=True)
 class EndedStays:
-    """What is known of the first visits of a state, all of which have ended.
+    """Figures of the first visits of a state, all of them ended.
 
     ``revision``: of the ends of visits, see ``VisitTable.revision``; ``visits``: how many they are;
     ``begin``: of the earliest; ``latest``: when the latest began; ``end``: when all had ended;

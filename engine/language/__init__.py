@@ -40,7 +40,9 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
     problem that is an error. The last 1,024 texts are kept compiled.
     """
     machine, _ = _check_and_build(text, type)
-    refused = [one for one in check(text, type) if one.severity is Severity.ERROR]
+    refused = [
+        diagnostic for diagnostic in check(text, type) if diagnostic.severity is Severity.ERROR
+    ]
     if machine is None or refused:
         raise DefinitionError(refused)
     return machine
@@ -124,7 +126,7 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
         find_unsupported_fields(alone, unsupported)
         errors = unsupported.errors
     if errors or machine is None:
-        raise DefinitionError([_with_detail(one) for one in errors])
+        raise DefinitionError([_with_detail(diagnostic) for diagnostic in errors])
     return machine, name
 
 
@@ -179,14 +181,14 @@ def _read_definition(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
     problems = Problems()
     if not text.strip():
         problems.error("", "Definition must be a valid JSON object")
-        return None, tuple(problems.found)
+        return None, tuple(problems.diagnostics)
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
         return None, (_json_diagnostic(text, error),)
     check_repeated_names(text, problems)
     machine = build(value, text, express=type == MachineType.EXPRESS, problems=problems)
-    if not problems.found:
+    if not problems.diagnostics:
         return machine, ()
     diagnostics = tuple(problems.placed(find_positions(text)))
     return (None if problems.errors else machine), diagnostics

@@ -65,9 +65,9 @@ class Builder:
             activities=tuple(sorted(self.activities)),
         )
 
-    def _unknown(self, node: DefinitionNode, known: tuple[str, ...]) -> None:
+    def _unknown(self, node: DefinitionNode, allowed: tuple[str, ...]) -> None:
         for name in node.value:
-            if name in known:
+            if name in allowed:
                 continue
             message = f"Field '{name}' is not supported"
             if name == "QueryLanguage":  # earlier releases took it in blocks, without an effect
@@ -123,13 +123,13 @@ class Builder:
             return None
         return self.state(DefinitionNode(value, pointer, self.language, self.problems), name)
 
-    def nested(self, node: DefinitionNode, known: tuple[str, ...]) -> Block:
+    def nested(self, node: DefinitionNode, allowed: tuple[str, ...]) -> Block:
         """Build a branch or item processor."""
         if self.depth >= _MAX_NESTING:
             message = f"Nested deeper than {_MAX_NESTING} levels"
             self.problems.error(node.pointer, message, DiagnosticCode.TOO_DEEP)
             return Block("", {})
-        self._unknown(node, known)
+        self._unknown(node, allowed)
         # The limit keeps a hostile definition from exhausting Python's stack: reading recurses.
         self.depth += 1
         around = self.outer, self.express_child
@@ -166,8 +166,8 @@ class Builder:
         self._check_fields(node, kind)
         if node.jsonata:
             check_roots(node)
-        made: State = BUILDERS[kind](self, node, name)
-        return made
+        state: State = BUILDERS[kind](self, node, name)
+        return state
 
     def _check_fields(self, node: DefinitionNode, kind: str) -> None:
         for name in node.value:

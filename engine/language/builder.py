@@ -25,8 +25,8 @@ class MachineBuilder(Protocol):
     express_child: bool
     activities: set[str]
 
-    def nested(self, node: DefinitionNode, known: tuple[str, ...]) -> Block:
-        """Build a branch or item processor, which may have the ``known`` fields."""
+    def nested(self, node: DefinitionNode, allowed: tuple[str, ...]) -> Block:
+        """Build a branch or item processor, which may have the ``allowed`` fields."""
 
     def label(self, node: DefinitionNode) -> str | None:
         """Read the Label of a distributed Map, which must be unique in the machine."""

@@ -1,7 +1,7 @@
 """The conditions of Choice rules, compiled.
 
 A value of the wrong type makes a comparison false; it is no error. A missing Variable is an error,
-except for IsPresent. Texts are ordered as Java orders them, by UTF-16 code units. Source: "Choice
+except for IsPresent. Strings are compared as in Java, by UTF-16 code units. Source: "Choice
 workflow state" and recorded executions.
 """
 
@@ -31,40 +31,40 @@ class ChoiceCondition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All rules hold."""
+    """``And``: true if all rules hold."""
 
     rules: tuple[ChoiceCondition, ...]
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Stop at the first that does not."""
+        """Evaluate the rules in order, up to the first false one."""
         return all(rule.holds(scope) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any rule holds."""
+    """``Or``: true if any rule holds."""
 
     rules: tuple[ChoiceCondition, ...]
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Stop at the first that does."""
+        """Evaluate the rules in order, up to the first true one."""
         return any(rule.holds(scope) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The rule does not hold."""
+    """``Not``: true if the rule does not hold."""
 
     rule: ChoiceCondition
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Turn it around."""
+        """Negate the rule."""
         return not self.rule.holds(scope)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``Variable`` against a constant or, for the ``...Path`` operators, another path."""
+    """A comparison of ``Variable`` with a constant or, for ``...Path`` operators, another path."""
 
     variable: Expression
     test: Callable[[Json, Json], bool]
@@ -72,34 +72,37 @@ class Comparison:
     path: str
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Compare."""
-        found = _look_up(self.variable, scope)
-        if found is ABSENT:
+        """Compare; raise ``InterpreterError`` if the Variable is missing."""
+        value = _look_up(self.variable, scope)
+        if value is ABSENT:
             msg = f"Invalid path '{self.path}': The choice state's condition path references an "
             raise InterpreterError(msg + "invalid value.")
-        return self.test(found, self.value.evaluate(scope))
+        return self.test(value, self.value.evaluate(scope))
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """``IsPresent``."""
+    """The ``IsPresent`` operator; ``expected``: the value given in the rule."""
 
     variable: Expression
-    wanted: bool
+    expected: bool
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """An explicit null is present; an element beyond an array is not."""
-        return (_look_up(self.variable, scope, presence=True) is not ABSENT) is self.wanted
+        """Tell whether the presence of the Variable equals ``expected``.
+
+        A null is present; an index beyond the end of the array is not.
+        """
+        return (_look_up(self.variable, scope, presence=True) is not ABSENT) is self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class Jsonata:
-    """``Condition`` of a JSONata rule."""
+    """The ``Condition`` of a JSONata rule."""
 
     expression: Expression
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Evaluate; anything but a boolean is an error."""
+        """Evaluate the condition; any result but a boolean is an error."""
         value = self.expression.evaluate(scope)
         if not isinstance(value, bool):
             field = getattr(self.expression, "field", "Condition")
@@ -120,7 +123,7 @@ def _look_up(variable: Expression, scope: EvaluationScope, *, presence: bool = F
 
 
 def _java_order(value: Json) -> bytes | None:
-    """Return bytes that are ordered as Java's compareTo orders texts; None for all else."""
+    """Return a sort key with the order of Java's String.compareTo; None if it is no string."""
     # Python orders by code points. The two differ for characters beyond U+FFFF, such as emoji:
     # Java sees two surrogates, U+D800 to U+DFFF, which come before U+E000 to U+FFFF.
     return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
@@ -137,10 +140,12 @@ def _as_boolean(value: Json) -> bool | None:
 def _make_comparison(
     read: Callable[[Json], Any], decide: Callable[[Any, Any], bool]
 ) -> Callable[[Json, Json], bool]:
-    def test(left: Json, right: Json) -> bool:
-        left_value, right_value = read(left), read(right)
+    def test(first: Json, second: Json) -> bool:
+        first_value, second_value = read(first), read(second)
         return (
-            left_value is not None and right_value is not None and decide(left_value, right_value)
+            first_value is not None
+            and second_value is not None
+            and decide(first_value, second_value)
         )
 
     return test
@@ -157,9 +162,9 @@ _FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_ti
 
 
 def matches_glob(value: Json, pattern: Json) -> bool:
-    r"""Tell whether a text matches: ``*`` is any run of characters, ``\*`` a star.
+    r"""Tell whether a string matches a pattern of StringMatches, in linear time.
 
-    Source: StringMatches. ``\\`` is a backslash. It takes linear time, whatever the pattern.
+    ``*`` matches any characters, ``\*`` is a star and ``\\`` a backslash.
     """
     if not isinstance(value, str) or not isinstance(pattern, str):
         return False
@@ -172,8 +177,8 @@ def matches_glob(value: Json, pattern: Json) -> bool:
     if not value.startswith(first) or not value.endswith(last):
         return False
     at, end = len(first), len(value) - len(last)
-    # Taking the leftmost place for each piece leaves the most room for the rest, so no piece is
-    # ever tried again: a pattern such as a*a*a*a*b cannot make it slow.
+    # The leftmost match of a piece leaves the most room for the next ones, so no piece is tried
+    # twice: a pattern such as a*a*a*a*b takes linear time.
     for piece in middle:
         at = value.find(piece, at, end)
         if at < 0:
@@ -208,11 +213,11 @@ COMPARISONS: dict[str, Callable[[Json, Json], bool]] = {
 }
 WITH_PATH = tuple(name for name in COMPARISONS if name != "StringMatches")
 TYPE_TESTS: dict[str, Callable[[Json, Json], bool]] = {
-    "IsNull": lambda value, wanted: (value is None) is wanted,
-    "IsNumeric": lambda value, wanted: (_as_number(value) is not None) is wanted,
-    "IsString": lambda value, wanted: isinstance(value, str) is wanted,
-    "IsBoolean": lambda value, wanted: isinstance(value, bool) is wanted,
-    "IsTimestamp": lambda value, wanted: (parse_timestamp(value) is not None) is wanted,
+    "IsNull": lambda value, expected: (value is None) is expected,
+    "IsNumeric": lambda value, expected: (_as_number(value) is not None) is expected,
+    "IsString": lambda value, expected: isinstance(value, str) is expected,
+    "IsBoolean": lambda value, expected: isinstance(value, bool) is expected,
+    "IsTimestamp": lambda value, expected: (parse_timestamp(value) is not None) is expected,
 }
 PRESENCE = "IsPresent"
 LOGIC = ("And", "Or", "Not")

@@ -70,7 +70,7 @@ class Diagnostic:
 class Problems:
     """A collector: checking goes on after a problem, so that an author sees all at once."""
 
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def error(
         self,
@@ -80,7 +80,7 @@ class Problems:
         detail: str = "",
     ) -> None:
         """Note what the service refuses."""
-        self.found.append(Diagnostic(Severity.ERROR, code, message, location, detail=detail))
+        self.diagnostics.append(Diagnostic(Severity.ERROR, code, message, location, detail=detail))
 
     def newer_error(
         self, location: str, message: str, code: DiagnosticCode = DiagnosticCode.SCHEMA
@@ -102,18 +102,24 @@ class Problems:
 
     def warning(self, location: str, message: str, code: DiagnosticCode) -> None:
         """Note what the service accepts, although the author hardly meant it."""
-        self.found.append(Diagnostic(Severity.WARNING, code, message, location))
+        self.diagnostics.append(Diagnostic(Severity.WARNING, code, message, location))
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """Those that make the definition invalid."""
-        return [diagnostic for diagnostic in self.found if diagnostic.severity is Severity.ERROR]
+        """Diagnostics that make the definition invalid."""
+        return [
+            diagnostic for diagnostic in self.diagnostics if diagnostic.severity is Severity.ERROR
+        ]
 
     def placed(self, places: dict[str, tuple[int, int]]) -> list[Diagnostic]:
         """Return all, errors first, with line and column from pointer -> place."""
         ordered = [
             *self.errors,
-            *(diagnostic for diagnostic in self.found if diagnostic.severity is Severity.WARNING),
+            *(
+                diagnostic
+                for diagnostic in self.diagnostics
+                if diagnostic.severity is Severity.WARNING
+            ),
         ]
         return [_with_position(diagnostic, places) for diagnostic in ordered]
 

@@ -28,12 +28,12 @@ def check_repeated_names(text: str, problems: Problems) -> None:
     objects: list[_JsonObject] = []
 
     def keep(pairs: list[tuple[str, Json]]) -> _JsonObject:
-        made = _JsonObject(pairs)
-        if len(made) < len(pairs):
+        json_object = _JsonObject(pairs)
+        if len(json_object) < len(pairs):
             counts = Counter(key for key, _ in pairs)
-            made.repeated = tuple(key for key, count in counts.items() if count > 1)
-            objects.append(made)
-        return made
+            json_object.repeated = tuple(key for key, count in counts.items() if count > 1)
+            objects.append(json_object)
+        return json_object
 
     # Numbers stay texts: their values do not matter here, and a long one takes long to read.
     value = json.loads(text, object_pairs_hook=keep, parse_int=str, parse_float=str)
@@ -60,5 +60,5 @@ def _blocks(value: Json) -> Iterator[tuple[str, _JsonObject]]:
             nested = [(field, inner.get(field)) for field in ("ItemProcessor", "Iterator")]
             branches = inner.get("Branches")
             if isinstance(branches, list):
-                nested += [(f"Branches[{index}]", found) for index, found in enumerate(branches)]
-            waiting += [(f"{place}/{field}", found) for field, found in nested]
+                nested += [(f"Branches[{index}]", branch) for index, branch in enumerate(branches)]
+            waiting += [(f"{place}/{field}", child) for field, child in nested]

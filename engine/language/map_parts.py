@@ -62,20 +62,22 @@ def read_item_reader(node: DefinitionNode) -> dict[str, Any] | None:
     _check_call(reader, _READERS, "ReaderConfig")
     resource = str(reader.get("Resource"))
     config = reader.child("ReaderConfig")
-    made = {**reader.value, **_read_arguments(reader)}
+    item_reader = {**reader.value, **_read_arguments(reader)}
     if config is not None:
         _check_reader_config(config, lists=resource.endswith(":listObjectsV2"))
-        made["ReaderConfig"] = _read_reader_config(config)
-    return made
+        item_reader["ReaderConfig"] = _read_reader_config(config)
+    return item_reader
 
 
 def _read_reader_config(config: DefinitionNode) -> dict[str, Any]:
     """Return ReaderConfig; MaxItems becomes an expression, wherever it comes from."""
     if config.has("MaxItems") and config.has("MaxItemsPath"):
         config.newer_error("", only_one_of(("MaxItems", "MaxItemsPath")))
-    made = {key: value for key, value in config.value.items() if not key.startswith("MaxItems")}
+    reader_config = {
+        key: value for key, value in config.value.items() if not key.startswith("MaxItems")
+    }
     most = read_number(config, "MaxItems", _MAX_ITEMS)
-    return made if most is None else {**made, "MaxItems": most}
+    return reader_config if most is None else {**reader_config, "MaxItems": most}
 
 
 def _check_reader_config(config: DefinitionNode, *, lists: bool) -> None:
@@ -135,16 +137,16 @@ def read_item_batcher(node: DefinitionNode) -> dict[str, Any] | None:
             f"This object should have at least one of the following fields: [{', '.join(names)}]"
         )
         batcher.newer_error("", message)
-    made: dict[str, Any] = {}
+    item_batcher: dict[str, Any] = {}
     for name, most in _BATCH_LIMITS.items():
         if batcher.has(name) and batcher.has(f"{name}Path"):
             batcher.newer_error("", only_one_of((name, f"{name}Path")))
         limit = read_number(batcher, name, most)
         if limit is not None:
-            made[f"{name}Path"] = limit
+            item_batcher[f"{name}Path"] = limit
     if batcher.has("BatchInput"):
-        made["BatchInput"] = batcher.template("BatchInput")
-    return made
+        item_batcher["BatchInput"] = batcher.template("BatchInput")
+    return item_batcher
 
 
 # -- ResultWriter ----------------------------------------------------------------------------------
@@ -196,10 +198,10 @@ def _read_arguments(part: DefinitionNode) -> dict[str, Any]:
 
 
 def _check_names(
-    part: DefinitionNode, known: Iterable[str], *, path_only: Iterable[str] = ()
+    part: DefinitionNode, allowed: Iterable[str], *, path_only: Iterable[str] = ()
 ) -> None:
     for name in part.value:
-        if name not in known:
+        if name not in allowed:
             part.newer_error("", f"Field '{name}' is not supported")
         elif part.jsonata and name in path_only:
             part.newer_error("", wrong_language(name, part.language))
@@ -208,9 +210,9 @@ def _check_names(
 def _check_values(part: DefinitionNode, values: dict[str, tuple[str, ...]]) -> None:
     """Check the fields that have one of some values; an expression may yield any of them."""
     for name, allowed in values.items():
-        given = part.get(name)
-        if not allowed or not part.has(name) or (part.jsonata and is_jsonata(given)):
+        value = part.get(name)
+        if not allowed or not part.has(name) or (part.jsonata and is_jsonata(value)):
             continue
-        if given not in allowed:
+        if value not in allowed:
             message = f"Value should be one of the following: [{', '.join(allowed)}]"
             part.newer_error(name, message)

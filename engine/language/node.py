@@ -110,15 +110,15 @@ class DefinitionNode:
         if not isinstance(value, list):
             self.error(name, "Expected value of type Array")
             return []
-        found = []
+        nodes = []
         for index, entry in enumerate(value):
             pointer = f"{self.at(name)}[{index}]"
             if isinstance(entry, dict):
                 location = f"{self.location}{name}[{index}]/"
-                found.append(DefinitionNode(entry, pointer, self.language, self.problems, location))
+                nodes.append(DefinitionNode(entry, pointer, self.language, self.problems, location))
             else:
                 self.problems.error(pointer, "Expected value of type Object")
-        return found
+        return nodes
 
     def child(self, name: str) -> DefinitionNode | None:
         """Return an object field as a node, None if it is missing; note anything else."""
@@ -138,8 +138,8 @@ class DefinitionNode:
         None if it is missing. It leads to one value at most, and not into the context object.
         """
         value = self.get(name)
-        known = isinstance(value, str) and value.startswith("$")
-        if known and (not is_reference_path(str(value)) or str(value).startswith("$$")):
+        is_path = isinstance(value, str) and value.startswith("$")
+        if is_path and (not is_reference_path(str(value)) or str(value).startswith("$$")):
             self.newer_error(name, "Value is not a Reference Path")
         return self.path(name)
 

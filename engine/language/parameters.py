@@ -32,7 +32,7 @@ def check_parameters(text: str) -> tuple[Diagnostic, ...]:
     """
     problems = Problems()
     find_unsupported_fields(jsontext.loads(text), problems)
-    return tuple(problems.placed(find_positions(text))) if problems.found else ()
+    return tuple(problems.placed(find_positions(text))) if problems.diagnostics else ()
 
 
 def find_unsupported_fields(definition: Json, problems: Problems) -> None:

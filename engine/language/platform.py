@@ -39,26 +39,26 @@ class AnyPlatform:
     """A platform with all abilities, for processes that declared none."""
 
     def knows_action(self, service: str, action: str) -> bool:
-        """Take every action for one that exists."""
+        """Accept every action."""
         return bool(service and action)
 
     def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
-        """Take every name for one of a field."""
+        """Accept every name of a field."""
         del resource, template
         return ()
 
     def wrong_values(self, resource: Resource, template: Json) -> Sequence[str]:
-        """Take every value for one that the service takes."""
+        """Accept every value."""
         del resource, template
         return ()
 
     def missing_reader(self, input_type: str) -> str:
-        """Take every type of file for one that can be read."""
+        """Accept every type of file."""
         del input_type
         return ""
 
     def parameter_problem(self, resource: Resource, state: str, parameters: Json) -> str:
-        """Take all parameters for accepted."""
+        """Accept all parameters."""
         del resource, state, parameters
         return ""
 

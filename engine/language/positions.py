@@ -16,7 +16,7 @@ def find_positions(text: str) -> dict[str, tuple[int, int]]:
     indexes in brackets. The second of two equal keys wins, as it does in the value.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found: dict[str, tuple[int, int]] = {}
+    positions: dict[str, tuple[int, int]] = {}
     # Each open container: its pointer, the next index (None in an object), the current key.
     stack: list[tuple[str, int | None, str | None]] = []
     for match in _TOKEN.finditer(text):
@@ -32,10 +32,10 @@ def find_positions(text: str) -> dict[str, tuple[int, int]]:
             stack[-1] = (stack[-1][0], None, json.loads(token))
         else:
             pointer = _current_pointer(stack)
-            found[pointer] = _line_and_column(starts, match.start())
+            positions[pointer] = _line_and_column(starts, match.start())
             if token in "[{":
                 stack.append((pointer, 0 if token == "[" else None, None))
-    return found
+    return positions
 
 
 def _current_pointer(stack: list[tuple[str, int | None, str | None]]) -> str:

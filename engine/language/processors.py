@@ -31,7 +31,7 @@ def is_express_processor(text: str, path: Sequence[tuple[str, int]]) -> bool:
 
 
 def _block_at(whole: dict[str, Any], path: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """Return what has the states that stand at ``path``."""
+    """Return the block with the states at ``path``."""
     block = whole
     for name, branch in path:
         state = block["States"][name]

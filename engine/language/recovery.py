@@ -89,9 +89,9 @@ def _read_catcher(node: DefinitionNode, data_flow: Callable[[DefinitionNode], Da
     return Catcher(_read_error_equals(node), node.text("Next") or "", data_flow(node))
 
 
-def _check_fields(node: DefinitionNode, known: tuple[str, ...]) -> None:
+def _check_fields(node: DefinitionNode, allowed: tuple[str, ...]) -> None:
     for name in node.value:
-        if name not in known:
+        if name not in allowed:
             node.error("", f"Field '{name}' is not supported")
 
 

@@ -26,7 +26,7 @@ def variable_references(text: str) -> dict[str, list[str]]:
     ``text``: a definition that was accepted. A state inside of a branch or processor has an entry
     of its own; it does not count for the state around it.
     """
-    found: dict[str, list[str]] = {}
+    references: dict[str, list[str]] = {}
     blocks: list[Any] = [jsontext.loads(text)]
     while blocks:
         for name, state in blocks.pop()["States"].items():
@@ -38,10 +38,10 @@ def variable_references(text: str) -> dict[str, list[str]]:
                 }
             )
             if names:
-                found[name] = names
+                references[name] = names
             blocks += [state[key] for key in _NESTED[:2] if key in state]
             blocks += state.get("Branches", [])
-    return found
+    return references
 
 
 def _own_texts(state: Json) -> Iterator[tuple[str, bool]]:

@@ -69,7 +69,7 @@ def _read_jsonata_condition(rule: DefinitionNode) -> ChoiceCondition:
 
 def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
     # A rule with a problem is replaced by one that harms nothing: the machine is never handed out.
-    nothing = Presence(Literal(None), wanted=True)
+    nothing = Presence(Literal(None), expected=True)
     if depth > _MAX_DEPTH:
         rule.error("", f"Nested deeper than {_MAX_DEPTH} levels")
         return nothing
@@ -106,7 +106,7 @@ def _read_logic(rule: DefinitionNode, name: str, depth: int) -> ChoiceCondition:
     if name == "Not":
         inner = rule.child("Not")
         if inner is None:
-            return Presence(Literal(None), wanted=True)
+            return Presence(Literal(None), expected=True)
         return Not(_read_condition(inner, depth + 1))
     if rule.get(name) == []:
         rule.error(name, "Value cannot be empty")

@@ -189,11 +189,11 @@ def _read_fail_text(node: DefinitionNode, name: str) -> Expression | None:
 def read_wait(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Wait:
     """Read a Wait: exactly one of four fields."""
     del builder
-    given = [name for name in fields.EXCLUSIVE["Wait"][0] if node.has(name)]
-    if not given:
+    present = [name for name in fields.EXCLUSIVE["Wait"][0] if node.has(name)]
+    if not present:
         node.error("", one_missing(fields.EXCLUSIVE["Wait"][0]))
-        given = ["Seconds"]
-    which: Any = given[0]
+        present = ["Seconds"]
+    which: Any = present[0]
     return model.Wait(
         **common_fields(node, name),
         field=which,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def only_one_of(names: Iterable[str]) -> str:
-    """Say that more than one field of a group is there."""
+    """Say that several fields of a group are present."""
     return f"There should only be one of the following fields: [{', '.join(names)}]"
 
 

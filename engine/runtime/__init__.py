@@ -40,6 +40,12 @@ execution. ``groups`` may use ``recovery``, and ``recovery`` may use ``flow``, n
 nothing is recursive but the nesting of groups. When the budget is spent with frames still in the
 queue, the step carries the command ``Proceed``, and the caller sends ``Continue``.
 
+Breakpoints. A run may have a plan (``breakpoints``): places where a line of control stops. The loop
+asks ``halts`` before the work of a state, ``flow.leave`` before it is left, ``recovery`` before an
+error is handled; without a plan each of these is a comparison with None. A line that stops has the
+phase BREAK, its siblings go on, and ``release`` lets it go on as a message says. Events stay as
+they would be; what a person changed goes out as the command ``NoteEdit``.
+
 Why it is deterministic. ``advance`` reads no clock, draws no random number and changes none of its
 arguments: equal arguments give an equal step. A process may therefore die after computing a step
 and before storing it; another process computes the same step from what is stored. Numbers of frames

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
 from engine.execution_status import ExecutionStatus
 from engine.language.model import Fail, Map, Pass, Succeed, Task, Wait
-from engine.runtime import commands, flow, groups, messages, recovery, redrive
+from engine.runtime import commands, flow, groups, halts, messages, recovery, redrive, release
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, FramePhase, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
@@ -60,7 +60,7 @@ def advance(
     they go to Retry and Catch, or end the execution.
     """
     if not _expects(run, message):
-        return Step(run, left=budget)
+        return Step(run, budget_left=budget)
     turn = Turn(machine, run, moment, budget)
     try:
         _receive(turn, message)
@@ -72,8 +72,8 @@ def advance(
         _stop(turn, messages.Stop())
     # The message found no frame. The run is returned as it came, so that the caller sees that there
     # is no snapshot to write.
-    if not turn.events and not turn.commands:
-        return Step(run, left=budget)
+    if not turn.events and not turn.commands and turn.plan is run.plan:
+        return Step(run, budget_left=budget)
     return turn.step()
 
 
@@ -121,8 +121,26 @@ def _receive(turn: Turn, message: Message) -> None:
             pass  # the frames to go on with are in the queue of the run already
         case messages.Redrive():
             _redrive(turn)
+        case (
+            messages.SetBreakpoints()
+            | messages.Release()
+            | messages.AnswerTask()
+            | messages.Skip()
+            | messages.FailState()
+        ):
+            _debug(turn, message)
         case _:
             assert_never(message)
+
+
+def _debug(turn: Turn, message: messages.SetBreakpoints | release.ReleaseMessage) -> None:
+    """Set breakpoints, or let a line of control go on from one."""
+    if isinstance(message, messages.SetBreakpoints):
+        release.set_breakpoints(turn, message)
+        return
+    frame = release.frame_to_release(turn, message)
+    if frame is not None:
+        _with_recovery(turn, frame, release.resume, message)
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
@@ -175,8 +193,8 @@ def _redrive(turn: Turn) -> None:
 
 def _time_limit(turn: Turn) -> int | None:
     """Return how many seconds the execution may run, by its start or else by its machine."""
-    given: int | None = turn.about.get("timeout_seconds")
-    return turn.machine.timeout_seconds if given is None else given
+    seconds: int | None = turn.about.get("timeout_seconds")
+    return turn.machine.timeout_seconds if seconds is None else seconds
 
 
 def _timeout_seconds(turn: Turn) -> int:
@@ -273,7 +291,11 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
             if frame is not None and turn.budget <= 0:
                 turn.ready.appendleft(frame.id)
                 continue
-        if frame is not None and frame.phase is _READY:
+        if (
+            frame is not None
+            and frame.phase is _READY
+            and (turn.plan is None or not halts.stops_before(turn, frame))
+        ):
             _with_recovery(turn, frame, _enter_state)
         if (enough is not None and enough()) or (turn.held and _is_overdue(turn)):
             break

@@ -68,6 +68,27 @@ class CancelTimer(Struct, frozen=True, gc=False):
     timer: str
 
 
+class AnsweredTask(Struct, frozen=True, gc=False):
+    """A person answered a task at a breakpoint: it has its events, and is never called."""
+
+    task: RunTask
+
+
+class NoteEdit(Struct, frozen=True, gc=False):
+    """Note what a person did to a line of control at a breakpoint, beside its history.
+
+    ``event``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for an
+    edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or the error.
+    """
+
+    event: int
+    state: str
+    what: str
+    by: str
+    before: str
+    after: str
+
+
 class Proceed(Struct, frozen=True, gc=False):
     """Send ``Continue``: the step's budget is spent, and frames are still ready."""
 
@@ -82,4 +103,14 @@ class Finish(Struct, frozen=True, gc=False):
     stop_ms: int = 0
 
 
-Command = RunTask | CancelTask | RedriveMapRun | SetTimer | CancelTimer | Proceed | Finish
+Command = (
+    RunTask
+    | CancelTask
+    | RedriveMapRun
+    | SetTimer
+    | CancelTimer
+    | AnsweredTask
+    | NoteEdit
+    | Proceed
+    | Finish
+)

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True, gc=False):
-    """One line of the history.
+    """An event of the history.
 
-    ``id`` counts from 1. ``previous`` is the event that it followed on its line of control, 0 for
-    none. ``at_ms``: epoch milliseconds. ``type``: one of ``engine.history.event_types``.
-    ``details``: the fields of the type's details member, payloads as JSON text; None if the type
-    has no such member. ``state``: the state it belongs to, "" for events of the execution itself.
+    ``id``: counts from 1. ``previous``: the id of the event that this one follows (AWS's
+    ``previousEventId``); 0 if it follows none, as ExecutionStarted, the first ...StateEntered,
+    ExecutionAborted and ExecutionTimedOut. ``at_ms``: epoch milliseconds. ``type``: a name in
+    ``engine.history.event_types``. ``details``: the fields of the type's details member, payloads
+    as JSON text; None if the type has no such member. ``state``: the name of the state, "" for an
+    event of the execution itself.
     """
 
     id: int

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ABSENT, ROOT, EvaluationScope
 from engine.language.model import QueryLanguage
+from engine.runtime import halts
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
@@ -185,17 +186,31 @@ def evaluate_assign(
 
 
 def leave(
-    turn: Turn, frame: Frame, payload: Payload, values: dict[str, Json], following: str | None
+    turn: Turn,
+    frame: Frame,
+    payload: Payload,
+    values: dict[str, Json],
+    following: str | None,
+    *,
+    succeeded: bool = True,
 ) -> None:
     """Write ...StateExited, then enter the state ``following``; None ends this line of control.
 
-    ``values``: the evaluated Assign. Raise ``States.DataLimitExceeded`` for an output that is too
-    large: the error belongs to the state that is about to be left, and its Catchers see it.
+    ``values``: the evaluated Assign. ``succeeded``: False if a Catcher or a person leads on, and
+    not the success of the state, at which a breakpoint may stop the line. Raise
+    ``States.DataLimitExceeded`` for an output that is too large: the error belongs to the state
+    that is about to be left, and its Catchers see it.
     """
     ensure_within_limit(payload, frame.state)
     if turn.trial is not None:
         # TestState wants to know where the state leads, not what comes after it.
         turn.trial |= {"left": payload, "following": following, "variables": values}
+        return
+    if (
+        turn.plan is not None
+        and succeeded
+        and halts.stops_after(turn, frame, payload, values, following)
+    ):
         return
     details: dict[str, Any] = {"name": frame.state, "output": payload.text}
     if values:

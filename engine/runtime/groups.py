@@ -16,7 +16,7 @@ from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
 from engine.execution_status import ExecutionStatus
 from engine.jsontext import MAX_BYTES
 from engine.language.model import Map, Parallel, Task, Wait
-from engine.runtime import flow, recovery
+from engine.runtime import flow, halts, recovery
 from engine.runtime.payload import Payload, too_large_error
 from engine.runtime.run import Frame, FramePhase, Group, GroupKind
 from engine.runtime.turn import output_key
@@ -130,6 +130,8 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
         turn.finish(ExecutionStatus.SUCCEEDED, output=payload.text)
         return
     group = turn.groups[frame.group]
+    if turn.plan is not None:
+        turn.plan = turn.plan.step_outwards(frame.id, group.owner)
     last = frame.cursor
     if group.kind is GroupKind.MAP:
         name = turn.frames[group.owner].state
@@ -192,6 +194,10 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
         return
     group = turn.groups[frame.group]
     owner = turn.frames[group.owner]
+    if turn.plan is not None:
+        if _stops_for_owner(turn, frame, owner, error):
+            return
+        turn.plan = turn.plan.step_outwards(frame.id, owner.id)
     failing = frame.cursor
     if group.kind is GroupKind.MAP:
         details = {"name": owner.state, "index": frame.index}
@@ -205,6 +211,21 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     # whole Parallel or Map again, with a new group.
     owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
+
+
+def _stops_for_owner(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> bool:
+    """Let a line stop whose error would go up to a state around it that has a breakpoint."""
+    released, passed = turn.released
+    # A person let the error go on: the breakpoint at which it stood is behind it.
+    passing = released == frame.id and passed != frame.state
+    while True:
+        if passing:
+            passing = owner.state != passed
+        elif halts.stops_at_error(turn, frame, error, owner):
+            return True
+        if recovery.takes_error(turn, owner, error) or not owner.group:
+            return False
+        owner = turn.frames[turn.groups[owner.group].owner]
 
 
 def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> None:
@@ -222,7 +243,7 @@ def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) 
 
 
 def _abort_group(turn: Turn, group: Group, failing: int) -> None:
-    """Abort every child that is still open; ``failing``: the event that each abort points at."""
+    """Abort every open child; ``failing``: the previous event of each abort."""
     owner = turn.frames[group.owner]
     for child in [frame for frame in turn.frames.values() if frame.group == group.id]:
         if group.kind is GroupKind.MAP:

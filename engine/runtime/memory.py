@@ -23,13 +23,21 @@ from engine.language import parse
 from engine.language.model import IntegrationPattern, TaskKind
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
+from engine.runtime.breakpoints import (
+    Breakpoint,
+    BreakpointError,
+    DebugPlan,
+    check_breakpoints,
+)
+from engine.runtime.halted_lines import HaltedLine, describe_halt
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from engine.language.model import Machine
     from engine.runtime.events import Event
+    from engine.runtime.release import ReleaseMessage
 
 _START_MS = 1_700_000_000_000
 _FUNCTION_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
@@ -55,7 +63,8 @@ class Result:
 
     ``output``: a JSON value, None without one. ``events``: the whole history. ``slept``: how many
     seconds were skipped. ``path``: the names of the states in the order they were entered.
-    ``calls``: of the ``tasks``, in the order they were made.
+    ``calls``: of the ``tasks``, in the order they were made. ``edits``: what ``debug`` did at
+    breakpoints.
     """
 
     status: str
@@ -66,6 +75,7 @@ class Result:
     slept: float
     path: tuple[str, ...] = ()
     calls: tuple[FunctionCall, ...] = ()
+    edits: tuple[commands.NoteEdit, ...] = ()
 
 
 def run(
@@ -76,6 +86,8 @@ def run(
     seed: int = 0,
     start_ms: int = _START_MS,
     max_steps: int = 100_000,
+    breakpoints: Iterable[Breakpoint | str] = (),
+    debug: Callable[[HaltedLine], ReleaseMessage] | None = None,
 ) -> Result:
     """Run a definition to its end and return the result.
 
@@ -87,12 +99,16 @@ def run(
     returns what is sent back with the token. If it raises a ``StatesError``, that is the task's
     error; any other exception becomes an error with the name of its class and its text. ``seed``:
     of everything random. ``start_ms``: the time at the start, in epoch milliseconds.
+    ``breakpoints``: where lines of control stop; the name of a state stops before it. ``debug``
+    gets each line that has stopped, and says how it goes on: ``lambda line: line.go_on()``.
 
-    Raise ``DefinitionError`` for a bad definition, ``KeyError`` naming the Resource of a task that
-    is not in ``tasks``, and ``EngineBug`` if the execution has not ended after ``max_steps``.
+    Raise ``DefinitionError`` for a bad definition, ``BreakpointError`` for a bad breakpoint,
+    ``KeyError`` naming the Resource of a task that is not in ``tasks``, and ``EngineBug`` if the
+    execution has not ended after ``max_steps``.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
-    runner = _Runner(parse(text), tasks or {}, seed, start_ms)
+    runner = _Runner(parse(text), tasks or {}, seed, start_ms, debug=debug)
+    runner.stop_at(breakpoints)
     runner.send(start_message({} if data is None else data, start_ms))
     for _ in range(max_steps):
         if runner.finish is not None:
@@ -132,10 +148,21 @@ class _Runner:
     timers: list[tuple[int, str]] = field(default_factory=list)
     steps: int = 0
     calls: list[FunctionCall] = field(default_factory=list)
+    edits: list[commands.NoteEdit] = field(default_factory=list)
+    debug: Callable[[HaltedLine], ReleaseMessage] | None = None
 
     def __post_init__(self) -> None:
         self.now_ms = self.start_ms
         self.run = self.run.reading(DictValues())
+
+    def stop_at(self, breakpoints: Iterable[Breakpoint | str]) -> None:
+        """Set the breakpoints, before the start."""
+        places = [Breakpoint(place) if isinstance(place, str) else place for place in breakpoints]
+        if places:
+            if self.debug is None:
+                raise BreakpointError("debug: got None, wanted a function for lines that stop")
+            plan = DebugPlan.of(check_breakpoints(places, self.machine))
+            self.run = self.run.with_plan(plan)
 
     def send(self, message: messages.Message) -> None:
         """Take a message, and act on the commands that follow from it."""
@@ -146,13 +173,21 @@ class _Runner:
         self.events.extend(step.events)
         values = self.run.values
         if isinstance(values, DictValues):
-            values.update(step.kept)
+            values.update(step.values)
         for command in step.commands:
             self._apply(command)
 
     def next(self) -> None:
-        """Handle the next message, or move the clock to the next timer."""
-        if self.inbox:
+        """Handle the next message, ask about a line that stands, or move the clock to a timer."""
+        halts = self.run.plan.halts if self.run.plan is not None else ()
+        if halts and self.debug is not None:
+            line = describe_halt(self.machine, self.run, halts[0], Moment(self.now_ms))
+            message = self.debug(line)
+            problem = line.problem_of(message)
+            if problem:
+                raise BreakpointError(f"{line.state}: {problem}")
+            self.send(message)
+        elif self.inbox:
             self.send(self.inbox.popleft())
         elif self.timers:
             due, timer = heapq.heappop(self.timers)
@@ -167,8 +202,8 @@ class _Runner:
         slept = (self.now_ms - self.start_ms) / 1000
         events = tuple(self.events)
         path = tuple(event.state for event in events if event.type in STATE_ENTRIES)
-        calls = tuple(self.calls)
-        return Result(finish.status, output, finish.error, finish.cause, events, slept, path, calls)
+        ending = (finish.status, output, finish.error, finish.cause)
+        return Result(*ending, events, slept, path, tuple(self.calls), tuple(self.edits))
 
     def _apply(self, command: commands.Command) -> None:
         match command:
@@ -183,7 +218,9 @@ class _Runner:
                 self.inbox.append(messages.Continue())
             case commands.Finish():
                 self.finish = command
-            case commands.CancelTask():
+            case commands.NoteEdit():
+                self.edits.append(command)
+            case commands.CancelTask() | commands.AnsweredTask():
                 pass  # a task of this runner is over as soon as it is called
             case commands.RedriveMapRun():
                 raise EngineBug("a runner that sends no Redrive is asked to redrive a Map Run")
@@ -198,22 +235,22 @@ class _Runner:
             msg = f"task {invoked or task.resource} of state {task.state}: not among "
             raise KeyError(f"{msg}{sorted(self.tasks)}")
         by_function = bool(invoked) and name == invoked
-        given = data.get("Payload", {}) if by_function else data
+        argument = data.get("Payload", {}) if by_function else data
         try:
-            value = self.tasks[name](given)
+            value = self.tasks[name](argument)
         except StatesError as error:
-            return self._failed(task, name, given, error.name, error.cause)
+            return self._failed(task, name, argument, error.name, error.cause)
         except Exception as error:  # noqa: BLE001 - a function's own error is the task's error
-            return self._failed(task, name, given, type(error).__name__, str(error))
-        self.calls.append(FunctionCall(task.state, name, given, value))
+            return self._failed(task, name, argument, type(error).__name__, str(error))
+        self.calls.append(FunctionCall(task.state, name, argument, value))
         if by_function and task.pattern != IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             value = {"ExecutedVersion": "$LATEST", "Payload": value, "StatusCode": 200}
         return messages.TaskSucceeded(task.task, jsontext.dumps(value))
 
     def _failed(
-        self, task: commands.RunTask, name: str, given: Any, error: str | None, cause: str | None
+        self, task: commands.RunTask, name: str, argument: Any, error: str | None, cause: str | None
     ) -> messages.Message:
-        self.calls.append(FunctionCall(task.state, name, given, error=error))
+        self.calls.append(FunctionCall(task.state, name, argument, error=error))
         return messages.TaskFailed(task.task, error, cause)
 
 

@@ -109,6 +109,61 @@ class Redrive(Struct, frozen=True, gc=False):
     """RedriveExecution was called for a failed, timed-out or aborted execution."""
 
 
+class SetBreakpoints(Struct, frozen=True, gc=False):
+    """Stop at these breakpoints from now on, in place of those before.
+
+    ``breakpoints``: JSON text, as ``breakpoints.read_breakpoints`` reads it.
+    """
+
+    breakpoints: str
+
+
+class Release(Struct, frozen=True, gc=False):
+    """Go on from a breakpoint: do the work of the state, or leave it, or let its error go on.
+
+    ``halt``: the number of the ``Halt``. ``by``: who says so. Edits, as JSON texts, None for none:
+    the state's ``input``, before its work; the ``variables`` of the line's own scope, all of them;
+    the ``output``, after its work. ``step``: stop again before the next state of the line.
+    """
+
+    halt: int
+    by: str = ""
+    input: str | None = None
+    variables: str | None = None
+    output: str | None = None
+    step: bool = False
+
+
+class AnswerTask(Struct, frozen=True, gc=False):
+    """Take this for the outcome of a Task that stands before its work; nothing is called.
+
+    ``output``: the result as JSON text; None: it fails with the error and cause.
+    """
+
+    halt: int
+    by: str = ""
+    output: str | None = None
+    error: str | None = None
+    cause: str | None = None
+
+
+class Skip(Struct, frozen=True, gc=False):
+    """Leave a state that stands before its work, or with an error, with this output."""
+
+    halt: int
+    output: str
+    by: str = ""
+
+
+class FailState(Struct, frozen=True, gc=False):
+    """Let the state that stands at a breakpoint fail; its Retriers and Catchers are asked."""
+
+    halt: int
+    error: str | None = None
+    cause: str | None = None
+    by: str = ""
+
+
 Message = (
     Start
     | Continue
@@ -120,4 +175,9 @@ Message = (
     | TaskTimedOut
     | Stop
     | Redrive
+    | SetBreakpoints
+    | Release
+    | AnswerTask
+    | Skip
+    | FailState
 )

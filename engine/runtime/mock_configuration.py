@@ -33,10 +33,10 @@ def mocked_tasks(
     }
 
 
-def _member(found: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in found:
-        raise KeyError(f"{where}: got {name!r}, wanted one of {sorted(found)}")
-    return found[name]
+def _member(members: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in members:
+        raise KeyError(f"{where}: got {name!r}, wanted one of {sorted(members)}")
+    return members[name]
 
 
 @dataclass

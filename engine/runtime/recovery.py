@@ -18,7 +18,7 @@ from engine.errors import (
     matches,
 )
 from engine.language.model import NO_RECOVERY, Map, Parallel, QueryLanguage, Recovery, Wait
-from engine.runtime import flow
+from engine.runtime import flow, halts
 from engine.runtime.payload import Payload
 from engine.runtime.run import FramePhase
 
@@ -35,6 +35,12 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     # The prefix is added before anything matches, and goes on with the error: a Catcher further out
     # sees the state in which the expression failed, not its own.
     frame, error = _explain(turn, frame, state, error)
+    if turn.plan is None or not halts.stops_at_error(turn, frame, error):
+        recover(turn, frame, state, error)
+
+
+def recover(turn: Turn, frame: Frame, state: State, error: StatesError) -> None:
+    """Ask the Retriers and Catchers of a state that has failed, whatever breakpoints it has."""
     turn.note("failure", error)
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
     if _retry(turn, frame, recovery.retry, error):
@@ -164,4 +170,19 @@ def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: States
     else:
         payload = flow.apply_result(turn, frame, state, data, caught)
         values = flow.evaluate_assign(turn, frame, state, data, caught)
-    flow.leave(turn, frame, payload, values, catcher.next)
+    flow.leave(turn, frame, payload, values, catcher.next, succeeded=False)
+
+
+def takes_error(turn: Turn, frame: Frame, error: StatesError) -> bool:
+    """Tell whether a Retrier or Catcher of the frame's state would take an error."""
+    recovery: Recovery = getattr(turn.state(frame), "recovery", NO_RECOVERY)
+    for index, retrier in enumerate(recovery.retry):
+        if matches(retrier.error_equals, error.name, of_result=error.of_result):
+            tries = frame.tries[index] if frame.tries else 0
+            if tries < retrier.max_attempts:
+                return True
+            break
+    return any(
+        matches(catcher.error_equals, error.name, of_result=error.of_result)
+        for catcher in recovery.catch
+    )

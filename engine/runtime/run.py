@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from engine.errors import NewerFormat
 from engine.execution_status import ExecutionStatus
+from engine.runtime.breakpoints import DebugPlan
 from engine.runtime.commands import RunTask  # noqa: TC001 - msgspec reads annotations
 
 if TYPE_CHECKING:
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Command
     from engine.runtime.events import Event
 
-FORMAT = 2
+FORMAT = 3
 """Version of the snapshot text; every format ever written must load.
 
-Format 2 has ``held``. A run that holds no task is written in format 1, which earlier versions read.
+Format 2 has ``held``, format 3 ``plan``. A run without breakpoints is written in format 2, and if
+it holds no task in format 1: earlier versions read those.
 A change that an earlier version could not read, or would lose, makes a new format; even one more
 field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
+_HELD_FORMAT = 2
 INLINE = 1024
 """Inputs longer than this many characters are kept as values, so that no step writes them again."""
 
@@ -88,6 +91,7 @@ class FramePhase(StrEnum):
     TIMER = "timer"  # it waits for the timer of its Wait state
     BACKOFF = "backoff"  # it waits for the pause before a retry to pass
     GROUP = "group"  # it waits for its branches or iterations
+    BREAK = "break"  # it stands at a breakpoint, and waits for a person
 
 
 class GroupKind(StrEnum):
@@ -157,7 +161,8 @@ class Run(Struct, frozen=True):
     ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
     history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
     while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
-    from them.
+    from them. ``plan``: the breakpoints, and the lines of control that stand at them; None if there
+    are none.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -170,11 +175,12 @@ class Run(Struct, frozen=True):
     status: ExecutionStatus = ExecutionStatus.NEW
     held: Mapping[int, RunTask] = {}
     values: Values = field(default_factory=DictValues)
+    plan: DebugPlan | None = None
 
     def dumps(self) -> str:
         """Return the snapshot as JSON text, without the values."""
         stored: dict[str, Any] = {
-            "format": FORMAT if self.held else 1,
+            "format": self._format(),
             "about": _without_long_input(self.about),
             "frames": [_stored_frame(frame) for frame in self.frames.values()],
             "groups": [*self.groups.values()],
@@ -186,11 +192,23 @@ class Run(Struct, frozen=True):
         }
         if self.held:
             stored["held"] = self.held
+        if self.plan is not None:
+            stored["plan"] = self.plan
         return _encode(stored).decode()
+
+    def _format(self) -> int:
+        """Return the first format that has all that there is to write."""
+        if self.plan is not None:
+            return FORMAT
+        return _HELD_FORMAT if self.held else 1
 
     def reading(self, values: Values) -> Run:
         """Return the same run with another store of values."""
         return replace(self, values=values)
+
+    def with_plan(self, plan: DebugPlan | None) -> Run:
+        """Return the same run with other breakpoints."""
+        return replace(self, plan=plan)
 
     @classmethod
     def loads(cls, text: str, values: Values) -> Run:
@@ -201,6 +219,7 @@ class Run(Struct, frozen=True):
         raw = _decode(text)
         _check_format(raw.pop("format", None))
         _restore_inputs([raw["about"], *raw["frames"]], values)
+        plan = raw.pop("plan", None)  # read apart: most runs have none
         stored = msgspec.convert(raw, _Snapshot, str_keys=True)
         return cls(
             about=stored.about,
@@ -213,6 +232,7 @@ class Run(Struct, frozen=True):
             status=stored.status,
             held=stored.held,
             values=values,
+            plan=None if plan is None else msgspec.convert(plan, DebugPlan),
         )
 
 
@@ -223,17 +243,17 @@ NEW_RUN = Run(about={}, frames={}, groups={})
 class Step(Struct, frozen=True):
     """The result of one ``advance``.
 
-    ``kept``: values to write. ``dropped``: prefixes of values that are no longer needed.
-    ``left``: what remains of the budget for further messages of the same commit.
+    ``values``: values to write. ``dropped``: prefixes of values that are no longer needed.
+    ``budget_left``: what remains of the budget for further messages of the same commit.
     An empty step (nothing happened) has no events, no commands and the same run.
     """
 
     run: Run
     events: tuple[Event, ...] = ()
     commands: tuple[Command, ...] = ()
-    kept: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    left: int = 0
+    budget_left: int = 0
 
 
 class _Snapshot(Struct, forbid_unknown_fields=True):
@@ -253,6 +273,7 @@ class _Snapshot(Struct, forbid_unknown_fields=True):
 # msgspec reads the types of a record when they are first asked for. If two threads ask at once, it
 # crashes the process (0.22). So they are asked for here, where the import lets one thread pass.
 msgspec.json.Decoder(_Snapshot)
+msgspec.json.Decoder(DebugPlan)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -292,7 +313,7 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
 
 def _check_format(number: object) -> None:
     """Refuse formats that this version does not know."""
-    if number in (1, FORMAT):
+    if number in (1, _HELD_FORMAT, FORMAT):
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
     # A team upgrades one server after another. An older one that meets the snapshot of a newer one

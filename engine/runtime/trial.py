@@ -129,8 +129,8 @@ def try_state(
         _run_state(turn, frame, state, mock, call)
     except StatesError as error:
         recovery.state_failed(turn, turn.frames[1], error)
-    given = jsontext.loads(variables) if variables else {}
-    turn.note("variables", {**given, **turn.trial.get("variables", {})})
+    initial = jsontext.loads(variables) if variables else {}
+    turn.note("variables", {**initial, **turn.trial.get("variables", {})})
     return _make_trial(turn, state, text)
 
 

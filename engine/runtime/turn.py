@@ -69,6 +69,7 @@ class Turn:
         self.groups = dict(run.groups)
         self.ready = deque(run.ready)
         self.held = dict(run.held)
+        self.plan = run.plan
         self.next_event = run.next_event
         self.next_id = run.next_id
         self.events: list[Event] = []
@@ -85,6 +86,7 @@ class Turn:
         # run, because a redrive goes on from them.
         self.lost_frames: dict[int, Frame] = {}
         self.lost_groups: dict[int, Group] = {}
+        self.released = (0, "")  # the frame that a person let go on, past the breakpoint of a state
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
         self._inputs: dict[int, Payload] = {}
         self._items_read: dict[tuple[int, int], Payload] = {}
@@ -227,6 +229,10 @@ class Turn:
             self.command(out.CancelTask(frame.waits_for))
         if self.held.pop(frame.id, None):  # its task never started, and a redrive schedules another
             frame = replace(frame, phase=FramePhase.READY, waits_for=0)
+        if self.plan is not None:
+            self.plan = self.plan.forget(frame.id)
+            if frame.phase is FramePhase.BREAK:  # a redrive does the work of its state again
+                frame = replace(frame, phase=FramePhase.READY)
         if not done:
             self.lost_frames[frame.id] = frame
 
@@ -267,6 +273,9 @@ class Turn:
         else:
             self.frames = {**self.lost_frames, **self.frames}
             self.groups = {**self.lost_groups, **self.groups}
+        if self.plan is not None:
+            ended_well = status is ExecutionStatus.SUCCEEDED
+            self.plan = None if ended_well else self.plan.at_rest()
         self.status = status
         self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
 
@@ -285,52 +294,58 @@ class Turn:
             status=self.status,
             held=self.held,
             values=self.before.values,
+            plan=self.plan,
         )
-        kept = self._kept()  # adds to ``dropped``, which is therefore read after it
+        values = self._new_values()  # adds to ``dropped``, which is therefore read after it
         events, dropped = tuple(self.events), tuple(self.dropped)
-        return Step(run, events, tuple(self.commands), kept, dropped, max(self.budget, 0))
+        return Step(run, events, tuple(self.commands), values, dropped, max(self.budget, 0))
 
-    def _kept(self) -> dict[str, str]:
+    def _new_values(self) -> dict[str, str]:
         """Return the values of this turn that later turns will read."""
-        kept = self._long_inputs()
+        values = self._long_inputs()
         for number, items in self.items.items():
             ended = self.outputs[
                 number
             ]  # an iteration that succeeded never asks for its item again
             for index, item in enumerate(items):
                 if index not in ended:
-                    kept[item_key(number, index)] = Payload.of(item).text
+                    values[item_key(number, index)] = Payload.of(item).text
         for number, texts in self.outputs.items():
             for index, text in texts.items():
-                kept[output_key(number, index)] = text
-        return kept
+                values[output_key(number, index)] = text
+        return values
 
     def _long_inputs(self) -> dict[str, str]:
         """Return the inputs that are new in the snapshot and too long for it.
 
         Also note those to drop, because their state was left.
         """
-        kept = {}
+        values = {}
         if (
             not self.before.about
             and self.status is ExecutionStatus.RUNNING
             and len(self.about["input"]) > INLINE
         ):
-            kept[input_key(0)] = self.about["input"]
+            values[input_key(0)] = self.about["input"]
         for frame in self.frames.values():
             before = self.before.frames.get(frame.id)
             same = before is not None and before.entered_event == frame.entered_event
+            if same and before is not None and before.input is not frame.input:
+                # A person has edited it at a breakpoint. The one before is dropped first.
+                same = before.input == frame.input
+                if not same and len(before.input) > INLINE:
+                    self.dropped.append(input_key(frame.entered_event))
             if len(frame.input) > INLINE and not same:
-                kept[input_key(frame.entered_event)] = frame.input
+                values[input_key(frame.entered_event)] = frame.input
         # After a success ``finish`` has dropped everything, and after a bad end a redrive needs it.
         if self.status is not ExecutionStatus.RUNNING:
-            return kept
+            return values
         for before in self.before.frames.values():
             now = self.frames.get(before.id)
             gone = now is None or now.entered_event != before.entered_event
             if gone and before.entered_event and len(before.input) > INLINE:
                 self.dropped.append(input_key(before.entered_event))
-        return kept
+        return values
 
 
 def item_key(group: int, index: int) -> str:

@@ -82,6 +82,13 @@ class Variables:
         self._own[frame.id] = own  # not before: what was refused must not be seen in this step
         return self._store.keep(frame, variables=text), texts
 
+    def exchange(self, frame: Frame, values: dict[str, Json]) -> Frame:
+        """Put these values in place of all variables of the frame's own scope."""
+        text = jsontext.dumps(values) if values else ""
+        self._check_all(frame, text)
+        self._own[frame.id] = values
+        return self._store.keep(frame, variables=text)
+
     def _check_all(self, frame: Frame, text: str) -> None:
         """Raise ``States.DataLimitExceeded`` if the variables of all lines grow too large."""
         # The sum is kept from one Assign to the next, because adding it up costs a look at each

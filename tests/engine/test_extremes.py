@@ -177,10 +177,10 @@ def _check(definition: dict[str, Any], value: Any) -> None:
     for _ in range(3):
         for due_ms in sim.timers.values():
             assert 0 < due_ms < 2**63
-        for one in sim.tasks.values():
-            for seconds in (one.timeout_seconds, one.heartbeat_seconds):
+        for call in sim.tasks.values():
+            for seconds in (call.timeout_seconds, call.heartbeat_seconds):
                 assert seconds is None or 0 < seconds < 2**31
-            json.loads(one.input)
+            json.loads(call.input)
         if sim.finish is not None or not (sim.tasks or sim.timers):
             break
         _go_on(sim)

@@ -51,11 +51,11 @@ def broken(_: Any) -> Any:
 
 def failing(times: int) -> Any:
     """Return a task that fails so many times and then answers."""
-    left = [times]
+    failures = [times]
 
     def task(value: Any) -> Any:
-        left[0] -= 1
-        if left[0] >= 0:
+        failures[0] -= 1
+        if failures[0] >= 0:
             raise ValueError("not yet")
         return value
 
@@ -109,7 +109,11 @@ def test_every_state_is_drawn_with_the_nested_ones() -> None:
     """States of branches and item processors are nodes of their own groups."""
     picture = drawn(PARALLEL)
     assert [node.name for node in picture.nodes] == ["Both", "Left", "Wait", "Right", "Rescue"]
-    assert [(one.owner, one.index) for one in picture.groups] == [("", 0), ("n1", 0), ("n1", 1)]
+    assert [(group.owner, group.index) for group in picture.groups] == [
+        ("", 0),
+        ("n1", 0),
+        ("n1", 1),
+    ]
     assert picture.by_id[picture.by_name["Right"]].group == "b2"
 
 
@@ -315,20 +319,20 @@ def test_what_readers_derive_is_made_once_until_the_next_event() -> None:
     """For the arguments it was asked with last; an event makes it anew."""
     events = played(EACH, [1, 2, 3], Work=lambda value: value)
     trace = engine.Trace(drawn(EACH))
-    made: list[int] = []
+    derivations: list[int] = []
 
     def make() -> int:
-        made.append(trace.last)
+        derivations.append(trace.last)
         return trace.last
 
     def derived(arguments: object) -> int:
         return trace.derive("visits", arguments, make)
 
     trace.feed(events[:5])
-    assert (derived(1), derived(1), made) == (5, 5, [5])
-    assert (derived(2), derived(1), made) == (5, 5, [5, 5, 5])
+    assert (derived(1), derived(1), derivations) == (5, 5, [5])
+    assert (derived(2), derived(1), derivations) == (5, 5, [5, 5, 5])
     trace.feed(events[5:])
-    assert (derived(1), made[3:]) == (len(events), [len(events)])
+    assert (derived(1), derivations[3:]) == (len(events), [len(events)])
 
 
 def test_the_culprit_of_a_map_is_the_state_inside() -> None:

@@ -43,7 +43,7 @@ def told(**changes: Any) -> list[str]:
     """Replay the scenario with parts of it changed; return the differences."""
     changed = copy.deepcopy(SCENARIO)
     changed["Scenario"] |= changes
-    return [str(one) for one in engine.replay(json.dumps(changed))]
+    return [str(difference) for difference in engine.replay(json.dumps(changed))]
 
 
 def test_the_same_definition_does_the_same() -> None:
@@ -86,8 +86,8 @@ def test_another_end_is_told_with_its_error() -> None:
     """Status and error stand together."""
     changed = copy.deepcopy(DEFINITION)
     changed["States"]["Pay"].pop("Retry")
-    found = told(Definition=changed)
-    assert found[-1] == "status: got FAILED (Busy), wanted SUCCEEDED"
+    differences = told(Definition=changed)
+    assert differences[-1] == "status: got FAILED (Busy), wanted SUCCEEDED"
 
 
 def test_a_definition_with_errors_is_told() -> None:
@@ -104,8 +104,10 @@ def test_waits_take_no_time_and_a_stop_comes_when_it_came() -> None:
     stop = {"Act": "Stop", "Milliseconds": 60_000, "Error": "No", "Cause": "wrong"}
     expected = {"Status": "ABORTED", "Error": "No", "Cause": "wrong", "Path": [path]}
     assert told(Definition=nap, Tasks=[], Expected=expected, Acts=[stop]) == []
-    found = told(Definition=nap, Tasks=[], Expected=expected, Acts=[{**stop, "Error": "Other"}])
-    assert found == ['error: got "Other", wanted "No"']
+    differences = told(
+        Definition=nap, Tasks=[], Expected=expected, Acts=[{**stop, "Error": "Other"}]
+    )
+    assert differences == ['error: got "Other", wanted "No"']
 
 
 def test_what_another_has_cut_off_may_have_come_less_far() -> None:

@@ -22,12 +22,12 @@ def test_stays_that_overlap_count_once() -> None:
 
 def in_moments(table: VisitTable, visits: Visits, now: int) -> int:
     """Return how many of the moments from 0 to ``now`` some visit covers, one by one."""
-    stays = [(table.times[each], table.left.get(each, now)) for each in visits.numbers]
+    stays = [(table.times[each], table.end_times.get(each, now)) for each in visits.numbers]
     edges = sorted({0, now, *(edge for stay in stays for edge in stay)})
     return sum(
         until - since
         for since, until in pairwise(edges)
-        if any(entered <= since and until <= left for entered, left in stays)
+        if any(entered <= since and until <= exited for entered, exited in stays)
     )
 
 
@@ -38,21 +38,21 @@ def test_what_is_kept_is_what_a_new_sum_says(seed: int) -> None:
     visits, at = Visits(table, "n1"), 0
     for _ in range(60):
         at += chance.choice((0, 1, 10))
-        still = [each for each in visits.numbers if each not in table.left]
+        still = [each for each in visits.numbers if each not in table.end_times]
         if not still or chance.random() < 0.5:
             table.times.append(at)
             visits.numbers.append(len(table.times) - 1)
         else:
-            table.left[chance.choice(still)] = at
-        if table.left and chance.random() < 0.1:
-            again = chance.choice(list(table.left))
-            del table.left[again]
+            table.end_times[chance.choice(still)] = at
+        if table.end_times and chance.random() < 0.1:
+            again = chance.choice(list(table.end_times))
+            del table.end_times[again]
             if chance.random() < 0.5:
-                table.left[again] = at
+                table.end_times[again] = at
             table.revision += 1
         now = at + chance.choice((0, 5))
         assert visits.covered_ms(now) == in_moments(table, visits, now)
-        ends = [table.left.get(each, now) for each in visits.numbers]
+        ends = [table.end_times.get(each, now) for each in visits.numbers]
         assert visits.span(now) == (table.times[visits.numbers[0]], max(ends))
 
 
@@ -63,12 +63,12 @@ def test_what_is_kept_is_a_new_sum_where_times_go_back(seed: int) -> None:
     visits, at = Visits(table, "n1"), 1_000
     for _ in range(60):
         at += chance.choice((0, 1, 10, -30 if chance.random() < 0.2 else 10))
-        still = [each for each in visits.numbers if each not in table.left]
+        still = [each for each in visits.numbers if each not in table.end_times]
         if not still or chance.random() < 0.5:
             table.times.append(at)
             visits.numbers.append(len(table.times) - 1)
         else:
-            table.left[chance.choice(still)] = at
+            table.end_times[chance.choice(still)] = at
         for now in (at, at - 20):
             assert visits.covered_ms(now) == covered_ms(visits.begins(), visits.ends(now))
 
@@ -77,10 +77,10 @@ def test_a_visit_before_a_pause_fills_it() -> None:
     """Two visits have ended with 20 ms between them; the third is of an earlier time."""
     table = VisitTable()
     visits = Visits(table, "n1")
-    for number, (entered, left) in enumerate([(100, 110), (130, 140), (105, 135)], 1):
+    for number, (entered, exited) in enumerate([(100, 110), (130, 140), (105, 135)], 1):
         table.times.append(entered)
         visits.numbers.append(number)
-        table.left[number] = left
+        table.end_times[number] = exited
         assert visits.covered_ms(0) == (10, 20, 40)[number - 1]
 
 
@@ -91,12 +91,12 @@ def test_visits_that_have_ended_are_added_up_once() -> None:
     for number in range(1, 1_001):
         table.times.append(number * 10)
         visits.numbers.append(number)
-        table.left[number] = number * 10 + 4
+        table.end_times[number] = number * 10 + 4
     assert visits.covered_ms(0) == 4_000
     table.times.append(20_000)
     visits.numbers.append(1_001)
     for number in range(1, 1_001):
-        del table.left[number]  # nobody looks at them again
-    table.left[1_001] = 20_003
+        del table.end_times[number]  # nobody looks at them again
+    table.end_times[1_001] = 20_003
     assert visits.covered_ms(0) == 4_003
     assert visits.span(0) == (10, 20_003)

@@ -29,11 +29,11 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-shrink", action="store_true", help="tell a failure as it came")
-    wanted = parser.parse_args()
-    phases = [Phase.generate] if wanted.no_shrink else [Phase.generate, Phase.shrink]
+    options = parser.parse_args()
+    phases = [Phase.generate] if options.no_shrink else [Phase.generate, Phase.shrink]
     how = hypothesis.settings(
-        max_examples=wanted.examples,
-        stateful_step_count=wanted.steps,
+        max_examples=options.examples,
+        stateful_step_count=options.steps,
         phases=phases,
         database=None,
         deadline=None,
@@ -42,9 +42,9 @@ def main() -> int:
         suppress_health_check=list(HealthCheck),
     )
     begun = time.monotonic()
-    report, violations = _run(how, wanted.seed)
-    report |= {"steps": wanted.steps, "seconds": round(time.monotonic() - begun, 1)}
-    print(json.dumps({"check": "simulation", "seed": wanted.seed, **report}))
+    report, violations = _run(how, options.seed)
+    report |= {"steps": options.steps, "seconds": round(time.monotonic() - begun, 1)}
+    print(json.dumps({"check": "simulation", "seed": options.seed, **report}))
     return 1 if violations else 0
 
 

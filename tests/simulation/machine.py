@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WHICH = st.integers(0, 5)
 _LONG_MS = 20_000  # the checker gives sweepers so long
+WAYS = ("continue", "step", "edit", "answer", "skip", "fail")
 MOST = 4  # executions at a time, without children
 
 
@@ -35,6 +36,7 @@ class Simulation(RuleBasedStateMachine):
     machines: ClassVar[dict[str, StateMachine]]
     examples: ClassVar[int] = 0
     fenced: ClassVar[int] = 0
+    released: ClassVar[int] = 0
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -59,29 +61,29 @@ class Simulation(RuleBasedStateMachine):
         """Return one of the executions, children among them; it is looked at afterwards."""
         children = Execution.objects.filter(map_run__isnull=False).order_by("pk")
         every = [*self.started, *children]
-        found = every[number % len(every)]
-        self.touched.add(found.pk)
-        return found
+        execution = every[number % len(every)]
+        self.touched.add(execution.pk)
+        return execution
 
     # -- clients -----------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.started) < MOST)
-    @rule(shape=st.sampled_from(sorted(SHAPES)), ahead=st.booleans())
-    def start(self, shape: str, *, ahead: bool) -> None:
-        """StartExecution."""
-        made = self.act(lambda: self.world.start(shape, ahead=ahead))
+    @rule(shape=st.sampled_from(sorted(SHAPES)), ahead=st.booleans(), debug=st.booleans())
+    def start(self, shape: str, *, ahead: bool, debug: bool) -> None:
+        """StartExecution, perhaps with breakpoints."""
+        execution = self.act(lambda: self.world.start(shape, ahead=ahead, debug=debug))
         self.started = list(Execution.objects.filter(map_run=None).order_by("pk"))
-        if made is not None:
-            self.touched.add(made.pk)
+        if execution is not None:
+            self.touched.add(execution.pk)
 
     @precondition(lambda self: self.started)
     @rule(which=WHICH)
     def stop(self, which: int) -> None:
         """StopExecution; its answer is what DescribeExecution tells."""
-        one = self.pick(which)
-        date = self.act(lambda: stop_execution(one, error="E", cause="c"))
+        execution = self.pick(which)
+        date = self.act(lambda: stop_execution(execution, error="E", cause="c"))
         if date is not None:
-            assert Execution.objects.get(pk=one.pk).stop_ms == date
+            assert Execution.objects.get(pk=execution.pk).stop_ms == date
 
     @precondition(lambda self: self.world.held)
     @rule(which=WHICH, way=st.sampled_from(["success", "success", "failure"]), keep=st.booleans())
@@ -101,12 +103,24 @@ class Simulation(RuleBasedStateMachine):
         self.touched.add(work.execution_id)
         self.act(lambda: self.world.heartbeat(work))
 
+    @precondition(lambda self: self.world.debugged)
+    @rule(which=WHICH, way=st.sampled_from(WAYS), line=WHICH)
+    def debug(self, which: int, way: str, line: int) -> None:
+        """Somebody lets a line of control go on from a breakpoint."""
+        debugged = [each for each in self.started if each.name in self.world.debugged]
+        if debugged:
+            execution = debugged[which % len(debugged)]
+            self.touched.add(execution.pk)
+            before = self.world.released
+            self.act(lambda: self.world.debug(execution, way, line))
+            Simulation.released += self.world.released - before
+
     @precondition(lambda self: self.started)
     @rule(which=WHICH)
     def redrive(self, which: int) -> None:
         """RedriveExecution."""
-        one = self.pick(which)
-        self.act(lambda: self.world.redrive(one))
+        execution = self.pick(which)
+        self.act(lambda: self.world.redrive(execution))
 
     # -- workers -----------------------------------------------------------------------------------
 
@@ -138,8 +152,8 @@ class Simulation(RuleBasedStateMachine):
     @rule(which=WHICH)
     def load(self, which: int) -> None:
         """A worker is slow: it has made a step and not committed it."""
-        one = self.pick(which)
-        self.act(lambda: self.world.load(one))
+        execution = self.pick(which)
+        self.act(lambda: self.world.load(execution))
 
     @precondition(lambda self: self.world.loaded)
     @rule(which=WHICH)
@@ -161,8 +175,8 @@ class Simulation(RuleBasedStateMachine):
     @rule(which=WHICH)
     def trouble(self, which: int) -> None:
         """A step raises."""
-        one = self.pick(which)
-        self.act(lambda: self.world.trouble(one))
+        execution = self.pick(which)
+        self.act(lambda: self.world.trouble(execution))
 
     # -- time and death ----------------------------------------------------------------------------
 
@@ -202,14 +216,14 @@ class Simulation(RuleBasedStateMachine):
         """I1 to I16 hold of what was touched, and no history forgets its beginning."""
         if not self.touched:
             return
-        wanted = Execution.objects.filter(pk__in=self.touched)
+        executions = Execution.objects.filter(pk__in=self.touched)
         self.touched = set()
-        for batch in batches(wanted):
-            for found in batch:
-                none(map(str, of_execution(found)))
-                before = self.histories.get(found.execution.pk, [])
-                assert found.events[: len(before)] == before, "I16"
-                self.histories[found.execution.pk] = found.events
+        for batch in batches(executions):
+            for record in batch:
+                none(map(str, of_execution(record)))
+                before = self.histories.get(record.execution.pk, [])
+                assert record.events[: len(before)] == before, "I16"
+                self.histories[record.execution.pk] = record.events
 
     def teardown(self) -> None:
         """All come to their end, as a pure interpreter has it; what clients were told is there."""
@@ -221,11 +235,13 @@ class Simulation(RuleBasedStateMachine):
         log = Log()
         none(map(str, log.check(map(json.dumps, self.world.log))))
         for batch in batches(Execution.objects.all()):
-            for found in batch:
-                none(filter(None, [difference(found)]))
+            for record in batch:
+                # A pure interpreter knows nothing of what people did at breakpoints.
+                if record.execution.name not in self.world.debugged:
+                    none(filter(None, [difference(record)]))
 
 
-def none(found: Iterable[str]) -> None:
+def none(problems: Iterable[str]) -> None:
     """Fail with all that was found, if anything was."""
-    texts = list(found)
+    texts = list(problems)
     assert not texts, "\n".join(texts)

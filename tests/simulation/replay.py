@@ -41,18 +41,18 @@ class Player:
         (begun,) = prepare_start(execution, name).steps
         self.take(begun)
 
-    def take(self, made: engine.Step) -> None:
+    def take(self, step: engine.Step) -> None:
         """Go on from a step."""
-        self.run = made.run.reading(self.values)
-        self.events.extend(made.events)
-        for prefix in made.dropped:
-            for key in [one for one in self.values if one.startswith(prefix)]:
+        self.run = step.run.reading(self.values)
+        self.events.extend(step.events)
+        for prefix in step.dropped:
+            for key in [name for name in self.values if name.startswith(prefix)]:
                 del self.values[key]
-        self.values.update(made.kept)
-        for command in made.commands:
+        self.values.update(step.values)
+        for command in step.commands:
             if isinstance(command, engine.SetTimer):
                 # after a redrive a Wait begins anew without a word, nobody can tell when
-                self.dues[command.timer] = command.due_ms if made.events else 0
+                self.dues[command.timer] = command.due_ms if step.events else 0
             elif isinstance(command, engine.Finish):
                 self.end = command
 
@@ -67,19 +67,19 @@ class Player:
         self.take(engine.abandon(self.machine, self.run, cause, engine.Moment(at_ms)))
 
 
-def difference(found: FoundExecution) -> str:
+def difference(record: FoundExecution) -> str:
     """Return where the interpreter's history differs from the stored one, "" if nowhere.
 
     Parents of Map Runs are left out: their result is that of their children, which I9 compares.
     """
-    if any(one.type == "MapRunStarted" for one in found.events):
+    if any(line.type == "MapRunStarted" for line in record.events):
         return ""
-    execution = Execution.objects.get(pk=found.execution.pk)
+    execution = Execution.objects.get(pk=record.execution.pk)
     rows = list(HistoryEvent.objects.filter(execution=execution).order_by("event_id"))
-    player, walk = Player(execution), Walk(found.events)
+    player, walk = Player(execution), Walk(record.events)
     while len(player.events) < len(rows):
         before, run = len(player.events), player.run
-        _next(player, rows[before], walk, found)
+        _next(player, rows[before], walk, record)
         if player.run == run:
             return f"event {before + 1} ({rows[before].type}) has no reason"
     for row, event in zip(rows, player.events, strict=False):
@@ -97,20 +97,20 @@ def _line(event: engine.Event) -> Line:
     return (event.id, event.previous, event.at_ms, event.type, event.state, details)
 
 
-def _next(player: Player, row: HistoryEvent, walk: Walk, found: FoundExecution) -> None:
+def _next(player: Player, row: HistoryEvent, walk: Walk, record: FoundExecution) -> None:
     """Send the message that must have led to an event."""
     details: dict[str, Any] = engine.loads(row.details) if row.details else {}
     cause = details.get("cause", "")
     if row.type == "ExecutionFailed" and cause.startswith(_ABANDONED):
         player.abandon(cause, row.at_ms)
     else:
-        message = _of_world(row, details, walk, found) or _of_itself(player, row)
+        message = _of_world(row, details, walk, record) or _of_itself(player, row)
         if message is not None:
             player.send(message, row.at_ms)
 
 
 def _of_world(
-    row: HistoryEvent, details: dict[str, Any], walk: Walk, found: FoundExecution
+    row: HistoryEvent, details: dict[str, Any], walk: Walk, record: FoundExecution
 ) -> engine.Message | None:
     """Return the message from outside that leads to such an event."""
     error, cause = details.get("error"), details.get("cause")
@@ -126,31 +126,31 @@ def _of_world(
         return engine.TaskSubmitted(walk.by_id[row.previous].previous, details["output"])
     if row.type not in OUTCOMES:
         return None
-    task = next(one for one, ended in walk.outcomes.items() if row.event_id in ended)
+    task = next(number for number, ended in walk.outcomes.items() if row.event_id in ended)
     if row.type.endswith("Succeeded"):
         return engine.TaskSucceeded(task, details["output"])
     if row.type.endswith("TimedOut"):
-        (first, heartbeat), *also = _late_together(row, walk, found)
+        (first, heartbeat), *also = _late_together(row, walk, record)
         return engine.TaskTimedOut(first, heartbeat, tuple(also))
     return engine.TaskFailed(task, error, cause)
 
 
 def _late_together(
-    row: HistoryEvent, walk: Walk, found: FoundExecution
+    row: HistoryEvent, walk: Walk, record: FoundExecution
 ) -> Iterator[tuple[int, bool]]:
     """Yield the tasks of the timeouts that begin at an event, and whether heartbeats are missed."""
     event: HistoryLine | None = walk.by_id[row.event_id]
     while event is not None and event.type in _LATE and event.at_ms == row.at_ms:
         task = next(task for task, ended in walk.outcomes.items() if event.id in ended)
-        yield task, _silent(found, task, row)
+        yield task, _silent(record, task, row)
         event = walk.by_id.get(event.id + 1)
 
 
-def _silent(found: FoundExecution, task: int, row: HistoryEvent) -> bool:
+def _silent(record: FoundExecution, task: int, row: HistoryEvent) -> bool:
     """Tell whether a timeout can only have been a missed heartbeat."""
-    one = found.tasks[task]
-    begun = one.started_ms if one.kind == "activity" else one.scheduled_ms
-    return begun is None or row.at_ms < begun + (one.timeout_s or 0) * 1000
+    attempt = record.tasks[task]
+    begun = attempt.started_ms if attempt.kind == "activity" else attempt.scheduled_ms
+    return begun is None or row.at_ms < begun + (attempt.timeout_s or 0) * 1000
 
 
 def _of_itself(player: Player, row: HistoryEvent) -> engine.Message | None:

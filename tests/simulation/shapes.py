@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import engine
 from tests.console.store.helpers import ACTIVITY, function, one
 
 _RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 1}]
@@ -26,16 +27,18 @@ _START = "arn:aws:states:::states:startExecution"
 def _child(machine: str, suffix: str = "", **more: Any) -> dict[str, Any]:
     """Return a Task that starts an execution of another of these machines."""
     arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
-    given = {"StateMachineArn": arn, "Input.$": "$"}
-    return {"Type": "Task", "Resource": _START + suffix, "Parameters": given, **more}
+    parameters = {"StateMachineArn": arn, "Input.$": "$"}
+    return {"Type": "Task", "Resource": _START + suffix, "Parameters": parameters, **more}
 
 
 def _line(*states: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
     """Return a machine of states one after the other."""
     names = [name for name, _ in states]
     following = [{"Next": name} for name in names[1:]] + [{"End": True}]
-    made = {name: {**state, **then} for (name, state), then in zip(states, following, strict=True)}
-    return {"StartAt": names[0], "States": made, **more}
+    by_name = {
+        name: {**state, **then} for (name, state), then in zip(states, following, strict=True)
+    }
+    return {"StartAt": names[0], "States": by_name, **more}
 
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -94,5 +97,12 @@ SHAPES: dict[str, dict[str, Any]] = {
     },
 }
 """Name -> machine. All take the same input."""
+
+BREAKPOINTS = {
+    "task": (engine.Breakpoint("T"), engine.Breakpoint("T", engine.BreakTime.ERROR)),
+    "parallel": (engine.Breakpoint("Pause", engine.BreakTime.AFTER), engine.Breakpoint("Call")),
+    "map": (engine.Breakpoint("Tried", condition="$states.input > 1", hits=2),),
+}
+"""Name of a shape -> the breakpoints of its executions that are debugged."""
 
 INPUT = '{"items":[1,2,3]}'

@@ -55,6 +55,7 @@ def test_any_order(simulation: type[Simulation]) -> None:
     """The invariants hold in any order of events, and each execution ends as it would alone."""
     run_state_machine_as_test(simulation, settings=SMALL)
     assert simulation.fenced > 0, "late workers were fenced off"
+    assert simulation.released > 0, "lines of control stood at breakpoints and went on"
 
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ from django.db import connection
 from django.db.models import Q
 
 import engine
-from console.db import clock, writer
+from console.db import audit, clock, writer
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
-from console.store.executions import engine_failures, redrive, step
+from console.store.executions import breakpoints, engine_failures, redrive, step
 from console.store.executions import start as start_module
 from console.store.executions.start import start_execution
 from console.store.map_runs import map_runs, map_tasks
@@ -26,7 +26,7 @@ from console.store.state import caches, inbox
 from console.store.tasks import claim, complete, expiry, jobs, schedule
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import create
-from tests.simulation.shapes import INPUT, SHAPES
+from tests.simulation.shapes import BREAKPOINTS, INPUT, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,7 @@ _TABLES = (
     "taskrow",
     "runvalue",
     "historyevent",
+    "debugedit",
     "runrow",
 )
 _GONE = (ErrorCode.TaskTimedOut, ErrorCode.TaskDoesNotExist)
@@ -63,6 +64,8 @@ class World:
     loaded: list[tuple[step.Loaded, list[engine.Step]]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     fenced: int = 0
+    debugged: set[str] = field(default_factory=set)
+    released: int = 0
     _names: Any = field(default_factory=itertools.count)
 
     # -- life and death ----------------------------------------------------------------------------
@@ -71,9 +74,9 @@ class World:
         """Commit, unless the process dies first; it may die just after."""
         if self.doom is None:
             return writer._write_here(fn)
-        left, moment = self.doom
-        self.doom = (left - 1, moment)
-        if left > 0:
+        commits, moment = self.doom
+        self.doom = (commits - 1, moment)
+        if commits > 0:
             return writer._write_here(fn)
         self.doom = None
         if moment == "after":
@@ -94,10 +97,13 @@ class World:
 
     # -- what clients do ---------------------------------------------------------------------------
 
-    def start(self, shape: str, *, ahead: bool) -> Execution:
+    def start(self, shape: str, *, ahead: bool, debug: bool = False) -> Execution:
         """Start an execution, and once more as a client that had no answer would."""
         name = f"e{next(self._names)}"
         again = partial(start_execution, self.machines[shape], name=name, input=INPUT, ahead=ahead)
+        if debug and shape in BREAKPOINTS:
+            self.debugged.add(name)
+            again = partial(again, breakpoints=BREAKPOINTS[shape])
         first = again()
         if Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
             assert again().pk == first.pk
@@ -130,9 +136,9 @@ class World:
 
     def look(self, number: int) -> None:
         """Look at one of the executions that others wait for."""
-        found = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
-        if found:
-            task_delivery.look_at_job(*found[number % len(found)])
+        waiting = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
+        if waiting:
+            task_delivery.look_at_job(*waiting[number % len(waiting)])
 
     def _send(self, work: claim.ClaimedTask, output: str, *, ok: bool) -> bool:
         try:
@@ -161,6 +167,28 @@ class World:
         rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
         return rows.get().status == "closed"
 
+    def debug(self, execution: Execution, way: str, number: int = 0) -> bool:
+        """Let a line of control that stands at a breakpoint go on; tell whether there is one."""
+        shown = breakpoints.debugged(execution)
+        lines = shown.lines if shown is not None else ()
+        if not lines:
+            return False
+        line = lines[number % len(lines)]
+        halt = line.number
+        message: engine.ReleaseMessage = engine.Release(halt, "ana", step=way == "step")
+        if way == "edit" and line.halt.when is engine.BreakTime.BEFORE:
+            message = engine.Release(halt, "ana", input='{"edited":[1]}', variables='{"v":1}')
+        elif way == "answer" and line.is_answerable:
+            message = engine.AnswerTask(halt, "ana", '"answered"')
+        elif way == "skip" and line.is_skippable:
+            message = engine.Skip(halt, '"skipped"', "ana")
+        elif way == "fail":
+            message = engine.FailState(halt, "Broken", "by hand", "ana")
+        ana = audit.Actor("ana")
+        breakpoints.release_line(execution, halt, lambda _: message, way, ana)
+        self.released += 1
+        return True
+
     def redrive(self, execution: Execution) -> None:
         """Redrive what can be; the rest is refused."""
         execution = Execution.objects.get(pk=execution.pk)
@@ -179,10 +207,10 @@ class World:
     def claim(self, number: int) -> None:
         """Take one of the tasks that nobody has."""
         waiting = TaskRow.objects.filter(status="scheduled").exclude(kind="map")
-        found = list(waiting.order_by("pk").values_list("execution_id", "task", "kind", "resource"))
-        if not found:
+        rows = list(waiting.order_by("pk").values_list("execution_id", "task", "kind", "resource"))
+        if not rows:
             return
-        execution, task, kind, resource = found[number % len(found)]
+        execution, task, kind, resource = rows[number % len(rows)]
         if kind == "activity":
             work = claim.take_activity_task(resource, "somebody")
         else:
@@ -200,11 +228,11 @@ class World:
 
     def commit_late(self, number: int) -> int:
         """Commit what was loaded a while ago: in vain if there was a step since."""
-        loaded, made = self.loaded.pop(number % len(self.loaded))
+        loaded, result = self.loaded.pop(number % len(self.loaded))
         rows = RunRow.objects.filter(pk=loaded.execution_id, version=loaded.version)
         fresh = rows.exists()
         try:
-            writer.write(lambda: step.commit_step(loaded, made))
+            writer.write(lambda: step.commit_step(loaded, result))
         except step.Fenced:
             assert not fresh, "a worker was fenced off that nobody had overtaken"
             self.fenced += 1
@@ -254,6 +282,7 @@ class World:
         for number in Execution.objects.filter(status="RUNNING").values_list("pk", flat=True):
             while step.step_execution(number):
                 pass
+            self.debug(Execution.objects.get(pk=number), "continue")
         while TaskRow.objects.filter(status="scheduled").exclude(kind="map").exists():
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")

@@ -186,8 +186,8 @@ def apply_item_selector(
 
     ``items``: values, or ``DatasetItem`` for those of which more is known.
     """
-    for index, found in enumerate(items):
-        item = found if isinstance(found, DatasetItem) else DatasetItem(found)
+    for index, entry in enumerate(items):
+        item = entry if isinstance(entry, DatasetItem) else DatasetItem(entry)
         if state.selector is None:
             yield item.as_input()
         else:
@@ -297,21 +297,21 @@ def _evaluate_number(
 
     AWS takes a number that is given as text, too.
     """
-    found = expression.evaluate(flow.evaluation_scope(turn, frame, value))
-    if isinstance(found, str):
+    result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
+    if isinstance(result, str):
         try:
-            return float(found)
+            return float(result)
         except ValueError:
             return None
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(result, bool) or not isinstance(result, int | float):
         if state.language is QueryLanguage.JSONATA:
-            raise unexpected_type_error(expression, field, "number", found)
+            raise unexpected_type_error(expression, field, "number", result)
         return None
-    return as_float(found)
+    return as_float(result)
 
 
 def _not_a_number_error(
-    wanted: str,
+    expected: str,
     state: Map,
     expression: Expression,
     field: str,
@@ -320,9 +320,9 @@ def _not_a_number_error(
     value: Json,
 ) -> InterpreterError:
     del state
-    found = expression.evaluate(flow.evaluation_scope(turn, frame, value))
-    shown = found if isinstance(found, str) else Payload.of(found).text
+    result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
+    shown = result if isinstance(result, str) else Payload.of(result).text
     path = getattr(expression, "text", "")
     return InterpreterError(
-        f'The {field}Path field refers to value "{shown}" which is not a valid {wanted}: {path}'
+        f'The {field}Path field refers to value "{shown}" which is not a valid {expected}: {path}'
     )

@@ -75,14 +75,14 @@ def evaluate_items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Js
 
     A distributed Map takes an object, too: its members are the items (``DatasetItem``).
     """
-    found = state.items.evaluate(flow.evaluation_scope(turn, frame, value))
-    if isinstance(found, list):
-        return found
-    if isinstance(found, dict) and state.distributed is not None:
-        return [DatasetItem(inner, key) for key, inner in found.items()]
+    items = state.items.evaluate(flow.evaluation_scope(turn, frame, value))
+    if isinstance(items, list):
+        return items
+    if isinstance(items, dict) and state.distributed is not None:
+        return [DatasetItem(inner, key) for key, inner in items.items()]
     if state.language is QueryLanguage.JSONATA and state.items is not ROOT:
-        raise unexpected_type_error(state.items, "Items", "array", found)
-    msg = f"Map state input must be an array but was: {Payload.of(found).text}"
+        raise unexpected_type_error(state.items, "Items", "array", items)
+    msg = f"Map state input must be an array but was: {Payload.of(items).text}"
     if state.language is QueryLanguage.JSONATA:
         raise QueryEvaluationError(msg)
     raise InterpreterError(msg)

@@ -87,6 +87,26 @@ def start_held(turn: Turn) -> None:
     turn.held.clear()
 
 
+def answer(turn: Turn, frame: Frame, state: Task, outcome: messages.AnswerTask) -> None:
+    """End the task with the outcome of a person, and record the events of a call."""
+    command = _make_command(turn, frame, state)
+    family = _FAMILY[command.kind]
+    frame = turn.emit(frame, family + "Scheduled", _scheduled_details(turn, command))
+    frame = turn.emit(frame, family + "Started", _resource_details(state))
+    frame = turn.keep(frame, started_event=frame.cursor, submitted=False)
+    turn.command(commands.AnsweredTask(command))
+    if outcome.output is not None:
+        _succeed(turn, frame, state, Payload(outcome.output))
+        return
+    error = StatesError(outcome.error, outcome.cause)
+    raise _record_failure(turn, frame, state, "Failed", error)
+
+
+def resolved_input(turn: Turn, frame: Frame, state: Task) -> str:
+    """Return what the task is called with, as JSON text; raise ``StatesError`` without one."""
+    return _make_command(turn, frame, state).input
+
+
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
     """Take a message for the open task.
 
@@ -225,16 +245,16 @@ def _evaluate_seconds(
     if is_whole_number(value) and 0 < value <= LARGEST:
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)
-    wanted = f"wanted an integer from 1 to {LARGEST}"
+    expected = f"wanted an integer from 1 to {LARGEST}"
     if state.language is not QueryLanguage.JSONATA:
         msg = f"The {field}Path parameter does not reference a positive integer: got {shown}"
-        raise InterpreterError(f"{msg}, {wanted}")
+        raise InterpreterError(f"{msg}, {expected}")
     if not is_whole_number(value):
         raise unexpected_type_error(expression, field, "number", value)
     text = getattr(expression, "text", "")
     raise QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned {shown}, "
-        f"{wanted}",
+        f"{expected}",
         field,
     )
 

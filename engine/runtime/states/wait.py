@@ -66,8 +66,8 @@ def _evaluate_value(turn: Turn, frame: Frame, state: Wait) -> Json:
     if state.path is None:
         return state.until.evaluate(seen)
     # A path that leads nowhere has a message of its own in a Wait, so it must not raise here.
-    found = getattr(state.until, "found", state.until.evaluate)
-    value = found(seen)
+    evaluate = getattr(state.until, "found", state.until.evaluate)
+    value = evaluate(seen)
     if value is ABSENT or value is None:
         msg = f"The {state.field} parameter does not reference an input value: {state.path}"
         raise InterpreterError(msg)

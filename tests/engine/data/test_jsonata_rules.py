@@ -128,9 +128,9 @@ def evaluate(text: str) -> tuple[str, Any]:
 @pytest.mark.parametrize(("text", "value"), VALUES, ids=[text for text, _ in VALUES])
 def test_values(text: str, value: Any) -> None:
     """The value, with its type: 1 is not true."""
-    found = evaluate(text)
-    assert found == (jsonata_eval.VALUE, value)
-    assert type(found[1]) is type(value) or isinstance(value, float)
+    result = evaluate(text)
+    assert result == (jsonata_eval.VALUE, value)
+    assert type(result[1]) is type(value) or isinstance(value, float)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_limits_are_those_measured_on_the_service(most: str, more: str, error: s
 def test_a_loop_ends_with_the_limit_of_time() -> None:
     """A tail call does not grow the stack, so that only the clock ends it."""
     loop = "($f := function($x) { $f($x + 1) }; $f(1))"
-    wanted = "Expression evaluation timeout: Check for infinite loop"
-    assert evaluate(loop) == (jsonata_eval.ERROR, wanted)
+    message = "Expression evaluation timeout: Check for infinite loop"
+    assert evaluate(loop) == (jsonata_eval.ERROR, message)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def select(test: str, *values: Any) -> list[Any]:
     """Return the values whose ``v`` passes a test on ``@.v``."""
     data = {"list": [{"v": value} for value in values] + [{}], "x": "x"}
     scope = EvaluationScope(data, dict, {}, lambda: random.Random(0))
-    return [found["v"] for found in compile_path(f"$.list[?({test})]").evaluate(scope)]
+    return [match["v"] for match in compile_path(f"$.list[?({test})]").evaluate(scope)]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_texts_without_quotes_in_larger_tests(test: str, passing: list[Any]) -> 
 )
 def test_values_of_different_types(test: str, passing: list[Any]) -> None:
     """A literal is what it says to the type of the value; a missing value passes no comparison."""
-    found = select(test, 5, 5.0, "5", True, "true", [5], "x", None)
-    assert [(type(value), value) for value in found] == [(type(value), value) for value in passing]
+    values = select(test, 5, 5.0, "5", True, "true", [5], "x", None)
+    assert [(type(value), value) for value in values] == [(type(value), value) for value in passing]
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_root_is_one_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "raw", "made"),
+    ("path", "raw", "expected"),
     [
         ("$.a.b.c", {"x": 1}, {"x": 1, "a": {"b": {"c": 9}}}),
         ("$.a", {"a": 1}, {"a": 9}),
@@ -261,11 +261,11 @@ def test_root_is_one_object() -> None:
     ],
 )
 def test_result_path_makes_parents_and_changes_nothing_in_place(
-    path: str, raw: Any, made: Any
+    path: str, raw: Any, expected: Any
 ) -> None:
     """Missing parents are made as objects; the raw input stays as it was."""
     before = repr(raw)
-    assert compile_result_path(path).put(raw, 9) == made
+    assert compile_result_path(path).put(raw, 9) == expected
     assert repr(raw) == before
 
 

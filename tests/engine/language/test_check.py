@@ -20,7 +20,7 @@ PASS = {"Type": "Pass", "End": True}
 def errors(definition: Any, kind: str = "STANDARD") -> list[str]:
     """Return the errors of a definition as InvalidDefinition lists them."""
     text = definition if isinstance(definition, str) else json.dumps(definition)
-    return [str(one) for one in engine.check(text, kind) if one.severity == "ERROR"]
+    return [str(problem) for problem in engine.check(text, kind) if problem.severity == "ERROR"]
 
 
 def state(**fields: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def test_what_must_be_refused_is_refused_with_its_place(fields: dict[str, Any]) 
     """Each breaks one rule; the message names the state."""
     told = errors(state(**fields))
     assert told
-    assert any("/States/X" in one for one in told)
+    assert any("/States/X" in problem for problem in told)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,10 @@ def test_what_must_be_refused_is_refused_with_its_place(fields: dict[str, Any]) 
 )
 def test_what_linters_accept_is_accepted(fields: dict[str, Any], code: str | None) -> None:
     """With a warning where the service would hardly do what the author meant."""
-    found = engine.check(json.dumps(state(End=True, **fields)))
-    assert [(one.severity, one.code) for one in found] == ([("WARNING", code)] if code else [])
+    problems = engine.check(json.dumps(state(End=True, **fields)))
+    assert [(problem.severity, problem.code) for problem in problems] == (
+        [("WARNING", code)] if code else []
+    )
 
 
 def test_all_problems_are_told_at_once_with_line_and_column() -> None:
@@ -236,13 +238,15 @@ def test_all_problems_are_told_at_once_with_line_and_column() -> None:
     "B": {"Type": "Pass", "Parameters": {"x": "$.y"}, "End": true}
   }
 }"""
-    found = engine.check(text)
-    places = {(one.code, one.line) for one in found}
+    problems = engine.check(text)
+    places = {(problem.code, problem.line) for problem in problems}
     assert {("MISSING_TRANSITION_TARGET", 4), ("SCHEMA_VALIDATION_FAILED", 4)} <= places
     assert ("NO_DOLLAR", 5) in places
-    target = next(one for one in found if one.location == "/States/A/Next")
+    target = next(problem for problem in problems if problem.location == "/States/A/Next")
     assert (target.line, target.column) == (4, 35)
-    assert [one.severity for one in found] == sorted(one.severity for one in found)
+    assert [problem.severity for problem in problems] == sorted(
+        problem.severity for problem in problems
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,8 +262,8 @@ def test_express_supports_less(resource: str, words: str) -> None:
     definition = state(Type="Task", Resource=resource, End=True)
     assert not errors(definition)
     assert any(
-        f"Express state machine does not support {words}" in one
-        for one in errors(definition, "EXPRESS")
+        f"Express state machine does not support {words}" in error
+        for error in errors(definition, "EXPRESS")
     )
 
 
@@ -285,9 +289,9 @@ def test_express_children_support_less(resource: str, words: str, *, inner: bool
         return state(Type="Map", ItemProcessor={**block, "ProcessorConfig": config}, End=True)
 
     assert not errors(children("STANDARD"))
-    found = errors(children("EXPRESS"))
-    assert len(found) == 1
-    assert f"Express state machine does not support {words}" in found[0]
+    problems = errors(children("EXPRESS"))
+    assert len(problems) == 1
+    assert f"Express state machine does not support {words}" in problems[0]
     assert engine.parse_stored(json.dumps(children("EXPRESS")))
 
 
@@ -297,17 +301,19 @@ def test_express_children_have_no_distributed_map() -> None:
     config = {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}
     deep = {"Type": "Map", "ItemProcessor": {**task, "ProcessorConfig": config}, "End": True}
     block = {"StartAt": "M", "States": {"M": deep}, "ProcessorConfig": config}
-    found = errors(state(Type="Map", ItemProcessor=block, End=True))
-    assert len(found) == 1
-    assert "Express state machine does not support Distributed Map" in found[0]
+    problems = errors(state(Type="Map", ItemProcessor=block, End=True))
+    assert len(problems) == 1
+    assert "Express state machine does not support Distributed Map" in problems[0]
 
 
 def test_not_json_is_told_as_the_service_parser_does() -> None:
     """Token, line and column stand in the message."""
-    found = engine.check("not a definition")[0]
-    assert found.code == "INVALID_JSON_DESCRIPTION"
-    assert found.location == '[Source: (String)"not a definition"; line: 1, column: 4]'
-    assert found.message.startswith("Unrecognized token 'not': was expecting (JSON String, Number")
+    problem = engine.check("not a definition")[0]
+    assert problem.code == "INVALID_JSON_DESCRIPTION"
+    assert problem.location == '[Source: (String)"not a definition"; line: 1, column: 4]'
+    assert problem.message.startswith(
+        "Unrecognized token 'not': was expecting (JSON String, Number"
+    )
 
 
 def test_large_and_deep_definitions_answer_quickly() -> None:
@@ -323,7 +329,7 @@ def test_large_and_deep_definitions_answer_quickly() -> None:
             "StartAt": f"P{level}",
             "States": {f"P{level}": {"Type": "Parallel", "Branches": [deep], "End": True}},
         }
-    assert any("TOO_DEEPLY_NESTED" in one for one in errors(deep))
+    assert any("TOO_DEEPLY_NESTED" in error for error in errors(deep))
 
 
 @pytest.mark.parametrize(

@@ -269,12 +269,12 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def _changed(definition: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    made = copy.deepcopy(definition)
-    here: Any = made
+    variant = copy.deepcopy(definition)
+    here: Any = variant
     for key in path[:-1]:
         here = here[key]
     here[path[-1]] = value
-    return made
+    return variant
 
 
 @pytest.mark.slow
@@ -283,9 +283,9 @@ def test_a_value_at_any_place_is_refused_or_runs(case: str) -> None:
     """What is refused names its places; what is taken ends, whatever its input is."""
     for path in _places(CASES[case]):
         for value in HOSTILE:
-            made = _changed(CASES[case], path, value)
+            definition = _changed(CASES[case], path, value)
             try:
-                diagnostics = _try_definition(made)
+                diagnostics = _try_definition(definition)
             except Exception as error:
                 raise AssertionError(f"{case} {path}: {str(value)[:60]!r}") from error
             assert all(str(diagnostic) for diagnostic in diagnostics)
@@ -300,8 +300,8 @@ def _try_definition(definition: dict[str, Any]) -> Sequence[object]:
         engine.parse(json.dumps(definition))
     except engine.DefinitionError as refused:
         return refused.diagnostics
-    for given in INPUTS:
-        sim = Sim(definition, given)
+    for value in INPUTS:
+        sim = Sim(definition, value)
         for turn in range(6):
             if sim.finish is not None:
                 break

@@ -21,8 +21,12 @@ def problems(state: dict[str, Any]) -> list[tuple[str, str, str]]:
     }
     if state["Type"] != "Choice":
         definition["States"] = {"E": {**state, **end}}
-    found = engine.check(json.dumps(definition))
-    return [(one.code, one.message, one.location) for one in found if one.severity == "ERROR"]
+    diagnostics = engine.check(json.dumps(definition))
+    return [
+        (diagnostic.code, diagnostic.message, diagnostic.location)
+        for diagnostic in diagnostics
+        if diagnostic.severity == "ERROR"
+    ]
 
 
 def output(text: str) -> list[tuple[str, str, str]]:
@@ -53,8 +57,8 @@ def output(text: str) -> list[tuple[str, str, str]]:
 def test_names_at_the_top_level_are_refused(text: str, names: list[str]) -> None:
     """A state machine has no value there: each name once, at the field's place."""
     code, place = "UNSUPPORTED_JSONATA_EXPRESSION", "/States/E/Output/v"
-    wanted = [f"Reference to '{name}' at the top level is not supported." for name in names]
-    assert output(text) == [(code, message, place) for message in wanted]
+    messages = [f"Reference to '{name}' at the top level is not supported." for name in names]
+    assert output(text) == [(code, message, place) for message in messages]
 
 
 @pytest.mark.parametrize("text", ["$$", "$$.a", "$states.input.items[id = $$.a]"])

@@ -55,9 +55,9 @@ def reader(**config: Any) -> dict[str, Any]:
 
 def choice(*rules: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """Return a Choice X whose rules lead to a Succeed."""
-    found = state(Type="Choice", Choices=[{**rule, "Next": "Z"} for rule in rules], **fields)
-    found["States"]["Z"] = {"Type": "Succeed"}
-    return found
+    definition = state(Type="Choice", Choices=[{**rule, "Next": "Z"} for rule in rules], **fields)
+    definition["States"]["Z"] = {"Type": "Succeed"}
+    return definition
 
 
 def found_problems(definition: Any, kind: str = "STANDARD") -> list[tuple[str, str, str]]:
@@ -542,9 +542,9 @@ NEWER: list[tuple[Any, tuple[str, str, str]]] = [
 @pytest.mark.parametrize(("definition", "problem"), REFUSED + NEWER)
 def test_code_place_and_sentence(definition: Any, problem: tuple[str, str, str]) -> None:
     """A definition with one problem is refused for that, and for nothing else of the same field."""
-    found = found_problems(definition)
-    assert problem in found
-    assert found.count(problem) == 1
+    problems = found_problems(definition)
+    assert problem in problems
+    assert problems.count(problem) == 1
 
 
 @pytest.mark.parametrize(("definition", "problem"), NEWER)
@@ -596,10 +596,10 @@ def test_what_the_service_takes_is_taken(definition: dict[str, Any]) -> None:
 
 def test_the_whole_workflow_has_the_place_null() -> None:
     """A problem without a place is told so in the error of CreateStateMachine."""
-    found = engine.check(
+    problems = engine.check(
         json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "A"}}})
     )
-    assert str(found[0]) == "MISSING_END_STATE: Workflow has no terminal state at null"
+    assert str(problems[0]) == "MISSING_END_STATE: Workflow has no terminal state at null"
 
 
 def test_a_syntax_error_shows_the_beginning_of_the_text_once() -> None:

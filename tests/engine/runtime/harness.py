@@ -40,10 +40,10 @@ class Sim:
         for prefix in step.dropped:
             for key in [key for key in self.values if key.startswith(prefix)]:
                 del self.values[key]
-        self.values.update(step.kept)
+        self.values.update(step.values)
         self.run = step.run
         text = self.run.dumps()
-        self.written += len(text) + sum(map(len, step.kept.values()))
+        self.written += len(text) + sum(map(len, step.values.values()))
         if self.reload and self.run.status != "SUCCEEDED":  # nobody reads it any more
             self.run = engine.Run.loads(text, self.values)
         self.events.extend(step.events)

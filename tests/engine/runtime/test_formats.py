@@ -3,7 +3,8 @@
 ``formats`` holds what earlier versions wrote, made by their own code: format 1 has grown three
 times before a first release. (What the engine wrote before there was a store, nobody has kept.)
 ``formats/texts`` holds the very texts that a version wrote: retries, branches, iterations, waits,
-redrives and bad ends, with odd characters and numbers in their data. Format 2 has ``held``.
+redrives and bad ends, with odd characters and numbers in their data. Format 2 has ``held``, format
+3 ``plan``.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from tests.engine.runtime.harness import Sim, activity, machine
 ROOT = Path(__file__).parents[3]
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
 HELD = [path for path in FORMATS if "held" in json.loads(path.read_text())["snapshot"]]
+HALTED = [path for path in FORMATS if "plan" in json.loads(path.read_text())["snapshot"]]
 RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
 TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
-ENDED = [path for path in FORMATS if path not in RUNNING and path not in HELD]
+ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *HALTED]]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
 FIELDS = {
@@ -42,23 +44,30 @@ FIELDS[2] = FIELDS[1] | {
     "task": "task kind resource state input attempt entered_event service action pattern "
     "timeout_seconds heartbeat_seconds credentials",
 }
+FIELDS[3] = FIELDS[2] | {
+    "run": f"{FIELDS[2]['run']} plan",
+    "plan": "breakpoints reached halts stepping next_halt",
+    "breakpoint": "state when condition hits",
+    "halt": "number frame state when since_ms stepped entered_after problem output assigned "
+    "following error cause fatal of_result",
+}
 
 
 def revived(path: Path) -> Sim:
     """Return an execution as an earlier version left it."""
-    kept = json.loads(path.read_text())
-    sim = Sim(kept["definition"], None, reload=True)
+    stored = json.loads(path.read_text())
+    sim = Sim(stored["definition"], None, reload=True)
     sim.values.clear()
-    sim.values.update(kept["values"])
-    sim.run = engine.Run.loads(json.dumps(kept["snapshot"]), sim.values)
-    sim.now_ms = kept["now_ms"]
+    sim.values.update(stored["values"])
+    sim.run = engine.Run.loads(json.dumps(stored["snapshot"]), sim.values)
+    sim.now_ms = stored["now_ms"]
     sim.events.clear()
     arn = "arn:aws:lambda:us-east-1:123456789012:function:work"
     sim.tasks = {
         int(number): engine.RunTask(int(number), engine.TaskKind.LAMBDA, arn, state, "{}")
-        for number, state in kept["tasks"].items()
+        for number, state in stored["tasks"].items()
     }
-    sim.timers = kept["timers"]
+    sim.timers = stored["timers"]
     sim.finish = None
     return sim
 
@@ -118,6 +127,19 @@ def test_what_was_held_is_called(path: Path) -> None:
     assert sim.output == ["yes", "too", {"n": 7}]
 
 
+@pytest.mark.parametrize("path", HALTED, ids=lambda path: path.stem)
+def test_what_stood_at_a_breakpoint_goes_on(path: Path) -> None:
+    """A line before its work, one after it, and one with an error, each with its condition."""
+    sim = revived(path)
+    plan = sim.run.plan
+    assert plan is not None
+    assert [halt.when for halt in plan.halts] == ["before", "after", "error"]
+    for halt in plan.halts:
+        sim.send(engine.Release(halt.number))
+    sim.succeed("Call", "called")
+    assert sim.output == ["called", {"n": 7}, {"Error": "Broken", "Cause": "it broke"}]
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_texts_are_read_and_written_as_before(path: Path) -> None:
     """A text loads, and is the one that this version writes: servers of both may share a run."""
@@ -146,19 +168,31 @@ def test_a_text_of_another_class_is_a_text() -> None:
 
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
-    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a"]
+    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a", "3a"]
     assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
 
 
 def test_a_new_field_is_a_new_format() -> None:
     """What a snapshot may contain is written down for the format it says."""
-    known = {kind: set(names.split()) for kind, names in FIELDS[FORMAT].items()}
-    assert set(Frame.__struct_fields__) == known["frame"]
-    assert set(Group.__struct_fields__) == known["group"]
-    assert set(engine.RunTask.__struct_fields__) == known["task"]
-    run = revived(HELD[-1]).run
-    assert set(json.loads(run.dumps())) - {"format"} == known["run"]
-    assert engine.Run.loads(run.dumps(), run.values) == run
+    fields = {kind: set(names.split()) for kind, names in FIELDS[FORMAT].items()}
+    assert set(Frame.__struct_fields__) == fields["frame"]
+    assert set(Group.__struct_fields__) == fields["group"]
+    assert set(engine.RunTask.__struct_fields__) == fields["task"]
+    assert set(engine.DebugPlan.__struct_fields__) == fields["plan"]
+    assert set(engine.Breakpoint.__struct_fields__) == fields["breakpoint"]
+    assert set(engine.Halt.__struct_fields__) == fields["halt"]
+    held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
+    whole = replace(held, plan=halted.plan)
+    assert set(json.loads(whole.dumps())) - {"format"} == fields["run"]
+    assert engine.Run.loads(held.dumps(), held.values) == held
+    assert engine.Run.loads(halted.dumps(), halted.values) == halted
+
+
+def test_only_what_a_run_has_makes_its_format_newer() -> None:
+    """A run without breakpoints is written as before there were any."""
+    held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
+    plain = Sim(machine("A", A=activity())).run
+    assert [json.loads(run.dumps())["format"] for run in (plain, held, halted)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def steps_of(definition: dict[str, Any], budget: int, most: int = 10_000) -> lis
     )
     steps = [engine.advance(parsed, engine.NEW_RUN, start_message({}), moment, budget=budget)]
     while steps[-1].run.ready and sum(len(step.events) for step in steps) < most:
-        values.update(steps[-1].kept)
+        values.update(steps[-1].values)
         run = engine.Run.loads(steps[-1].run.dumps(), values)
         steps.append(engine.advance(parsed, run, engine.Continue(), moment, budget=budget))
     return steps

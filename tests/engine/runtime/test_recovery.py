@@ -86,7 +86,7 @@ def test_each_retrier_counts_for_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "taken"),
+    ("name", "error_equals", "taken"),
     [
         ("Boom", ["States.TaskFailed"], True),
         ("States.Timeout", ["States.TaskFailed"], False),
@@ -99,9 +99,11 @@ def test_each_retrier_counts_for_itself() -> None:
         ("boom", ["Boom"], False),
     ],
 )
-def test_error_names_match_as_documented(name: str | None, wanted: list[str], taken: bool) -> None:
+def test_error_names_match_as_documented(
+    name: str | None, error_equals: list[str], taken: bool
+) -> None:
     """Which error is taken by which ErrorEquals."""
-    assert engine.errors.matches(wanted, name) is taken
+    assert engine.errors.matches(error_equals, name) is taken
 
 
 def test_max_delay_and_jitter_bound_the_pause() -> None:

@@ -69,7 +69,7 @@ def test_only_branches_that_did_not_succeed_run_again(reload: bool) -> None:
     sim.fail("B")
     assert sim.finish.status == "FAILED"
     sim.redrive()
-    assert sorted(one.state for one in sim.tasks.values()) == ["B", "C"]
+    assert sorted(task.state for task in sim.tasks.values()) == ["B", "C"]
     sim.succeed("C", "c")
     sim.succeed("B", "b")
     assert sim.output == ["a", "b", "c"]
@@ -137,7 +137,7 @@ def test_an_error_that_was_caught_leaves_nothing_to_redrive() -> None:
     assert not sim.values
     sim.fail("B")
     sim.redrive()
-    assert [one.state for one in sim.tasks.values()] == ["B"]
+    assert [task.state for task in sim.tasks.values()] == ["B"]
 
 
 def test_a_distributed_map_takes_its_run_up_again() -> None:

@@ -220,7 +220,7 @@ def test_a_step_of_many_iterations_reads_their_items_together() -> None:
     """In a few reads, and each item once."""
     step = _a_map_begun(items=1000, budget=10)
     counted = CountedValues()
-    counted.update(step.kept)
+    counted.update(step.values)
     parsed = engine.parse(_PASSING_MAP)
     step = engine.advance(parsed, step.run.reading(counted), engine.Continue(), engine.Moment(0))
     assert step.run.status == "SUCCEEDED"
@@ -243,9 +243,9 @@ def test_a_step_of_one_iteration_reads_its_item_alone() -> None:
 def test_an_ended_iteration_keeps_no_item() -> None:
     """What is kept of an iteration is one text: its item, or its output."""
     step = _a_map_begun(items=100, budget=51)
-    kept = [key.split("/") for key in step.kept]
-    assert sorted(int(index) for _, _, index in kept) == [*range(100)]
-    assert {kind for _, kind, _ in kept} == {"i", "o"}
+    keys = [key.split("/") for key in step.values]
+    assert sorted(int(index) for _, _, index in keys) == [*range(100)]
+    assert {kind for _, kind, _ in keys} == {"i", "o"}
 
 
 _PASSING_MAP = json.dumps(
@@ -368,11 +368,11 @@ def test_outputs_too_large_to_join_fail_without_being_read() -> None:
 )
 def test_the_largest_payload(profile: str, length: int, ends: str) -> None:
     """The limit itself passes, one more fails; a profile may have the older one, in characters."""
-    made = ("é" if profile == "2019" else "x") * length
+    text = ("é" if profile == "2019" else "x") * length
     engine.use_limits(profile)
     try:
         sim = Sim(machine("X", X=task()))
-        sim.send(engine.TaskSucceeded(sim.task("X"), f'"{made}"'))
+        sim.send(engine.TaskSucceeded(sim.task("X"), f'"{text}"'))
     finally:
         engine.use_limits("aws")
     assert sim.finish is not None

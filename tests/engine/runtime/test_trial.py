@@ -76,7 +76,7 @@ def test_a_task_is_called_with_its_arguments() -> None:
         return engine.TaskSucceeded(command.task, '{"n": 2}')
 
     trial = tried({**TASK, "Parameters": {"n.$": "$.x"}}, '{"x": 1}', call=call)
-    assert [json.loads(one) for one in seen] == [{"n": 1}]
+    assert [json.loads(call) for call in seen] == [{"n": 1}]
     assert (trial.status, trial.output) == ("SUCCEEDED", '{"n": 2}')
 
 
@@ -146,7 +146,7 @@ def test_what_a_map_would_run_over() -> None:
     )
     stages = tried(state, "[1, 2, 3]", mock=engine.Mock(result="[]")).stages
     assert json.loads(stages["afterItemSelector"]) == [{"n": 1}, {"n": 2}, {"n": 3}]
-    assert [len(one["Items"]) for one in json.loads(stages["afterItemBatcher"])] == [2, 1]
+    assert [len(batch["Items"]) for batch in json.loads(stages["afterItemBatcher"])] == [2, 1]
     assert stages["maxConcurrency"] == 2
     assert "result" not in stages
 
