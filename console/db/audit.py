@@ -10,6 +10,8 @@ from console.db.rows import storable
 from console.models import AuditEntry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from console.models import Project
 
 
@@ -39,20 +41,33 @@ class Actor:
 NOBODY = Actor()
 
 
-def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
-    """Write an audit row (inside the caller's transaction)."""
-    entry = {
+def record(
+    project: Project | None, actor: Actor, action: str, target: str, reason: str = ""
+) -> None:
+    """Write an audit row (inside the caller's transaction).
+
+    ``project``: None for the audit of the server, which outlives every project.
+    """
+    record_all(project, actor, [(action, target, reason)])
+
+
+def record_all(
+    project: Project | None, actor: Actor, changes: Iterable[tuple[str, str, str]]
+) -> None:
+    """Write an audit row for each action, target and reason, by one statement."""
+    about = {
         "at_ms": clock.now_ms(),
-        "project_id": project.pk,
+        "project_id": project and project.pk,
         "actor": actor.name,
         "key_id": actor.key_id,
-        "action": action,
-        "target": target,
-        "reason": storable(reason[:LONGEST_REASON]),
         "request_id": actor.request_id,
         "execution": actor.execution,
     }
-    rows.insert_rows(AuditEntry, [entry])
+    entries = [
+        {**about, "action": action, "target": target, "reason": storable(reason[:LONGEST_REASON])}
+        for action, target, reason in changes
+    ]
+    rows.insert_rows(AuditEntry, entries)
 
 
 def find_latest(project: Project, target: str, *actions: str) -> AuditEntry | None:

@@ -1,7 +1,8 @@
-"""The current time, taken from the database, so that machines with different clocks agree.
+"""The current time by the database's clock, the same on all machines of a server.
 
-On SQLite database and process share a clock. On PostgreSQL its difference to this machine's
-monotonic clock is measured every half minute: a jump of the local time of day changes nothing.
+On SQLite the database and the process share a clock. On PostgreSQL each process measures every half
+minute how far the database's clock is ahead of its own monotonic clock. Changes of the local system
+time therefore have no effect.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""Epoch milliseconds of the first and the last moment of UTC's years 1 to 9999."""
+"""Epoch milliseconds of the first and last moment of the years 1 to 9999 in UTC."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MEASURE_EVERY_S = 30.0
 _offset: tuple[float, float] | None = None  # (seconds to add, when measured), monotonic clock
@@ -28,14 +29,15 @@ def now_ms() -> int:
 
 
 def moment_of(at_ms: int, zone: tzinfo = UTC) -> datetime:
-    """Return a moment as clocks of a zone show it; the nearest that a calendar has beyond its ends.
+    """Return epoch milliseconds as a ``datetime`` in a time zone.
 
-    Entrances refuse moments outside of ``FIRST_MS`` to ``LAST_MS``; pages show what is stored.
+    Moments outside of ``FIRST_MS`` to ``LAST_MS`` become the nearest one inside. Schedules and
+    imports refuse them; rows that already have one can still be shown.
     """
     moment = _EPOCH + timedelta(milliseconds=min(max(at_ms, FIRST_MS), LAST_MS))
     try:
         return moment.astimezone(zone)
-    except OverflowError:  # the zone's clocks are in the year 0 or 10000 already
+    except OverflowError:  # local time is in the year 0 or 10000: stay in UTC
         return moment
 
 
@@ -55,15 +57,15 @@ def offset_s() -> float:
 
 
 def _on_event_loop() -> bool:
-    """Whether the caller runs on an event loop, which must not wait for the database.
+    """Tell whether the caller runs on an event loop, which must not wait for the database.
 
-    The queue of a worker asks for the time there. Other threads measure at their next turn.
+    The queue of a worker asks for the time there. Other threads renew the measurement.
     """
     return asyncio._get_running_loop() is not None  # noqa: SLF001 - the public one raises
 
 
 def _measure_offset() -> float:
-    """Ask the database; while it is out, what it said last goes on."""
+    """Return the measured offset in seconds; the last one if the database is unavailable."""
     try:
         with connection.cursor() as cursor:
             before = time.monotonic()

@@ -1,4 +1,4 @@
-"""Add a column to a table that others use, in a migration."""
+"""Add a column to a busy table in a migration."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ _PAUSE_S = 0.5
 
 
 class AddFieldInTurns(migrations.AddField):
-    """Add a column that is NULL, and let the others go on while the table is not free.
+    """Add a nullable column without blocking other queries of the table for long.
 
-    1. A backup reads a table for an hour.  2. ALTER TABLE waits for it, and everybody else for
-    ALTER TABLE.  So on PostgreSQL it gives up after a second and tries again. For migrations with
-    ``atomic = False``.
+    While a long query such as a backup reads the table, ALTER TABLE waits for it, and all other
+    queries wait for ALTER TABLE. On PostgreSQL this operation therefore waits one second at most,
+    pauses for half a second and tries again, 60 times in all. Then it raises
+    ``OperationalError``. Only for migrations with ``atomic = False``.
     """
 
     def database_forwards(
@@ -26,12 +27,12 @@ class AddFieldInTurns(migrations.AddField):
         if schema_editor.connection.vendor != "postgresql":
             super().database_forwards(app_label, schema_editor, from_state, to_state)
             return
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 schema_editor.execute("SET lock_timeout = '1s'", None)
                 super().database_forwards(app_label, schema_editor, from_state, to_state)
             except OperationalError:
-                if not left:
+                if not tries_left:
                     raise
                 time.sleep(_PAUSE_S)
             else:

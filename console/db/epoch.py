@@ -43,10 +43,10 @@ def recent_epoch() -> str:
     is never newer; so a commit that asks for it writes nothing that was computed from other rows.
     """
     global _recent  # noqa: PLW0603 - one a process
-    known = _recent
-    if known is None or time.monotonic() - known[1] > _RECENT_S:
-        known = _recent = (current_epoch(), time.monotonic())
-    return known[0]
+    recent = _recent
+    if recent is None or time.monotonic() - recent[1] > _RECENT_S:
+        recent = _recent = (current_epoch(), time.monotonic())
+    return recent[0]
 
 
 def is_over() -> bool:

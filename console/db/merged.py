@@ -125,9 +125,9 @@ class RunAlone(Exception):
 
 
 def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[WriteSet]]:
-    """Return the changes that may stand in one transaction, and those that have to wait for it."""
+    """Split changes into a group for one transaction, and changes that wait for it to commit."""
     group: list[WriteSet] = []
-    left: list[WriteSet] = []
+    later: list[WriteSet] = []
     owned: dict[Any, bool] = {}
     keys: set[tuple[Statement, Key]] = set()
     for change in waiting:
@@ -135,12 +135,12 @@ def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[Wri
         clash = any(
             number in owned and (owned[number] or owns) for number, owns in touched.items()
         ) or any(key in keys for key in change.keys if key[0].owns or key[0].joins)
-        (left if clash else group).append(change)
+        (later if clash else group).append(change)
         for number, owns in touched.items():
             owned[number] = owns or clash or owned.get(number, False)
         if not clash:
             keys.update(change.keys)
-    return group, left
+    return group, later
 
 
 def _touched(change: WriteSet) -> dict[Any, bool]:
@@ -153,7 +153,7 @@ def _touched(change: WriteSet) -> dict[Any, bool]:
 
 
 def commit(group: Sequence[WriteSet]) -> dict[int, BaseException]:
-    """Commit changes together; return place -> why one was not written, of those that were not.
+    """Commit changes together; return place -> error of each change that was not written.
 
     Raise an outage of the database: it is not known whether they were written.
     """
@@ -177,9 +177,9 @@ def commit(group: Sequence[WriteSet]) -> dict[int, BaseException]:
 
 
 def commit_changes(waiting: list[QueuedChange]) -> list[QueuedChange]:
-    """Commit the changes that may stand in one transaction; return the others."""
+    """Commit the changes that fit into one transaction; return the others."""
     futures = {id(recorded): future for recorded, future in waiting}
-    group, left = take_together([recorded for recorded, _ in waiting])
+    group, later = take_together([recorded for recorded, _ in waiting])
     try:
         failed = commit(group)
     except BaseException as error:  # noqa: BLE001 - it goes to those who asked
@@ -192,7 +192,7 @@ def commit_changes(waiting: list[QueuedChange]) -> list[QueuedChange]:
                 futures[id(recorded)].set_exception(failed[place])
             else:
                 _settle(recorded, futures[id(recorded)])
-    return [(recorded, futures[id(recorded)]) for recorded in left]
+    return [(recorded, futures[id(recorded)]) for recorded in later]
 
 
 def write_together(fn: Callable[[], object]) -> None:
@@ -223,7 +223,7 @@ def write_together(fn: Callable[[], object]) -> None:
 
 
 def _settle(recorded: WriteSet, future: Future[Any]) -> None:
-    """Say that a change is committed: first to those who listen, as hooks of a commit are run."""
+    """Settle a committed change: publish its signals, then set its result."""
     publish(recorded)
     if recorded.following is not None:
         publish(recorded.following)
@@ -290,7 +290,7 @@ def _ordered(statements: Iterable[Statement]) -> list[Statement]:
 
 
 def _follow(change: WriteSet) -> WriteSet:
-    """Return what a change writes now that its rows are found."""
+    """Return the writes of a change whose rows have been read."""
     change.following = record(partial(change.follow, change.returned)) if change.follow else None
     if change.following is None or change.following.keys:
         raise Unmergeable
@@ -337,18 +337,18 @@ def _write_and_commit(
 ) -> None:
     """Run the other statements, in their order, send the signals, and commit."""
     own = connection.connection
-    left = list(statements)
-    copied = [each for each in left if each.copy and len(rows[each]) >= _WORTH_A_COPY]
+    remaining = list(statements)
+    copied = [each for each in remaining if each.copy and len(rows[each]) >= _WORTH_A_COPY]
     if copied:
-        before = [each for each in left if each.order < INSERT_ORDER]
+        before = [each for each in remaining if each.order < INSERT_ORDER]
         with own.pipeline():
             for statement in before:
                 _execute(statement, rows[statement])
         for statement in copied:
             _copy(statement, rows[statement])
-        left = [each for each in left if each not in before and each not in copied]
+        remaining = [each for each in remaining if each not in before and each not in copied]
     with own.pipeline():
-        for statement in left:
+        for statement in remaining:
             _execute(statement, rows[statement])
         _send_signals(changes)
         execute_prepared(own, "COMMIT")
@@ -405,8 +405,8 @@ def _quoted(text: str) -> str:
 def _send_signals(changes: Sequence[WriteSet]) -> None:
     transport = signals.get_transport()
     if transport is not None:
-        given = [signal for change in changes for signal in change.signals]
-        transport.send_all([signal for signal in given if transport.takes(signal[0])])
+        outgoing = [signal for change in changes for signal in change.signals]
+        transport.send_all([signal for signal in outgoing if transport.takes(signal[0])])
 
 
 def publish(change: WriteSet) -> None:

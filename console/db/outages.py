@@ -11,7 +11,7 @@ from time import monotonic
 
 import structlog
 
-from console.db import postgres
+from console.db import instruments, postgres
 
 log = structlog.get_logger(__name__)
 _CALM_S = 1.0
@@ -36,6 +36,7 @@ def note_outage(where: str, error: BaseException) -> None:
         if first:
             began = _last
     if first:
+        instruments.OUTAGES.add()
         line = str(error).strip().partition("\n")[0] or type(error).__name__
         none_left = postgres.lacks_connections(error)
         event = (
@@ -55,4 +56,5 @@ def note_success() -> None:
             return
         lasted_s, began = now - began, None
         failures = _failures
+    instruments.OUTAGE_S.add(amount=lasted_s)
     log.warning("the database is back", after_s=round(lasted_s, 1), failures=failures)

@@ -49,14 +49,14 @@ def is_too_late(since: float | None, waiting: int) -> bool:
     return since is not None and waiting >= MANY_WAITING and time.monotonic() - since > LONG_WAIT_S
 
 
-def refuse_late(jobs: Sequence[tuple[J, float | None]], left: int) -> list[J]:
-    """Return the jobs, each with when its call came, that are still to be done; refuse the rest.
+def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
+    """Return the jobs that are still in time, and refuse the others: each has the time of its call.
 
-    Shut the door, or open it. The last part of a job is the future that gets its outcome; ``left``:
+    Shut the door, or open it. The last part of a job is the future of its outcome; ``behind``:
     how many wait behind these. Not needed while few wait and the door is open.
     """
     global closed_until  # noqa: PLW0603 - one thread that commits a process
-    waiting = len(jobs) + left
+    waiting = len(jobs) + behind
     if waiting < MANY_WAITING:
         closed_until = 0.0
         return [job for job, _ in jobs]
@@ -69,11 +69,11 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], left: int) -> list[J]:
             in_time.append(job)
         if since is not None:
             earliest = min(earliest, since)
-    is_far_behind = left >= MANY_WAITING and now - earliest > BEHIND_S
+    is_far_behind = behind >= MANY_WAITING and now - earliest > BEHIND_S
     closed_until = now + CLOSED_S if is_far_behind else 0.0
     return in_time
 
 
 def is_behind() -> bool:
-    """Tell whether a start that comes now would wait for long for the thread that commits."""
+    """Tell whether a new start would wait long for the commit thread."""
     return time.monotonic() < closed_until

@@ -1,30 +1,31 @@
-"""Connections to PostgreSQL that end when nobody answers any more.
+"""Connections to PostgreSQL that detect a silent server and close.
 
-A connection can die without a word: a failover, a NAT or a frozen pooler drops its packets. Who
-waits for a reply then waits for the kernel's quarter of an hour, or for ever where a proxy on the
-way still acknowledges. So every wait of a ``Connection`` is watched by the thread that waits, which
-wakes up ten times a second anyway:
+A connection can die silently: a failover, a NAT or a frozen pooler drops its packets. A thread that
+waits for a reply then waits for a quarter of an hour, the kernel's limit, or for ever behind a
+proxy that still acknowledges packets. So every wait on a ``WatchedConnection`` is checked by the
+waiting thread itself, which wakes up ten times a second anyway:
 
-1. After ``QUIET_S`` without a byte it asks the server on a new connection whether that works on the
-   statement. If so, the wait goes on: a slow statement is no dead connection.
-2. If the server does not, or does not answer either, the wait goes on for ``GRACE_S``, because the
-   reply may have left the server just before the question came. Then the connection is cut and
-   ``Silent`` is raised, an outage as any other.
-3. The server may not know that its client is gone, and would keep the locks of an open transaction
-   for hours. So whoever cuts a connection tells the server to end its session.
-4. Whatever made one connection silent has done the same to others. Those that are idle in the pool
-   are replaced, and who waits on one of which nothing was heard since then asks at once.
+1. After ``QUIET_S`` without a byte, the thread asks the server on a new connection whether it is
+   executing the statement. If so, the thread waits on: a slow statement is no dead connection.
+2. If the server is not executing it, or does not answer either, the thread waits for ``GRACE_S``
+   more, because the reply may have left the server just before the question arrived. Then it
+   closes the connection and raises ``Silent``, which callers treat as an outage.
+3. The server may not notice that its client is gone, and would keep the locks of an open
+   transaction for hours. So the thread also tells the server to end the session.
+4. The cause has probably silenced other connections, too. The pool's idle connections are replaced.
+   A wait on a connection that has received nothing since asks the server after ``SUSPECT_S``.
 
-A connection that the server ended (a restart, a failover, a reset of all sessions) says so at once,
-and the idle ones of the pool are replaced then, too. The pool by itself finds one dead connection
-after the other, and pauses for 1, 2, 4, ... seconds between them: with two idle ones a thread got a
-connection after 3 seconds, with four after 7.
+A connection ended by the server (a restart, a failover, a reset of all sessions) fails at once, and
+then the pool's idle connections are replaced, too. The pool alone would try its dead connections in
+turn, with pauses of 1, 2, 4, ... seconds: with two of them a thread got a working connection after
+3 seconds, with four after 7.
 
-A server that has become read-only answers, and its connections stay open after a failover: whoever
-meets that closes its connection (``TakesNoWrites``), because only a new one finds the new primary.
+A server that has become read-only still answers, and its connections stay open after a failover. A
+thread that is refused a write closes its connection (``TakesNoWrites``), because only a new
+connection reaches the new primary.
 
-A process that serves also bounds each statement (``limit_statements``), because a session that is
-frozen in the server looks as if it worked.
+A ``web`` or ``worker`` process also limits the time of each statement (``limit_statements``),
+because the server reports a frozen session as executing.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 QUIET_S = 4.0
+"""A wait without a byte for this long makes the thread ask the server about its statement."""
 SUSPECT_S = 0.5
-"""As ``QUIET_S``, where another connection has fallen silent since something was heard on this."""
+"""The same if another connection has fallen silent since the last byte on this one."""
 GRACE_S = 0.5
+"""The time for a late reply after the server said that it is not executing the statement."""
 STATEMENT_S = 20.0
-"""The longest statement of a process that serves, but for those of ``patient`` threads."""
+"""The time limit of a statement, except in threads with ``patient_statements``."""
 CONNECT_S = 5
 TIMEOUTS: dict[str, int] = {
     "connect_timeout": CONNECT_S,
@@ -68,7 +71,7 @@ TIMEOUTS: dict[str, int] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""What libpq does against silence, in seconds; the last one in milliseconds."""
+"""libpq's parameters against silent servers, in seconds; the last one in milliseconds."""
 SERVER_TIMEOUTS = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -76,23 +79,23 @@ SERVER_TIMEOUTS = {
     "tcp_user_timeout": "20000",
     "idle_in_transaction_session_timeout": "300000",
 }
-"""What the server does in a session against a client that is gone."""
+"""The server's settings against silent clients, set in each session."""
 SESSION = {**SERVER_TIMEOUTS, "plan_cache_mode": "force_custom_plan"}
-"""What a session begins with.
+"""The settings of each session.
 
-A prepared statement is parsed once, but planned for its values and for tables as large as they are,
-each time. (``db.merged`` says otherwise for its own.)
+``force_custom_plan``: a prepared statement is parsed once, but planned on each execution, for its
+values and the current size of the tables. (``db.merged`` overrides this for its statements.)
 """
 _SET = "SELECT pg_backend_pid(), " + ", ".join("set_config(%s, %s, false)" for _ in SESSION)
 READ_ONLY = "SELECT current_setting('transaction_read_only')"
 _WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _SENT = re.compile(r": \w[\w ]*:  \S")
-"""How libpq shows what a server sent: ``FATAL:  sorry, ...``, the first word in its language."""
+"""Matches a server's message in libpq's text: ``FATAL:  sorry, ...``, in the server's language."""
 _STARTS_OR_ENDS = "the database system is"
 _NO_SERVICE = "57P"
-"""The class of SQLSTATE of a server that starts, ends or ends sessions."""
-_ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
+"""The class of SQLSTATE for a server that is starting, stopping or ending sessions."""
+_ASK_AGAIN_S = 2.0  # after no answer, other threads do not ask again within this time
 _RANDOM = secrets.token_hex(4)
 _KEYWORDS = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
 _names = itertools.count()
@@ -103,12 +106,12 @@ _cut_at = float("-inf")
 _drained_at = float("-inf")
 _left_at = float("-inf")
 _NO_PRIMARY = ("session is read-only", "server is in hot standby mode")
-"""What libpq says of a host that is not the one that takes writes."""
+"""libpq's messages for a host that is not the primary."""
 _READ_ONLY_S = 5.0
 _read_only_until = float("-inf")
 _limit_s: float | None = None
 FEW = 6
-"""With so many connections in its pool, a process has fewer than threads that would keep one."""
+"""A pool up to this size is small: more threads than connections would each keep one."""
 _REFUSED_S = 30.0
 _refused_until = float("-inf")
 _has_few = False
@@ -119,13 +122,14 @@ _returns = 0
 
 
 class Silent(psycopg.OperationalError):
-    """Nobody answers on a connection, which is closed."""
+    """The server no longer answers on a connection, which has been closed."""
 
 
 class TakesNoWrites(psycopg.OperationalError):
-    """The server is read-only: a standby, or a primary that has been demoted. Connect anew.
+    """The server is read-only: a standby, or a demoted primary. The caller must connect again.
 
-    psycopg has ``ReadOnlySqlTransaction``, an ``InternalError`` and so no outage to its callers.
+    psycopg's own ``ReadOnlySqlTransaction`` is an ``InternalError``, which callers would not treat
+    as an outage.
     """
 
     sqlstate = "25006"
@@ -135,14 +139,17 @@ class TakesNoWrites(psycopg.OperationalError):
 
 
 def limit_statements(seconds: float | None = STATEMENT_S) -> None:
-    """Cut every connection of this process whose statement lasts longer; None: no limit."""
+    """Set the time limit of statements in this process; None removes it.
+
+    A connection whose statement exceeds the limit is closed, with ``Silent``.
+    """
     global _limit_s  # noqa: PLW0603 - one a process
     _limit_s = seconds
 
 
 @contextlib.contextmanager
 def patient_statements() -> Iterator[None]:
-    """Let the statements of this thread last as long as the server says that it works on them."""
+    """Exempt this thread from the time limit of statements, for maintenance."""
     before = getattr(_own, "patient", False)
     _own.patient = True
     try:
@@ -157,31 +164,37 @@ def _note_read_only() -> None:
 
 
 def is_read_only() -> bool:
-    """Tell whether this process has found no server that takes writes, a moment ago."""
+    """Tell whether this process met a read-only server within the last few seconds."""
     return monotonic() < _read_only_until
 
 
 def use_few() -> None:
-    """Note that the pool of this process is small: ``is_scarce`` from now on."""
+    """Note that this process has a small pool; ``is_scarce`` is true from now on."""
     global _has_few  # noqa: PLW0603 - one pool a process
     _has_few = True
 
 
 def is_scarce() -> bool:
-    """Tell whether threads have to give connections back that they would use again soon."""
+    """Tell whether connections are scarce, so that threads must not keep one between uses.
+
+    True for a small pool, and for a while after PostgreSQL refused a connection.
+    """
     return _has_few or monotonic() < _refused_until
 
 
 def spare_connection() -> None:
-    """Release this thread's connection where there are few: who waits for a thread needs none."""
+    """Return this thread's connection to the pool if connections are scarce.
+
+    Call it before waiting for another thread, which may need the connection.
+    """
     if is_scarce() and not connection.in_atomic_block:
         connection.close()
 
 
 def lacks_connections(error: BaseException) -> bool:
-    """Tell whether an error says that no connection is left, by itself or as the pool's cause.
+    """Tell whether an error, or its cause in the pool, means that no connection is left.
 
-    psycopg has no SQLSTATE (53300) of what the server says before a session begins.
+    The text is compared because psycopg has no SQLSTATE (53300) for errors before a session begins.
     """
     if getattr(error, "sqlstate", None) == "53300" or _TOO_MANY.search(str(error)):
         return True
@@ -190,23 +203,23 @@ def lacks_connections(error: BaseException) -> bool:
 
 
 def given_back() -> int:
-    """Return a number that changes whenever a thread of this process gives a connection back."""
+    """Return a number that changes whenever a thread returns a connection to the pool."""
     return _returns
 
 
 def new_name(prefix: object = None) -> str:
-    """Return the name of a new connection: by it the server knows it among all others.
+    """Return a unique ``application_name`` for a new connection.
 
-    ``prefix``: the name that operators chose, see ``database_address.NAME_LENGTH``. PostgreSQL cuts
-    names at 63 characters. Hosts may have the same name, and processes that were forked the same
-    random part.
+    ``prefix``: the operator's name, see ``database_address.NAME_LENGTH``. PostgreSQL truncates
+    names at 63 characters. Process id, random part and number are all needed: hosts may share a
+    name, and forked processes share the random part.
     """
     begin, end = str(prefix or "stateyard"), f" {os.getpid()} {_RANDOM}-{next(_names)}"
     return f"{begin} {socket.gethostname()[: min(20, 62 - len(begin) - len(end))]}{end}"
 
 
 def libpq_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those parameters of a connection of Django's that are libpq's."""
+    """Return the parameters of libpq among those of a Django connection."""
     return {key: value for key, value in parameters.items() if key in _KEYWORDS}
 
 
@@ -216,19 +229,20 @@ def execute_prepared(
     values: Sequence[object] = (),
     row_factory: Any = tuple_row,
 ) -> psycopg.Cursor[Any]:
-    """Execute a statement, with ``$1``, ``$2``, ... for values, that the server parses once.
+    """Execute a prepared statement, with ``$1``, ``$2``, ... for its values.
 
-    (Django's cursors write the values into the text.)
+    The server parses it once per connection. (Django's cursors write the values into the text.)
     """
     cursor = psycopg.RawCursor(own, row_factory=row_factory)
     return cursor.execute(text, values or None, prepare=True)
 
 
 def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
-    """Return the first row of a statement that the server parses once; None if there is none.
+    """Return the first row of a prepared statement, None without rows.
 
-    ``database``: Django's connection, which is minded and whose errors are raised as by its cursor.
-    A connection is left whose statements a migration has outdated: the types of a row changed.
+    ``database``: Django's connection; its checks and its exceptions are those of a Django cursor.
+    If a migration has changed the types of the result since the statement was prepared, the
+    connection is replaced and the statement repeated.
     """
     try:
         return _fetch(database, sql, values)
@@ -251,7 +265,7 @@ def _fetch(database: Any, sql: str, values: Sequence[object]) -> Any:
 
 
 def column_types(database: Any, table: str) -> dict[str, str]:
-    """Return column -> type, without lengths: a cast to a length would cut a text off."""
+    """Return column -> type, without lengths, because a cast to a length truncates the text."""
     model = next(model for model in apps.get_models() if model._meta.db_table == table)  # noqa: SLF001
     fields = model._meta.concrete_fields  # noqa: SLF001 - Django's documented API
     return {
@@ -262,25 +276,25 @@ def column_types(database: Any, table: str) -> dict[str, str]:
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection whose every wait is watched."""
+    """A connection that detects a silent server while it waits (see the module)."""
 
     name = ""
     session = 0
-    """The number of the session in the server; what libpq has may be a pooler's invention."""
+    """The server's process id for the session; behind a pooler, libpq has another number."""
     begun = 0.0
     heard_at = 0.0
     address: dict[str, Any]
 
     @property
     def _pool(self) -> Any:
-        """Return the pool that a thread has the connection from: psycopg's own note."""
-        return self._lent_by  # without one: no such attribute, as psycopg has it
+        """Return the pool that lent the connection to a thread. psycopg sets this attribute."""
+        return self._lent_by  # raises AttributeError if no pool was set, as in psycopg
 
     @_pool.setter
     def _pool(self, pool: Any) -> None:
-        """Count what is given back.
+        """Count returns to the pool.
 
-        A pool's ``reset`` would tell that, too, but another thread has to wake for it each time.
+        The pool's ``reset`` callback would do, but it wakes another thread for each return.
         """
         global _returns  # noqa: PLW0603 - one pool a process
         if pool is None and getattr(self, "_lent_by", None) is not None:
@@ -291,10 +305,12 @@ class WatchedConnection(psycopg.Connection[Any]):
     def connect(cls, conninfo: str = "", **parameters: Any) -> WatchedConnection:
         """Connect within ``CONNECT_S``; see ``psycopg.Connection.connect``."""
         name = new_name(parameters.get("application_name"))
-        given = {**TIMEOUTS, **parameters, "application_name": name}
-        begun = monotonic()  # before: it may be connected to a server that is left meanwhile
+        options = {**TIMEOUTS, **parameters, "application_name": name}
+        # Taken before connecting: if another thread calls ``leave`` meanwhile, this connection
+        # counts as older and is closed.
+        begun = monotonic()
         try:
-            found = super().connect(conninfo, **given)
+            watched = super().connect(conninfo, **options)
         except psycopg.Error as error:
             if any(words in str(error) for words in _NO_PRIMARY):
                 _note_read_only()
@@ -302,17 +318,18 @@ class WatchedConnection(psycopg.Connection[Any]):
                 global _refused_until  # noqa: PLW0603 - one server a process
                 _refused_until = monotonic() + _REFUSED_S
             raise
-        found.name, found.begun, found.heard_at = name, begun, monotonic()
-        found.address = libpq_parameters(given) | _place_of(found)
-        if given.get("autocommit"):  # else it would begin a transaction
-            told = found.execute(_SET, [text for pair in SESSION.items() for text in pair])
-            found.session = told.fetchall()[0][0]
-        return found
+        watched.name, watched.begun, watched.heard_at = name, begun, monotonic()
+        watched.address = libpq_parameters(options) | _place_of(watched)
+        if options.get("autocommit"):  # else it would begin a transaction
+            told = watched.execute(_SET, [text for pair in SESSION.items() for text in pair])
+            watched.session = told.fetchall()[0][0]
+        return watched
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Wait for the server; raise ``Silent`` when it is clear that it will not answer.
+        """Wait for the server; raise ``Silent`` if it no longer answers.
 
-        A wait with a ``timeout`` of its own ends anyway: that for notifications is quiet by nature.
+        A wait with a ``timeout`` is not checked: it ends anyway, and a wait for notifications is
+        usually silent.
         """
         if self.begun < _left_at:
             self.pgconn.finish()
@@ -335,9 +352,9 @@ class WatchedConnection(psycopg.Connection[Any]):
             raise
 
     def leave(self) -> None:
-        """Close it and all that began before: another host may be the primary by now.
+        """Close this connection and all older ones: another host may be the primary now.
 
-        A thread that only reads would never meet a refusal, and go on with rows of the past.
+        A thread that only reads is never refused, and would keep reading outdated rows.
         """
         global _left_at  # noqa: PLW0603 - one server a process
         _left_at = monotonic()
@@ -346,31 +363,37 @@ class WatchedConnection(psycopg.Connection[Any]):
         self._replace_idle()
 
     def _watched(self, gen: PQGen[T]) -> Generator[Any, Any, T]:
-        """Pass on what the generator and the socket have for each other, and mind the silence."""
+        """Run psycopg's wait generator, and check for silence at each wake-up."""
         silence = _Silence(self)
         try:
-            wanted = next(gen)
+            wait = next(gen)
             while True:
-                ready = yield wanted
+                ready = yield wait
                 silence.note(heard=bool(ready))
-                wanted = gen.send(ready)
+                wait = gen.send(ready)
         except StopIteration as end:
             value: T = end.value
             return value
 
     def _end_session(self) -> None:
-        """Tell the server to end its side, which may hold locks."""
+        """Tell the server to end the session, which may hold locks."""
         with contextlib.suppress(psycopg.Error):
             _ask_server(self, _END)
 
     def _suspect_others(self) -> None:
-        """Doubt all that was not heard of since, and replace what is idle in the pool."""
+        """Check sooner every connection that has received nothing since now.
+
+        Also replace the idle connections of the pool.
+        """
         global _cut_at  # noqa: PLW0603 - one server a process
         _cut_at = monotonic()
         self._replace_idle()
 
     def _replace_idle(self) -> None:
-        """Replace what is idle in the pool, once for all that began before."""
+        """Replace the idle connections of the pool.
+
+        Do nothing if that was done after this connection began.
+        """
         global _drained_at  # noqa: PLW0603 - one server a process
         pool = getattr(self, "_pool", None)
         if isinstance(pool, ConnectionPool) and self.begun > _drained_at:
@@ -379,7 +402,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
 
 def _place_of(own: psycopg.Connection[Any]) -> dict[str, Any]:
-    """Return which of several hosts a connection is to, whatever that server may do by now."""
+    """Return the address of the host that a connection reached, primary or not."""
     place = {"host": own.info.host, "port": own.info.port, "target_session_attrs": "any"}
     if own.info.hostaddr:
         place["hostaddr"] = own.info.hostaddr
@@ -387,7 +410,7 @@ def _place_of(own: psycopg.Connection[Any]) -> dict[str, Any]:
 
 
 class _Silence:
-    """How long a wait has been quiet, and what the server says to that."""
+    """The silence during a wait: its length, and the server's answer about the statement."""
 
     def __init__(self, on: WatchedConnection) -> None:
         self._on = on
@@ -396,7 +419,7 @@ class _Silence:
         self._ask_at = self._since + (SUSPECT_S if on.heard_at < _cut_at else QUIET_S)
 
     def note(self, *, heard: bool) -> None:
-        """Take note of a byte or of none; raise ``Silent`` when there will be none any more."""
+        """Note a wake-up with or without data; raise ``Silent`` if no reply can be expected."""
         now = monotonic()
         if heard:
             self._since, self._ask_at, self._doubted = now, now + QUIET_S, False
@@ -415,7 +438,7 @@ def _is_patient() -> bool:
 
 
 def _works(on: WatchedConnection) -> bool:
-    """Ask the server on a new connection whether it works on the statement of another one."""
+    """Ask the server on a new connection whether it is executing the statement of another."""
     try:
         return bool(_ask_server(on, _WORKS))
     except psycopg.Error as error:
@@ -423,18 +446,19 @@ def _works(on: WatchedConnection) -> bool:
 
 
 def _refuses(error: psycopg.Error) -> bool:
-    """Tell whether a server that works sent an error, as one that has no connection left.
+    """Tell whether a live server sent the error, for instance for lack of free connections.
 
-    It does not say then whether it works on a statement, but nothing is dead: the wait goes on.
+    Such an error does not say whether the statement is being executed, but the server is alive, so
+    the thread waits on.
     """
     if error.sqlstate is not None:
         return not error.sqlstate.startswith(_NO_SERVICE)
-    told = str(error)  # psycopg has no code of what comes before a session begins
+    told = str(error)  # psycopg has no SQLSTATE for errors before a session begins
     return _SENT.search(told) is not None and _STARTS_OR_ENDS not in told
 
 
 def _ask_server(about: WatchedConnection, question: str) -> Rows:
-    """Ask the server about a connection; raise ``psycopg.Error`` if nobody answers."""
+    """Ask the server about a connection; raise ``psycopg.Error`` without an answer."""
     global _unreachable_at  # noqa: PLW0603 - one server a process
     with _asking:
         if monotonic() - _unreachable_at < _ASK_AGAIN_S:
@@ -448,21 +472,21 @@ def _ask_server(about: WatchedConnection, question: str) -> Rows:
 
 
 class _Brief(psycopg.Connection[Any]):
-    """A connection for one question: every wait ends after ``CONNECT_S``."""
+    """A connection whose every wait ends after ``CONNECT_S``."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Wait for the server, for no longer than that."""
+        """Wait for the server, for at most ``CONNECT_S``."""
         return super().wait(gen, interval, CONNECT_S if timeout is None else timeout)
 
 
 def connect_briefly(address: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Return a connection for a few questions: the wait for each ends after ``CONNECT_S``."""
+    """Return a connection for a few short queries; each wait ends after ``CONNECT_S``."""
     about = {"application_name": new_name(address.get("application_name")), "autocommit": True}
     return _Brief.connect(**{**TIMEOUTS, **address, **about}, prepare_threshold=None)
 
 
 def answer(address: dict[str, Any], question: str, values: list[Any] | None = None) -> Rows:
-    """Return the rows of a statement, asked on a connection of its own.
+    """Execute a statement on a new connection; return its rows.
 
     ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the server cannot be reached or
     does not answer, after twice ``CONNECT_S`` at the latest.
@@ -475,7 +499,7 @@ def answer(address: dict[str, Any], question: str, values: list[Any] | None = No
 
 
 def require_writes(own: psycopg.Connection[Any]) -> None:
-    """Ask on a connection whether its server is read-only by now; if so, ``TakesNoWrites``."""
+    """Raise ``TakesNoWrites`` and close the connection if its server has become read-only."""
     if own.execute(READ_ONLY).fetchall() == [("on",)]:
         if isinstance(own, WatchedConnection):
             own.leave()
@@ -490,7 +514,7 @@ _TAKE_KEYS = "SELECT nextval(pg_get_serial_sequence($1, $2)) FROM generate_serie
 
 
 def take_keys(table: str, key: str, count: int) -> list[int]:
-    """Return so many keys of a table that nobody else gets."""
+    """Reserve ``count`` primary keys of a table; return them."""
     connection.ensure_connection()
     with connection.wrap_database_errors:
         rows = execute_prepared(connection.connection, _TAKE_KEYS, [table, key, count]).fetchall()

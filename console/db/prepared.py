@@ -1,19 +1,20 @@
 """Run queries whose SQL has been composed before.
 
-Django takes a fifth of a millisecond to compose the SQL of a small query, and a millisecond for one
-with a union, where SQLite answers either in 30 µs. A page that asks 19 questions spends a third of
-its time so. What a page asks each time differs in its values only, so the SQL is kept.
+Django takes a fifth of a millisecond to compose the SQL of a small query, and a millisecond for a
+union; SQLite answers either in 30 µs. A page with 19 queries spends a third of its time composing
+SQL. Its queries differ in their values only, from request to request, so the SQL is kept.
 
     read_rows(("runs", most), lambda project: rows.filter(project=project)[:most], project.pk)
 
-The first time a query is built with placeholders for its values, and composed; its parameters show
-where each value stands. The values are bound anew each time. All that ``build`` uses besides them
-is part of the SQL that is kept, so it must be in ``key``: a length, a region, which columns. Two
-functions may have the same key: the name of ``build`` belongs to that of a statement.
+On the first call, ``build`` gets placeholders instead of values. The composed SQL is kept, with the
+position of each placeholder among its parameters; every call binds its values there. Everything
+else that ``build`` uses becomes part of the kept SQL and must be in ``key``: a limit, a region, the
+choice of columns. A key needs to be unique within one function only, because the name of ``build``
+is added to it.
 
-``read_models`` does the same for a query of whole rows, with those of ``select_related``.
+``read_models`` does the same for model instances, including related ones of ``select_related``.
 
-None is no value: ``= NULL`` holds for no row, so a query with and one without it have two keys.
+None cannot be a value: ``= NULL`` is true for no row. A query with ``IS NULL`` needs another key.
 """
 
 from __future__ import annotations
@@ -35,43 +36,44 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST_STATEMENTS = 500
-"""How many statements a process keeps: those that were asked last."""
-_FIRST_NUMBER = 2_100_000_001  # of the placeholders: what an integer column of 32 bits can have
+"""Maximum of statements that a process keeps; the least recently used one is dropped."""
+_FIRST_NUMBER = 2_100_000_001  # of the placeholders; fits into an integer column of 32 bits
 Value = int | str | tuple[int, ...] | tuple[str, ...]
-"""What a query is asked with; a tuple stands in an ``IN``."""
+"""A value of a query; a tuple is the right side of an ``IN``."""
 
 
 class _ModelMaker:
-    """Maker of models from rows, with annotations and related models, as Django makes them."""
+    """Creates model instances from rows as Django does, with annotations and related models."""
 
     def __init__(self, compiler: Any) -> None:
-        """Read which columns are of which model from what has composed the SQL."""
+        """Read the columns of each model from the compiler of the query."""
         info = compiler.klass_info
         first, last = info["select_fields"][0], info["select_fields"][-1]
         self._model: type[Model] = info["model"]
         self._columns = slice(first, last + 1)
         self._names = [column[0].target.attname for column in compiler.select[self._columns]]
-        # the stubs are of a later Django
+        # the type stubs are for a later Django version
         self._related = get_related_populators(info, compiler.select, connection.alias)  # type: ignore[call-arg]
         self._annotations = dict(compiler.annotation_col_map or {})
 
     def make(self, row: Sequence[Any]) -> Model:
-        """Return the model of a row."""
-        made = self._model.from_db(connection.alias, self._names, row[self._columns])
+        """Return the model instance for a row."""
+        instance = self._model.from_db(connection.alias, self._names, row[self._columns])
         for related in self._related:
-            related.populate(row, made)
+            related.populate(row, instance)
         for name, column in self._annotations.items():
-            setattr(made, name, row[column])
-        return made
+            setattr(instance, name, row[column])
+        return instance
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A composed query. ``places``: of each parameter the place of its value, None of a constant.
+    """A composed query.
 
-    ``parameters``: those that it was composed with; a value is bound with the type of the one in
-    its place. ``converters``: column -> what makes a value of what the database returned.
-    ``maker``: what makes a model of a row, None if rows are asked for.
+    ``parameters``: the parameters of the first call, with placeholders; a value is converted to the
+    type of its placeholder. ``places``: for each parameter the index of its value, None for a
+    constant. ``converters``: column -> Django's functions from a database value to a Python value.
+    ``maker``: creates model instances, None for a query of plain rows.
     """
 
     sql: str
@@ -81,14 +83,14 @@ class _Statement:
     maker: _ModelMaker | None
 
     def bound(self, values: Sequence[int | str]) -> list[Any]:
-        """Return the parameters with these values."""
+        """Return the parameters of a call with these values."""
         return [
-            known if place is None else type(known)(values[place])
-            for known, place in zip(self.parameters, self.places, strict=True)
+            parameter if place is None else type(parameter)(values[place])
+            for parameter, place in zip(self.parameters, self.places, strict=True)
         ]
 
     def converted(self, row: Sequence[Any]) -> tuple[Any, ...]:
-        """Return a row as Django would."""
+        """Return a row with its values converted as Django converts them."""
         changed = list(row)
         for column, (functions, expression) in self.converters.items():
             for function in functions:
@@ -97,9 +99,9 @@ class _Statement:
 
 
 _statements: OrderedDict[Hashable, _Statement] = OrderedDict()
-"""Those that were asked last stand last."""
+"""Kept statements, the most recently used last."""
 _lock = Lock()
-"""Held while they are changed: requests run in threads."""
+"""Held while ``_statements`` changes: requests run in threads."""
 _NOTHING = _Statement("", (), (), {}, None)
 M = TypeVar("M", bound=Model)
 
@@ -107,25 +109,25 @@ M = TypeVar("M", bound=Model)
 def read_rows(
     key: Hashable, build: Callable[..., QuerySet[Any, Any]], *values: Value
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of ``values_list``.
+    """Return the rows of a ``values_list`` query.
 
-    ``build`` returns it for ``values``; ``key`` names it, with all else that it depends on. Raise
-    ``ValueError`` if the SQL does not hold each value as it is wherever it uses it, as that of
-    ``contains`` does not. A query that cannot have rows (``none()``, ``IN ()``) has no SQL and
-    returns none, each time anew.
+    ``build`` returns the query for ``values``; ``key`` names everything else that it depends on.
+    Raise ``ValueError`` if a value does not reach the SQL unchanged: ``contains`` adds ``%`` before
+    and after it. A query that cannot have rows (``none()``, an empty ``IN``) has no SQL; it
+    returns [] and is built again on the next call.
     """
     return _read(key, build, values, models=False)[1]
 
 
 def read_models(key: Hashable, build: Callable[..., QuerySet[M]], *values: Value) -> list[M]:
-    """Return the models of a query, as ``read_rows`` does the rows of one.
+    """Return the model instances of a query; ``key`` and ``values`` are as in ``read_rows``.
 
-    Related models that the query names are read with them; it prefetches none. Raise ``TypeError``
-    if the query is one of ``values_list``, which has no models.
+    ``select_related`` works, ``prefetch_related`` is ignored. Raise ``TypeError`` for a
+    ``values_list`` query, which has no model instances.
     """
     statement, rows = _read(key, build, values, models=True)
-    made: list[Any] = [statement.maker.make(row) for row in rows] if statement.maker else []
-    return made
+    instances: list[Any] = [statement.maker.make(row) for row in rows] if statement.maker else []
+    return instances
 
 
 def _read(
@@ -135,7 +137,7 @@ def _read(
     *,
     models: bool,
 ) -> tuple[_Statement, list[tuple[Any, ...]]]:
-    """Return the statement of a query, and the rows that it returns for ``values``."""
+    """Return the statement of a query and its rows for ``values``; compose it if it is not kept."""
     values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
     shape = tuple(_shape_of(value) for value in values)
     name = (connection.vendor, key, shape, models, *_function_name(build))
@@ -155,7 +157,7 @@ def _read(
 
 
 def _function_name(build: Callable[..., Any]) -> tuple[str, str]:
-    """Return module and name of the function that builds a query: the same for each closure."""
+    """Return module and name of a builder; all closures of one function share them."""
     function = build.func if isinstance(build, partial) else build
     return function.__module__, function.__qualname__
 
@@ -169,7 +171,7 @@ def _kept(name: Hashable) -> _Statement | None:
 
 
 def _keep(name: Hashable, statement: _Statement) -> None:
-    """Keep a statement, in place of the one that nobody has asked for the longest."""
+    """Keep a statement; drop the least recently used one at the maximum."""
     with _lock:
         _statements[name] = statement
         while len(_statements) > MOST_STATEMENTS:
@@ -177,7 +179,7 @@ def _keep(name: Hashable, statement: _Statement) -> None:
 
 
 def _shape_of(value: Value) -> object:
-    """Return what of a value the SQL depends on: its type, and how many members it has."""
+    """Return the traits of a value that change the SQL: its type, and the length of a tuple."""
     if not isinstance(value, tuple):
         return type(value)
     if not value:
@@ -186,7 +188,7 @@ def _shape_of(value: Value) -> object:
 
 
 def _padded(members: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the members of an ``IN``, the last one repeated: so there are few lengths."""
+    """Repeat the last member of an ``IN`` up to a power of two, so that few lengths are kept."""
     return members + members[-1:] * ((1 << (len(members) - 1).bit_length()) - len(members))
 
 
@@ -200,9 +202,11 @@ def _flat(values: Sequence[Value]) -> list[int | str]:
 def _compose(
     build: Callable[..., QuerySet[Any, Any]], values: Sequence[Value], *, models: bool
 ) -> _Statement:
-    """Compose a query with two sets of placeholders, which tell a value's places from constants.
+    """Compose a query twice, with different placeholders, and compare the two results.
 
-    What differs but is no placeholder was made of a value, such as ``since - 1`` beside ``since``.
+    A parameter equal to a placeholder is a value. A parameter that differs between the two results
+    without being a placeholder was computed from a value (``since - 1``) and cannot be bound again:
+    raise ``ValueError``.
     """
     count = len(_flat(values))
     composed, other = (
@@ -210,18 +214,22 @@ def _compose(
         for start in (0, count)
     )
     constants = [
-        [known for known, place in zip(each.parameters, each.places, strict=True) if place is None]
+        [
+            constant
+            for constant, place in zip(each.parameters, each.places, strict=True)
+            if place is None
+        ]
         for each in (composed, other)
     ]
     held = set(composed.places) - {None} == set(range(count))
     same = (composed.sql, composed.places) == (other.sql, other.places)
     if not held or not same or constants[0] != constants[1]:
-        raise ValueError(f"The SQL does not hold each value as it is: {composed.sql}")
+        raise ValueError(f"The SQL does not contain every value unchanged: {composed.sql}")
     return composed
 
 
 def _placeholders(values: Sequence[Value], first: int) -> list[Value]:
-    """Return a placeholder for each value, of its type, which are numbered from ``first``."""
+    """Return a placeholder of the same type for each value, numbered from ``first``."""
     numbers = iter(range(first, first + len(_flat(values))))
     placeholders: list[Value] = []
     for value in values:
@@ -241,11 +249,11 @@ def _compose_with(
 ) -> _Statement:
     query = build(*placeholders).query
     if models and not query.default_cols:
-        raise TypeError("The query is one of columns: it has no models.")
+        raise TypeError("A values_list query has no model instances.")
     compiler = query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()
-    known = {placeholder: place for place, placeholder in enumerate(_flat(placeholders))}
-    places = tuple(known.get(parameter) for parameter in parameters)
+    places_by_value = {placeholder: place for place, placeholder in enumerate(_flat(placeholders))}
+    places = tuple(places_by_value.get(parameter) for parameter in parameters)
     columns = [column[0] for column in compiler.select[: compiler.col_count]]
     maker = _ModelMaker(compiler) if models else None
     return _Statement(sql, tuple(parameters), places, compiler.get_converters(columns), maker)

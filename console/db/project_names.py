@@ -17,10 +17,10 @@ def project_of(arn: str) -> str:
     Remembered for five seconds, since every call of a Task asks.
     """
     account = arn.split(":")[_ACCOUNT_AT] if arn.count(":") > _ACCOUNT_AT else ""
-    kept = _known.get(account)
+    remembered = _known.get(account)
     now = time.monotonic()
-    if kept is not None and kept[0] > now:
-        return kept[1]
+    if remembered is not None and remembered[0] > now:
+        return remembered[1]
     names = Project.objects.filter(account_id=account).values_list("name", flat=True)
     name = names.first() or ""
     if name:  # accounts that somebody made up must not fill the memory

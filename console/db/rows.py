@@ -77,7 +77,7 @@ def keep_connection() -> None:
 
 
 def call_with(database: Any, fn: Callable[..., T], *args: Any) -> T:
-    """Call a function that uses a connection which is known, and finds it at once."""
+    """Call a function with the connection already looked up."""
     before, _local.database = _local.database, database
     try:
         return fn(*args)
@@ -211,11 +211,11 @@ def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
 
 def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
     """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
-    made = model.__new__(model)
-    made._state = ModelState()  # noqa: SLF001 - documented, as below
-    made._state.adding, made._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001
-    made.__dict__.update(zip(names, row, strict=True))
-    return made
+    instance = model.__new__(model)
+    instance._state = ModelState()  # noqa: SLF001 - documented, as below
+    instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001
+    instance.__dict__.update(zip(names, row, strict=True))
+    return instance
 
 
 def insert(row: models.Model, **instead: Any) -> None:
@@ -356,15 +356,15 @@ class Statement:
         """Return the statement that takes an array for each value."""
         arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(self.types, 1))
         columns = ", ".join(f"c{place}" for place in range(len(self.types)))
-        given = f"unnest({arrays}) AS g({columns})"
+        value_rows = f"unnest({arrays}) AS g({columns})"
         if self.merged:
-            return self.merged.replace("{given}", given)
+            return self.merged.replace("{given}", value_rows)
         places = iter(range(len(self.types)))
         own = _MARK.sub(lambda _: f"g.c{next(places)}", self.text)
         head, _, condition = own.partition(" WHERE ")
         source = "USING" if head.startswith("DELETE") else "FROM"
         ending = f" RETURNING {self.returning}" if self.key else ""
-        return f"{head} {source} {given} WHERE {condition}{ending}"
+        return f"{head} {source} {value_rows} WHERE {condition}{ending}"
 
 
 @dataclass
@@ -523,9 +523,9 @@ def next_key(table: str, key: str) -> int:
     It keeps them for a moment only, for pages tell by its key what is newer than what they show.
     """
     with _keys_lock:
-        until, kept = _keys[table]
-        if kept and time.monotonic() <= until:
-            return kept.popleft()
+        until, keys = _keys[table]
+        if keys and time.monotonic() <= until:
+            return keys.popleft()
     # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
     # and not for all those before it.
     first, *others = take_keys(table, key, _KEYS)

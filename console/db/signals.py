@@ -36,7 +36,7 @@ class Transport(Protocol):
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
         """Add a signal to the current transaction, or send it at once outside of one."""
 
-    def send_all(self, given: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
+    def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
         """Write signals into a transaction that Django does not know of."""
 
     def flush(self) -> None:
@@ -66,7 +66,7 @@ def get_transport() -> Transport | None:
 def subscribe(
     channel: Channel, listener: Callable[..., None], *, in_turn: bool = False
 ) -> Callable[[], None]:
-    """Call ``listener`` for each signal of a channel; return a function that ends that.
+    """Call ``listener`` for each signal of a channel; return the function to unsubscribe.
 
     ``in_turn``: each signal goes to one listener of the channel, the one that waited longest.
     """
@@ -77,9 +77,9 @@ def subscribe(
 
     def end() -> None:
         with _lock:
-            left = [other for other in _listeners[channel] if other is not listener]
-            if left:
-                _listeners[channel] = left
+            remaining = [other for other in _listeners[channel] if other is not listener]
+            if remaining:
+                _listeners[channel] = remaining
             else:
                 _listeners.pop(channel, None)
                 _in_turn.discard(channel)

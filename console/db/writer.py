@@ -53,7 +53,7 @@ from django.db import (
     transaction,
 )
 
-from console.db import merged, outages, overload, postgres, rows, signals
+from console.db import instruments, merged, outages, overload, postgres, rows, signals
 
 J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
@@ -126,7 +126,7 @@ def refusal() -> str:
 
 
 def grouped() -> bool:
-    """Tell whether another thread commits what is written here, together with what others write."""
+    """Whether another thread commits this thread's writes, together with others."""
     return is_embedded() and not rows.current_database().in_atomic_block
 
 
@@ -324,14 +324,17 @@ def _write_here(fn: Callable[[], T]) -> T:
     """Run in a transaction of this thread's connection; again only if surely not committed."""
     for attempt in range(_RETRIES):
         drop_broken_connection()
+        since = time.perf_counter()
         try:
             with transaction.atomic():
                 result = _with_signals(fn)
                 _check_transaction(None)
-                return result
         except (OperationalError, IntegrityError) as error:
             if _sqlstate(error) not in _NOT_COMMITTED or attempt == _RETRIES - 1:
                 raise
+        else:
+            instruments.COMMITS.add(time.perf_counter() - since, "alone")
+            return result
     raise AssertionError  # the loop returns or raises
 
 
@@ -350,10 +353,10 @@ _Waiting = tuple[J, float | None]
 
 
 class _Grouping(Generic[J]):
-    """One thread that commits what many threads ask for, as many at a time as are waiting."""
+    """Commit the changes of many threads in one thread, as many at a time as are waiting."""
 
     def __init__(self, commit: Callable[[list[J]], list[J]], rest: Callable[[], None]) -> None:
-        """``commit``: takes what is waiting, and returns what has to wait for the next commit.
+        """``commit``: takes the waiting jobs, and returns the ones left for the next commit.
 
         ``rest``: called when nothing has been asked for a while.
         """
@@ -377,18 +380,25 @@ class _Grouping(Generic[J]):
 
     def _loop(self) -> None:
         rows.keep_connection()
-        left: list[J] = []
+        later: list[J] = []
         while True:
-            group: list[_Waiting[J]] = [(job, None) for job in left] or [self._wait()]
+            group: list[_Waiting[J]] = [(job, None) for job in later] or [self._wait()]
             with contextlib.suppress(queue.Empty):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
             behind = self._jobs.qsize()
             many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
             jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
-            left = self._commit(jobs) if jobs else []
+            later = self._timed_commit(jobs) if jobs else []
             if not is_embedded():
                 postgres.spare_connection()
+
+    def _timed_commit(self, jobs: list[J]) -> list[J]:
+        since = time.perf_counter()
+        try:
+            return self._commit(jobs)
+        finally:
+            instruments.COMMITS.add(time.perf_counter() - since, "grouped")
 
     def _wait(self) -> _Waiting[J]:
         try:

@@ -60,9 +60,9 @@ def address_kind(address: str, *, universal: bool = False) -> str:
     if _MAIL.fullmatch(address):
         return "email"
     raise AddressError(
-        f"got '{address[:100]}', wanted the ARN of a state machine, topic, queue, event bus "
-        "or function, an https address, slack+https: or teams+https: and an address, or mailto: "
-        "and an address"
+        f"'{address[:100]}' is not a target. Enter the ARN of a state machine, topic, queue, event "
+        "bus or function, an https address, slack+https: or teams+https: and an address, or "
+        "mailto: and an address"
     )
 
 
@@ -83,4 +83,4 @@ def _kind_of_arn(service: str, rest: str, address: str) -> str:
         return "lambda"
     if service in ("sns", "sqs"):
         return service
-    raise AddressError(f"got '{address[:100]}', which is no target of a rule")
+    raise AddressError(f"'{address[:100]}' is not a target of a rule")

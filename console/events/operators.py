@@ -25,7 +25,7 @@ _PAIR, _TWO_PAIRS = 2, 4
 
 
 class PatternError(ValueError):
-    """The pattern, or the event, is not what EventBridge takes; says where and what."""
+    """EventBridge would refuse the pattern or the event; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ def make_operator(operand: Any, path: str) -> Test:
     if not isinstance(operand, dict):
         return _equal(operand)
     if len(operand) != 1:
-        raise PatternError(f"{path}: got {len(operand)} operators in one object, wanted one")
+        raise PatternError(f"{path} has {len(operand)} operators in one object. Use one")
     ((name, value),) = operand.items()
     maker = _MAKERS.get(name)
     if maker is None:
-        known = ", ".join(_MAKERS)
-        raise PatternError(f"{path}: got the operator '{name}', wanted one of {known}")
+        names = ", ".join(_MAKERS)
+        raise PatternError(f"{path}: '{name}' is not an operator. Use one of {names}")
     return maker(value, f"{path}.{name}")
 
 
@@ -72,7 +72,7 @@ def _equal(operand: Any) -> Test:
 
 def _text(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise PatternError(f"{path}: wanted a string")
+        raise PatternError(f"{path} must be a string")
     return value
 
 
@@ -91,7 +91,7 @@ def _end_of(check: Callable[[str, str], bool]) -> Callable[[Any, str], Test]:
     def maker(operand: Any, path: str) -> Test:
         if isinstance(operand, dict):
             if set(operand) != {"equals-ignore-case"}:
-                raise PatternError(f"{path}: wanted a string or equals-ignore-case")
+                raise PatternError(f"{path} must be a string or equals-ignore-case")
             folded = _text(operand["equals-ignore-case"], path).casefold()
             return _on_texts(lambda value: check(value.casefold(), folded))
         text = _text(operand, path)
@@ -150,7 +150,7 @@ def _fits(value: str, first: str, rest: list[str]) -> bool:
 
 def _numeric(operand: Any, path: str) -> Test:
     if not isinstance(operand, list) or len(operand) not in (_PAIR, _TWO_PAIRS):
-        raise PatternError(f"{path}: wanted one or two pairs of operator and number")
+        raise PatternError(f"{path} must be one or two pairs of operator and number")
     checks = [_comparison(*pair, path) for pair in zip(operand[::2], operand[1::2], strict=True)]
     if len(checks) > 1:
         _check_range(operand, path)
@@ -162,9 +162,9 @@ def _numeric(operand: Any, path: str) -> Test:
 def _comparison(name: Any, number: Any, path: str) -> Callable[[Decimal], bool]:
     compare = _COMPARE.get(name) if isinstance(name, str) else None
     if compare is None:
-        raise PatternError(f"{path}: wanted an operator, one of {', '.join(_COMPARE)}")
+        raise PatternError(f"{path} must have an operator, one of {', '.join(_COMPARE)}")
     if not isinstance(number, PatternNumber) or not -_MOST <= number.value <= _MOST:
-        raise PatternError(f"{path}: wanted a number from -{_MOST} to {_MOST}")
+        raise PatternError(f"{path} must have a number from -{_MOST} to {_MOST}")
     limit = number.value
     return lambda value: bool(compare(value, limit))
 
@@ -181,7 +181,9 @@ def _cidr(operand: Any, path: str) -> Test:
     try:
         network = ipaddress.ip_network(_text(operand, path), strict=False)
     except ValueError:
-        raise PatternError(f"{path}: wanted addresses as 10.0.0.0/24 or 2001:db8::/32") from None
+        raise PatternError(
+            f"{path} must be addresses such as 10.0.0.0/24 or 2001:db8::/32"
+        ) from None
 
     def inside(value: str) -> bool:
         try:
@@ -194,7 +196,7 @@ def _cidr(operand: Any, path: str) -> Test:
 
 def _exists(operand: Any, path: str) -> Test:
     if not isinstance(operand, bool):
-        raise PatternError(f"{path}: wanted true or false")
+        raise PatternError(f"{path} must be true or false")
     return lambda value: operand  # noqa: ARG005 - there is a value, whatever it is
 
 
@@ -210,14 +212,14 @@ def _refused(operand: Any, path: str) -> list[Test]:
     if isinstance(operand, dict):
         (name, value), *more = operand.items() or [("", None)]
         if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard") or more:
-            known = "prefix, suffix, equals-ignore-case or wildcard"
-            raise PatternError(f"{path}: got '{name}', wanted {known}")
+            names = "prefix, suffix, equals-ignore-case or wildcard"
+            raise PatternError(f"{path}: '{name}' is not {names}")
         values = value if isinstance(value, list) else [value]
         return _some([_MAKERS[name](_text(item, path), path) for item in values], path)
     values = operand if isinstance(operand, list) else [operand]
     kinds = {type(item) for item in values}
     if not kinds <= {str} and not kinds <= {PatternNumber}:
-        raise PatternError(f"{path}: wanted strings only or numbers only")
+        raise PatternError(f"{path} must have only strings or only numbers")
     return _some([_equal(item) for item in values], path)
 
 

@@ -73,14 +73,14 @@ def load_event(event: str) -> dict[str, Any]:
     """Read an event for ``Pattern.fits``; raise ``PatternError``."""
     value = _loads(event, "the event")
     if not isinstance(value, dict):
-        raise PatternError("the event: wanted a JSON object")
+        raise PatternError("The event must be a JSON object")
     return value
 
 
 def parse_pattern(text: str) -> Pattern:
     """Read and check an event pattern; raise ``PatternError``."""
     if len(text) > _MAX_CHARACTERS:
-        msg = f"the pattern: got {len(text)} characters, wanted at most {_MAX_CHARACTERS}"
+        msg = f"The pattern has {len(text)} characters. At most {_MAX_CHARACTERS} are accepted"
         raise PatternError(msg)
     return Pattern(_node(_loads(text, "the pattern"), ""))
 
@@ -116,7 +116,7 @@ def _objects(values: list[Any]) -> Iterator[dict[str, Any]]:
 
 def _node(value: Any, path: str) -> _Node:
     if not isinstance(value, dict):
-        raise PatternError(f"{path or 'the pattern'}: wanted a JSON object")
+        raise PatternError(f"{path or 'The pattern'} must be a JSON object")
     if not value:
         raise PatternError(f"{path or 'the pattern'}: an empty object matches nothing")
     fields = tuple(
@@ -143,7 +143,7 @@ def _rule(value: Any, path: str) -> _Leaf | _Node:
 
 def _alternatives(value: Any, path: str) -> tuple[_Node, ...]:
     if not isinstance(value, list) or len(value) < _FEWEST_ALTERNATIVES:
-        raise PatternError(f"{path}: wanted an array of at least two objects")
+        raise PatternError(f"{path} must be an array of at least two objects")
     return tuple(
         _node(alternative, f"{path}[{number}]") for number, alternative in enumerate(value)
     )

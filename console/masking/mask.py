@@ -314,16 +314,18 @@ def _filled(value: Any, masked: Any, original: Any) -> Any:
     if value == masked:
         return original
     if isinstance(value, Members) and isinstance(masked, Members):
-        known = {
+        originals = {
             key: (masked_member, *original_member)
             for (key, masked_member), original_member in zip(masked, original, strict=True)
         }
-        return Members(_member(key, member, known.get(key)) for key, member in value)
+        return Members(_member(key, member, originals.get(key)) for key, member in value)
     if isinstance(value, list) and isinstance(masked, list) and not isinstance(value, Members):
         pairs = [*zip(masked, original, strict=True), *[(_NO_JSON, _NO_JSON)] * len(value)]
         return [_filled(item, *pair) for item, pair in zip(value, pairs, strict=False)]
     return value
 
 
-def _member(key: str, value: Any, known: tuple[Any, str, Any] | None) -> tuple[str, Any]:
-    return (key, value) if known is None else (known[1], _filled(value, known[0], known[2]))
+def _member(key: str, value: Any, original: tuple[Any, str, Any] | None) -> tuple[str, Any]:
+    if original is None:
+        return key, value
+    return original[1], _filled(value, original[0], original[2])

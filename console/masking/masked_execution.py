@@ -100,13 +100,13 @@ class MaskedExecution:
         if not project.masked:
             self._mask, self._upto = OPEN, _END
             return
-        known = _known(project.masked, _family([self.execution.pk]))
-        own = known.get(self.execution.pk)
-        self.put(_joined(places_of(project.masked), known.values()), own.upto if own else 0)
+        reads = _known(project.masked, _family([self.execution.pk]))
+        own = reads.get(self.execution.pk)
+        self.put(_joined(places_of(project.masked), reads.values()), own.upto if own else 0)
 
 
 def masked_execution(execution: Execution) -> MaskedExecution:
-    """Return the masks of an execution; if none were prepared, those that reveal nothing."""
+    """Return the prepared masks of an execution, else masks that reveal nothing."""
     masked_view = execution.__dict__.get("masked_view")
     if not isinstance(masked_view, MaskedExecution):
         masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution)
@@ -119,14 +119,14 @@ def masked_executions(
     """Return execution number -> masks, for executions of one project, in few queries."""
     masked_by_number = {}
     family = _family([execution.pk for execution in executions]) if project.masked else {}
-    known = _known(project.masked, family)
+    reads = _known(project.masked, family)
     for execution in executions:
         execution.project = project
         masked_by_number[execution.pk] = masked_execution(execution)
-        if execution.pk in known:  # otherwise it was deleted just now
-            line = _line(execution.pk, family, known)
+        if execution.pk in reads:  # otherwise it was deleted just now
+            line = _line(execution.pk, family, reads)
             masked_by_number[execution.pk].put(
-                _joined(places_of(project.masked), line), known[execution.pk].upto
+                _joined(places_of(project.masked), line), reads[execution.pk].upto
             )
     return masked_by_number
 
@@ -186,8 +186,8 @@ def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
         return dict.fromkeys(numbers, OPEN)
     places = places_of(project.masked)
     family = _family(numbers)
-    known = _known(project.masked, family)
-    return {number: _joined(places, _line(number, family, known)) for number in numbers}
+    reads = _known(project.masked, family)
+    return {number: _joined(places, _line(number, family, reads)) for number in numbers}
 
 
 # -- what was hidden ------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class _Memory:
             return {pk: self._known.get((pk, masked)) for pk in numbers}
 
     def keep(self, masked: str, number: int, read: _Read) -> None:
-        """Remember what was read; drop what was read longest ago."""
+        """Cache a read; drop the oldest one."""
         with self._lock:
             before = self._known.pop((number, masked), None)
             self._known[number, masked] = read
@@ -245,8 +245,8 @@ def _weight(read: _Read | None) -> int:
 _memory = _Memory()
 
 
-def _joined(places: engine.PathSet, known: Iterable[_Read]) -> Mask:
-    values = [read.values for read in known if read.values]
+def _joined(places: engine.PathSet, reads: Iterable[_Read]) -> Mask:
+    values = [read.values for read in reads if read.values]
     return _get_mask(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
 
@@ -279,11 +279,11 @@ _MASKS = _Masks()
 _get_mask = _MASKS.of
 
 
-def _line(number: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:
+def _line(number: int, family: dict[int, _State], reads: dict[int, _Read]) -> Iterable[_Read]:
     """Yield what was read of an execution and of all executions above it."""
     current: int | None = number
     while current in family:
-        yield known[current]
+        yield reads[current]
         current = family[current].parent
 
 
@@ -309,16 +309,16 @@ def _above() -> Coalesce:
 def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
     """Return execution number -> the values at its hidden places, read now where it changed."""
     remembered = _memory.of(masked, family)
-    known = {
+    reads = {
         pk: read for pk, read in remembered.items() if read is not None and read.state == family[pk]
     }
-    stale = {pk: read for pk, read in remembered.items() if pk not in known}
+    stale = {pk: read for pk, read in remembered.items() if pk not in reads}
     texts = _ALL.filter(pk__in=list(stale)).values_list("pk", *_FIELDS)
     for pk, values in _values(places_of(masked), texts, stale).items():
         upto = (family[pk].next_event or 1) - 1
-        known[pk] = read = _Read(family[pk], upto, frozenset(values))
+        reads[pk] = read = _Read(family[pk], upto, frozenset(values))
         _memory.keep(masked, pk, read)
-    return known
+    return reads
 
 
 def _values(

@@ -37,11 +37,11 @@ def path_matches(project: Project) -> list[PathMatch]:
 def _newest_payloads(project: Project) -> list[list[str]]:
     rows = Execution.objects.filter(project=project, map_run=None).order_by("-start_ms", "-id")
     payloads: list[list[str]] = []
-    left = MOST_TEXT
+    room = MOST_TEXT
     for texts in rows.values_list("input", "output")[:LOOKED_AT]:
         present = [text for text in texts if text]
-        left -= sum(map(len, present))
-        if left < 0:
+        room -= sum(map(len, present))
+        if room < 0:
             break
         payloads.append(present)
     return payloads

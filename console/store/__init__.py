@@ -74,24 +74,24 @@ many threads ask for: on SQLite each in a savepoint, on PostgreSQL merged (``db.
 that cannot be merged is committed by its own thread, which repeats what surely was not committed.
 So ``fn`` may run twice, and decides only on what it reads itself.
 
-Rooms
-=====
+Packages
+========
 
 Imports run one way: state < machines < tasks < events < executions < map_runs < people.
-``PUBLIC`` lists, by room, the modules that the worker, the API and the pages may import; the others
-are for the store alone. tests/console/store/test_rooms.py holds both.
+``PUBLIC`` lists, by package, the modules that the worker, the API and the pages may import; the
+others are for the store alone. tests/console/store/test_packages.py holds both.
 """
 
 from __future__ import annotations
 
-ROOMS = ("state", "machines", "tasks", "events", "executions", "map_runs", "people")
-"""From the ground up: a room imports itself and those before it."""
+PACKAGES = ("state", "machines", "tasks", "events", "executions", "map_runs", "people")
+"""From the ground up: a package imports itself and the packages before it."""
 
 PUBLIC = {
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages"),
-        *("inbox", "late_schedules", "open_work", "readiness", "step_rows"),
-        *("transition_rate", "wait_scale"),
+        *("inbox", "late_schedules", "open_work", "pause", "readiness"),
+        *("step_rows", "transition_rate", "wait_scale"),
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
@@ -104,15 +104,15 @@ PUBLIC = {
     ),
     "events": (*("outbox",),),
     "executions": (
-        *("children", "engine_failures", "failed_states", "find", "imports"),
+        *("breakpoints", "children", "engine_failures", "failed_states", "find", "imports"),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
         *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
         *("waiting_starts",),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (
-        *("invitations", "login_attempts", "login_links", "masks", "names", "notes"),
+        *("invitations", "key_scopes", "login_attempts", "login_links", "masks", "names", "notes"),
         *("people", "reset", "sample_project", "saved_views", "shares"),
     ),
 }
-"""Room -> the modules that other packages may import."""
+"""Package -> the modules that other packages may import."""

@@ -28,6 +28,8 @@ from console.statuses import RuleState, Topic
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from django.db.models import QuerySet
+
 log = structlog.get_logger(__name__)
 _KEPT_S = 1.0
 _AT_ONCE = 100
@@ -59,11 +61,17 @@ def has_rules(project_id: int) -> bool:
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
     if time.monotonic() >= until:
-        rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+        rules = _listening_rules()
         numbers = rules.values_list("project_id", flat=True).distinct()
         projects = frozenset(numbers) if has_feature("notifications") else frozenset()
         _listening = (time.monotonic() + _KEPT_S, projects)
     return project_id in projects
+
+
+def _listening_rules() -> QuerySet[EventRule]:
+    """Return the enabled rules with a pattern; those of an archived project rest."""
+    rules = EventRule.objects.filter(state=RuleState.ENABLED, project__archived_ms=None)
+    return rules.exclude(pattern="")
 
 
 def forget_rules() -> None:
@@ -163,7 +171,7 @@ def turn_of_project(order: str) -> Window:
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:
-    rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+    rules = _listening_rules()
     return [(rule, pattern) for rule in rules if (pattern := _pattern(rule)) is not None]
 
 
@@ -216,7 +224,7 @@ def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -
     ``delay_ms``: after which they are due, and get older. (Inside the caller's transaction.)
     """
     now_ms = clock.now_ms() + delay_ms
-    made = [
+    deliveries = [
         Delivery(
             event=event,
             target=target,
@@ -226,7 +234,7 @@ def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -
         )
         for target in EventTarget.objects.filter(rule__in=rules).order_by("pk")
     ]
-    Delivery.objects.bulk_create(made, ignore_conflicts=True)
-    if made:
+    Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
+    if deliveries:
         OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
-    return len(made)
+    return len(deliveries)

@@ -31,6 +31,7 @@ _FINISH = Statement(
     returning="id",
     owns=True,
 )
+_EDIT = "execution_id, event_id, at_ms, state, what, by, before, after"
 _ENDED = ("succeeded", "failed", "timed_out", "aborted")
 _COUNT = Statement(
     80,
@@ -79,12 +80,23 @@ def apply_commands(
             case engine.CancelTask(task=task):
                 schedule.close_task(execution_id, task, now_ms)
                 jobs.publish_cancelled(execution_id, task)
+            case engine.AnsweredTask(task=answered):
+                schedule.record_answered(execution_id, arn, answered, now_ms)
+            case engine.NoteEdit():
+                _note_edit(execution_id, command, now_ms)
             case engine.RedriveMapRun(task=task):
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
                 belongs = belongs or _belongs_of(execution_id)
                 publish_end(execution_id, arn, command, belongs, row)
+
+
+def _note_edit(execution_id: int, edit: engine.NoteEdit, now_ms: int) -> None:
+    """Keep what a person did to a line of control at a breakpoint."""
+    texts = (storable(text) for text in (edit.state, edit.what, edit.by, edit.before, edit.after))
+    values = (execution_id, edit.event, now_ms, *texts)
+    rows.append("console_debugedit", _EDIT, [values])
 
 
 def end_of_new(commands: Sequence[engine.Command]) -> engine.Finish | None:

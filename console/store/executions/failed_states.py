@@ -30,7 +30,7 @@ WHERE r.execution_id IN ({})
 
 
 def failed_states(numbers: Sequence[int]) -> dict[int, str]:
-    """Return in which state each failed: the innermost that its last events tell of."""
+    """Return the state in which each failed: the innermost one of its last events."""
     states = {number: state for number, (state, _) in _failures(numbers).items()}
     ended_outside = [number for number, state in states.items() if not state]
     return states | {number: state for number, (state, _) in open_states(ended_outside).items()}

@@ -68,11 +68,11 @@ def list_executions(
     # Each status by itself: an index has machine, status and time. What ends between two of these
     # queries may be found twice, and what is redriven maybe not at all. What ends or is redriven
     # between two pages moves in front of the token: no later page has it.
-    found: dict[int, Execution] = {}
+    newest: dict[int, Execution] = {}
     for each in [status] if status else _STATUSES:
         executions = _executions_of(owner).filter(redrives, status=each)
-        found |= {row.pk: row for row in _newest(executions, after, limit)}
-    return sorted(found.values(), key=listing_place, reverse=True)[:limit]
+        newest |= {row.pk: row for row in _newest(executions, after, limit)}
+    return sorted(newest.values(), key=listing_place, reverse=True)[:limit]
 
 
 def listing_place(execution: Execution) -> tuple[int, int]:

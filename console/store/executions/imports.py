@@ -138,9 +138,9 @@ def _json(text: str, label: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValidationException(f"{label}: it is not JSON: {error}.") from None
     except RecursionError:
-        raise ValidationException(f"{label}: it is nested too deeply.") from None
+        raise ValidationException(f"{label} is nested too deeply.") from None
     if not isinstance(value, dict):
-        raise ValidationException(f"{label}: got {type(value).__name__}, wanted an object.")
+        raise ValidationException(f"{label} is not a JSON object but {type(value).__name__}.")
     return value
 
 
@@ -170,8 +170,8 @@ def _event(entry: Any) -> engine.Event:
         member = engine.DETAILS[kind]
         number, previous = int(entry["id"]), int(entry.get("previousEventId") or 0)
         details = entry.get(member) if member else None
-        kept = {key: value for key, value in (details or {}).items() if key not in _NOTES}
-        return engine.Event(number, previous, _moment(entry["timestamp"]), kind, kept or None)
+        fields = {key: value for key, value in (details or {}).items() if key not in _NOTES}
+        return engine.Event(number, previous, _moment(entry["timestamp"]), kind, fields or None)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         shown = json.dumps(entry, ensure_ascii=False)[:120]
         msg = f"The history: this is no event ({type(error).__name__}: {error}): {shown}"

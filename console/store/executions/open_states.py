@@ -41,15 +41,15 @@ def open_states(numbers: Collection[int]) -> dict[int, tuple[str, int]]:
     if not numbers:
         return {}
     states: dict[int, tuple[str, int]] = {}
-    left: list[int] = []
+    exited: list[int] = []
     rows = read_rows("newest moves", _read_newest_moves, tuple(numbers))
     for number, move, state, event in rows:
         if move in event_types.STATE_ENTRIES:
             states[number] = (state, event)
         elif move is not None:
-            left.append(number)
-    for place in range(0, len(left), _AT_ONCE):
-        states |= _behind_exits(left[place : place + _AT_ONCE])
+            exited.append(number)
+    for place in range(0, len(exited), _AT_ONCE):
+        states |= _behind_exits(exited[place : place + _AT_ONCE])
     return states
 
 
@@ -81,7 +81,7 @@ def _behind_exits(numbers: list[int]) -> dict[int, tuple[str, int]]:
 
 
 def _newest_open(moves: Iterable[tuple[str, str, int]]) -> tuple[str, int] | None:
-    """Return the newest entry that has no exit; where all have one, as between two, the newest."""
+    """Return the newest entry without an exit; the newest entry if all have one."""
     exits: Counter[str] = Counter()
     newest: tuple[str, int] | None = None
     for kind, state, event in sorted(moves, key=lambda move: -move[2]):

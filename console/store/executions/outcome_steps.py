@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import structlog
-from django.conf import settings
 
+from console.config import quotas
 from console.db import epoch, rows, signals
 from console.db.writer import is_embedded, is_outage
 from console.statuses import TaskStatus
@@ -47,7 +47,7 @@ def step_ahead(
     That is so if the step may take long or fails, and if others may step the execution now: it can
     go on by itself, or has several lines of control.
     """
-    if settings.STATEYARD_QUOTAS:
+    if quotas.limit_transitions():
         return None
     try:
         loaded = _load(execution_id, outcome)
@@ -70,17 +70,17 @@ def _load(
     execution_id: int, outcome: engine.TaskSucceeded | engine.TaskFailed
 ) -> step.Loaded | None:
     """Return a run with its messages and an outcome; None if a worker has to step it."""
-    known = ""
+    read_epoch = ""
     if not is_embedded():  # this process outlives a restore: it relies on nothing it remembers
-        known = epoch.recent_epoch()
+        read_epoch = epoch.recent_epoch()
         kept_runs.forget(execution_id)
-    found = read_step_rows([execution_id])[execution_id]
-    if found.run is None or found.run[_READY] or len(found.messages) >= MESSAGES:
+    stored = read_step_rows([execution_id])[execution_id]
+    if stored.run is None or stored.run[_READY] or len(stored.messages) >= MESSAGES:
         return None
-    loaded = step.load_step(execution_id, found, outcome)
+    loaded = step.load_step(execution_id, stored, outcome)
     if loaded is None or loaded.deleting or len(loaded.run.frames) > 1:
         return None
-    loaded.epoch = known
+    loaded.epoch = read_epoch
     return loaded if start.may_run_ahead(loaded.machine) else None
 
 

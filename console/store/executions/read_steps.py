@@ -109,13 +109,13 @@ def _machine_of(row: Sequence[Any]) -> str:
     return str(row[_ARN]).partition("/")[0]
 
 
-def _with_status(found: StepRows, statuses: dict[str, str]) -> StepRows:
+def _with_status(stored: StepRows, statuses: dict[str, str]) -> StepRows:
     """Return the rows of a child of a Map Run with the status of the machine above it."""
-    if found.run is None or found.run[_MAP_RUN] is None:
-        return found
-    row = list(found.run)
+    if stored.run is None or stored.run[_MAP_RUN] is None:
+        return stored
+    row = list(stored.run)
     row[_STATUS] = statuses.get(_machine_of(row))
-    return found._replace(run=row)
+    return stored._replace(run=row)
 
 
 def status_above(child_arn: str) -> str | None:

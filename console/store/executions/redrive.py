@@ -78,7 +78,7 @@ def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
 
 
 def _running_children(parents: Sequence[int]) -> QuerySet[Execution, tuple[int]]:
-    """Return the query of those that have children of Map Runs which still run."""
+    """Return the query of the parents whose Map Runs have running children."""
     running = Execution.objects.filter(status=ExecutionStatus.RUNNING)
     return running.filter(map_run__parent__in=parents).values_list("map_run__parent")
 
@@ -183,7 +183,9 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
     row.output = row.error = row.cause = None
     row.redrive_count += 1
     tokens = ({token: moment} if token else {}) | _redrives_by_token(row)
-    row.redrive_tokens = "\n".join(f"{one} {then}" for one, then in list(tokens.items())[:_TOKENS])
+    row.redrive_tokens = "\n".join(
+        f"{used_token} {at_ms}" for used_token, at_ms in list(tokens.items())[:_TOKENS]
+    )
     row.redrive_ms, row.redrive_token = moment, token
     row.save(
         update_fields=[
@@ -344,7 +346,7 @@ def not_redrivable(run: MapRun) -> int:
 
 
 def give_up(run: MapRun) -> None:
-    """Count the children that still wait for a redrive as what they ended as.
+    """Count the children that still wait for a redrive under their former status.
 
     (Inside a transaction that locks the Map Run.)
     """

@@ -1,9 +1,10 @@
-"""Say why a stop, a redrive or another start of executions would be refused."""
+"""Say why a bulk action on executions would be refused."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from console import arns
 from console.statuses import BulkAction, ExecutionStatus, MachineStatus
 from console.store.executions import redrive
 
@@ -16,6 +17,8 @@ ACTIONS: dict[str, str] = {
     BulkAction.STOP: "StopExecution",
     BulkAction.REDRIVE: "RedriveExecution",
     BulkAction.START: "StartExecution",
+    BulkAction.PAUSE: "PauseExecution",
+    BulkAction.RESUME: "ResumeExecution",
 }
 """Each action on many executions, and the API action whose right it needs."""
 
@@ -23,7 +26,7 @@ ACTIONS: dict[str, str] = {
 def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
     """Return execution number -> why an action would leave it out; the others it would act on.
 
-    ``executions``: with their state machines.
+    ``executions``: with their state machines and pauses.
     """
     refusals = {execution.pk: refusal_of(action, execution) for execution in executions}
     if action == BulkAction.REDRIVE:
@@ -48,5 +51,17 @@ def refusal_of(action: str, execution: Execution) -> str:
             machine = execution.state_machine
             has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
             return "" if has_machine else "Its state machine was deleted"
+        case BulkAction.PAUSE:
+            return _pause_refusal(execution)
+        case BulkAction.RESUME:
+            return "" if hasattr(execution, "pause") else "It is not paused"
         case _:
             assert_never(bulk_action)
+
+
+def _pause_refusal(execution: Execution) -> str:
+    if execution.status != ExecutionStatus.RUNNING:
+        return "It has ended"
+    if arns.is_express(execution.arn):
+        return "An Express execution cannot be paused"
+    return "It is paused already" if hasattr(execution, "pause") else ""

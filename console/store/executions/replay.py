@@ -66,11 +66,11 @@ def start_replay(
 def check_state(text: str, state: str) -> None:
     """Raise ValidationException if an execution cannot begin in a state of this definition."""
     try:
-        known = engine.parse_stored(text).block.states
+        states = engine.parse_stored(text).block.states
     except engine.DefinitionError:
         raise ValidationException("The definition can no longer be run") from None
-    if state not in known:
-        msg = f"got the state '{state}', wanted one outside of any Parallel or Map: {list(known)}"
+    if state not in states:
+        msg = f"'{state}' is not a state outside any Parallel or Map. Use one of {list(states)}"
         raise ValidationException(msg)
 
 
@@ -109,5 +109,6 @@ def _check_variables(text: str) -> None:
         ) from None
     if not isinstance(value, dict):
         raise ServiceError(
-            ErrorCode.InvalidExecutionInput, "Invalid variables: wanted a JSON object, name by name"
+            ErrorCode.InvalidExecutionInput,
+            "Invalid variables: enter a JSON object with a member per variable",
         )

@@ -3,6 +3,8 @@
 An execution goes with the children of its Map Runs, and only when all of them have ended. Children
 go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be
 redriven, and the next pruning finishes it.
+
+``STATEYARD_RETENTION_DAYS`` says after how many days; owners may set fewer for their project.
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.db.models import Q
 
-from console.db import audit, signals
+from console.db import audit, clock, project_settings, signals
 from console.db.writer import write
+from console.errors import ValidationException
 from console.models import Execution, MapItem, MapRun, Project, RunRow, TaskRow
 from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+KIND = "retention"
+"""The kind of the owners' setting: a number of days, without a name."""
+LEAST_DAYS, MOST_DAYS = 0.001, 36_500
+DAY_MS = 24 * 3600 * 1000
 BATCH = 500
 _NOTHING_LEFT = '{"frames":[]}'  # what no redrive can go on from
 EVENTS_AT_ONCE = 20_000
@@ -32,7 +40,7 @@ _EXECUTION = re.compile(r"arn:[\w-]+:states:[\w-]+:\d+:(?:execution|express):[^\
 
 @dataclass(frozen=True, slots=True)
 class RetentionScope:
-    """What may go: what ended before a moment, of a project and a state machine if named."""
+    """The executions to remove: ended before a moment, in a project or state machine if named."""
 
     before_ms: int
     project: str = ""
@@ -58,6 +66,40 @@ class Pruned:
 
     def __str__(self) -> str:
         return f"{self.executions} executions, {self.children} children, {self.events} events"
+
+
+def retention_days(project: str) -> float | None:
+    """Return after how many days a project (its name) loses an ended execution; None: never."""
+    most: float | None = settings.STATEYARD_RETENTION_DAYS
+    if not project_settings.names_in_use(KIND):
+        return most
+    own: float | None = project_settings.read_value(project, KIND)
+    return min((days for days in (own, most) if days is not None), default=None)
+
+
+def is_anything_removed() -> bool:
+    """Tell whether any project loses ended executions after a while."""
+    is_set = settings.STATEYARD_RETENTION_DAYS is not None
+    return is_set or bool(project_settings.names_in_use(KIND))
+
+
+def read_own_days(value: object) -> float:
+    """Return the days that an owner sets; raise ValidationException outside of the ceiling."""
+    most = settings.STATEYARD_RETENTION_DAYS or MOST_DAYS
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not LEAST_DAYS <= float(str(value)) <= most:
+        whose = ", the operator's ceiling" if settings.STATEYARD_RETENTION_DAYS else ""
+        raise ValidationException(
+            f"days: got {value!r}, wanted a number from {LEAST_DAYS:g} to {most:g}{whose}"
+        )
+    return float(str(value))
+
+
+def count_older(project: Project, days: float) -> int:
+    """Return how many executions of a project ended more days ago than so many."""
+    before_ms = clock.now_ms() - int(days * DAY_MS)
+    ended = Execution.objects.filter(project=project, stop_ms__lt=before_ms, map_run=None)
+    return ended.count()
 
 
 def prune(
@@ -117,11 +159,11 @@ class _Work:
         return self._done
 
     def _remove(self, numbers: Sequence[int]) -> None:
-        """Remove executions: those without Map Runs together, the others one by one."""
+        """Remove executions: in groups without Map Runs, else one by one."""
         parents = set(
             MapRun.objects.filter(parent__in=numbers).values_list("parent_id", flat=True).distinct()
         )
-        for group in _bounded([number for number in numbers if number not in parents]):
+        for group in bounded_groups([number for number in numbers if number not in parents]):
             self._drop(group, "executions")
             if self.stopped:
                 return
@@ -136,7 +178,7 @@ class _Work:
             self._done = self._done.plus(needed=1)
             return
         for level in reversed(levels[1:]):
-            for group in _bounded(level):
+            for group in bounded_groups(level):
                 self._drop(group, "children")
         self._drop([root], "executions")
 
@@ -160,7 +202,7 @@ class _Work:
             self._tell(kind, len(numbers), events)
             return
         for number in MapRun.objects.filter(parent__in=numbers).values_list("pk", flat=True):
-            _drop_items(number)
+            drop_map_items(number)
 
         def store() -> tuple[int, int]:
             gone = _locked(numbers)
@@ -255,7 +297,7 @@ def _levels(root: int) -> list[list[int]] | None:
 
 
 def _locked(numbers: Iterable[int]) -> list[int]:
-    """Lock executions and return those that have ended: one may have been redriven meanwhile."""
+    """Lock executions and return the finished ones: one may have been redriven meanwhile."""
     rows = Execution.objects.select_for_update().filter(pk__in=list(numbers))
     return [
         number
@@ -267,7 +309,7 @@ def _locked(numbers: Iterable[int]) -> list[int]:
 # -- some at a time --------------------------------------------------------------------------------
 
 
-def _bounded(numbers: Sequence[int]) -> Iterator[list[int]]:
+def bounded_groups(numbers: Sequence[int]) -> Iterator[list[int]]:
     """Split executions into groups that have not too many events together."""
     for chunk in _chunks(numbers, BATCH):
         events = _next_events(chunk)
@@ -292,7 +334,7 @@ def _chunks(numbers: Sequence[int], size: int) -> Iterator[list[int]]:
         yield list(numbers[start : start + size])
 
 
-def _drop_items(map_run: int) -> None:
+def drop_map_items(map_run: int) -> None:
     """Remove the inputs of children that never started, of which there may be millions."""
     items = MapItem.objects.filter(map_run_id=map_run)
     while (first := items.order_by("item_index").first()) is not None:

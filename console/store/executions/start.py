@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models.base import ModelState
 
 import engine
-from console import arns, execution_rights
+from console import access, arns, execution_rights
 from console.config import quotas
 from console.db import audit, clock, rows, signals
 from console.db.writer import Change, immediate, is_embedded
@@ -34,7 +34,7 @@ from console.store.state.caches import Belongs
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from console.own_api import Parent
     from console.store.machines.activity_limits import Limits
@@ -75,7 +75,7 @@ class PreparedStart:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Which execution is repeated from which state; ``variables``: those it had then, or "".
+    """The execution and state of a replay; ``variables``: at the entry of that state, or "".
 
     ``edited_by``: who wrote the definition, as ``Execution`` has it.
     """
@@ -113,6 +113,7 @@ def pending_start(
     timeout_s: int | None = None,
     replay: Replay | None = None,
     parent: Parent | None = None,
+    breakpoints: Sequence[engine.Breakpoint] = (),
     actor: audit.Actor = audit.NOBODY,
 ) -> Change[Execution]:
     """Check a start and prepare its rows; it is durable once they are committed (G1).
@@ -121,37 +122,36 @@ def pending_start(
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
     ``ahead``: compute its first step at once instead of leaving it to a worker; ``timeout_s``: how
     long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
-    another one (``replay.start_replay``); ``parent``: whose Task starts it.
+    another one (``replay.start_replay``); ``parent``: whose Task starts it;
+    ``breakpoints``: where its lines of control stop, which are checked.
 
     The same name with the same input while it runs returns the same execution; an Express machine
     starts another one each time. Raises InvalidName, InvalidExecutionInput, ExecutionAlreadyExists,
-    StateMachineDeleting, and by the project's quotas ThrottlingException, ExecutionLimitExceeded.
+    StateMachineDeleting, AccessDeniedException, ThrottlingException, ExecutionLimitExceeded.
     """
     _check_start(machine, name, input, parent)
     is_idempotent = name is not None and machine.type != MachineType.EXPRESS  # else it is new
     name = name or str(uuid.uuid4())
     arn = _execution_arn(machine, name)
     execution = _new_execution(machine, name, arn, input, trace_header, actor, test_case)
-    if version is not None:
-        _use_version(execution, version, alias_arn)
+    _use_version(execution, version, alias_arn)
     _set_origin(execution, replay, parent)
     ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
     prepared = prepare_start(
-        execution, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
+        *(execution, machine.name),
+        sync=sync,
+        ahead=ahead,
+        timeout_s=timeout_s,
+        replay=replay,
+        breakpoints=breakpoints,
     )
-
     outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
 
     def store() -> Execution:
-        if not machines.is_active(machine.pk, machine.as_read):
-            raise ServiceError(
-                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
-            )
-        if is_idempotent:
-            text = None if replay else input
-            existing = rows.read_or_assume(lambda: _find_same_start(arn, text), assumed=None)
-            if existing is not None:
-                return existing
+        _check_active(machine)
+        existing = _existing_start(arn, None if replay else input) if is_idempotent else None
+        if existing is not None:
+            return existing
         _remember_start(execution, prepared, ahead=ahead, called=parent is None)
         insert_execution(execution, machine.name, prepared)
         if actor.name:
@@ -163,6 +163,18 @@ def pending_start(
 
 start_execution = immediate(pending_start)
 """Start an execution as ``pending_start`` does; it is durable when this returns."""
+
+
+def _check_active(machine: StateMachine) -> None:
+    if not machines.is_active(machine.pk, machine.as_read):
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+        )
+
+
+def _existing_start(arn: str, text: str | None) -> Execution | None:
+    """Return the running execution of a name; a merged change takes the name as free."""
+    return rows.read_or_assume(lambda: _find_same_start(arn, text), assumed=None)
 
 
 def _find_same_start(arn: str, text: str | None) -> Execution | None:
@@ -188,6 +200,8 @@ def _audit_reason(replay: Replay | None) -> str:
 
 
 def _check_start(machine: StateMachine, name: str | None, text: str, parent: Parent | None) -> None:
+    if machine.project.archived_ms is not None:
+        access.check_not_archived(machine.project)
     _check_input(text)
     if name is not None:
         arns.check_name(name)
@@ -199,8 +213,8 @@ def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     if parent is not None and parent.depth >= limits.nesting_depth:
         raise ServiceError(
             ErrorCode.ExecutionLimitExceeded,
-            f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
-            f"{limits.nesting_depth} (the quota nesting_depth)",
+            f"The new execution would have {parent.depth + 1} executions above it, more than the "
+            f"quota nesting_depth of {limits.nesting_depth}",
         )
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
@@ -252,21 +266,21 @@ def _new_execution(
         "acting_for": execution_rights.names_behind(actor),
     }
     # as Execution(**values) does, which takes four times as long
-    made = Execution.__new__(Execution)
-    made._state = ModelState()  # noqa: SLF001 - documented in spite of its name
-    made.__dict__.update(_defaults() | values)
-    return made
+    execution = Execution.__new__(Execution)
+    execution._state = ModelState()  # noqa: SLF001 - documented in spite of its name
+    execution.__dict__.update(_defaults() | values)
+    return execution
 
 
 @cache
 def _defaults() -> dict[str, Any]:
-    """Return what the attributes of an execution are for which nothing is given."""
+    """Return the default of each field of an execution."""
     fields = Execution._meta.concrete_fields  # noqa: SLF001 - as above
     return {field.attname: field.get_default() for field in fields}
 
 
 def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | None) -> None:
-    """Note which execution is repeated, or which one's Task starts this one."""
+    """Note the replayed execution, or the parent execution and its Task."""
     if replay is not None:
         execution.definition_id, execution.edited_by = replay.definition_id, replay.edited_by
     if parent is not None:
@@ -274,8 +288,10 @@ def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | No
         execution.depth = parent.depth + 1
 
 
-def _use_version(execution: Execution, version: Version, alias_arn: str) -> None:
-    """Let a new execution run the text of a published version."""
+def _use_version(execution: Execution, version: Version | None, alias_arn: str) -> None:
+    """Let a new execution run the text of a published version, if there is one."""
+    if version is None:
+        return
     execution.definition_id = version.definition_id
     execution.role_arn = version.role_arn
     execution.revision_id = version.revision_id
@@ -296,6 +312,7 @@ def prepare_start(
     ahead_s: float = math.inf,
     timeout_s: int | None = None,
     replay: Replay | None = None,
+    breakpoints: Sequence[engine.Breakpoint] = (),
 ) -> PreparedStart:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
@@ -323,13 +340,16 @@ def prepare_start(
         variables=(replay.variables if replay else "") or None,
         origin=replay.origin if replay else None,
     )
-    if ahead and may_run_ahead(machine):
+    new = engine.NEW_RUN
+    if breakpoints:
+        new = new.with_plan(engine.DebugPlan.of(breakpoints))
+    elif ahead and may_run_ahead(machine):
         limits = limits_of(execution.arn, machine.activities)
         first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:
             return PreparedStart((first_step,), limits)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    return PreparedStart((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
+    return PreparedStart((engine.advance(machine, new, message, moment, budget=0),))
 
 
 def may_run_ahead(machine: engine.Machine) -> bool:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from structlog.contextvars import bound_contextvars
 
 import engine
+from console.config import quotas
 from console.db import clock, epoch, rows, signals
 from console.db.rows import Statement
 from console.db.writer import Change, is_embedded, is_outage
@@ -120,14 +121,14 @@ def step_execution(execution_id: int) -> bool:
     return change if isinstance(change, bool) else change.result()
 
 
-def begin_step(execution_id: int, found: StepRows | None = None) -> StepChange | bool:
+def begin_step(execution_id: int, stored: StepRows | None = None) -> StepChange | bool:
     """Compute a step and begin its commit.
 
-    ``found``: the rows of the execution, if they are read. Return the change, whose result is that
+    ``stored``: the rows of the execution, if they are read. Return the change, whose result is that
     of ``step_execution``, or that result if there is nothing to commit. A caller with more to
     compute need not wait meanwhile.
     """
-    loaded = load_step(execution_id, found)
+    loaded = load_step(execution_id, stored)
     if loaded is None:
         return False
     full = len(loaded.inbox) == MESSAGES
@@ -219,7 +220,7 @@ def begin_outcomes(
     3. The commit asks for that version and for an open task 5; it finds one of them changed, and
        writes nothing. The outcome is recorded by itself then, if its task is still open.
     """
-    loaded = None if settings.STATEYARD_QUOTAS else _load_for(execution_id, outcomes)
+    loaded = None if quotas.limit_transitions() else _load_for(execution_id, outcomes)
     if loaded is None:
         return None
     with bound_contextvars(execution=loaded.arn):
@@ -246,9 +247,9 @@ def _load_for(
 ) -> Loaded | None:
     """Return a run as it was committed here last, or as it is, with outcomes as its messages."""
     values = StoredValues(execution_id)
-    kept, facts = kept_runs.latest(execution_id), find_facts(execution_id)
-    if kept is not None and facts is not None:
-        version, run = kept[0], kept[1].reading(values)
+    cached, facts = kept_runs.latest(execution_id), find_facts(execution_id)
+    if cached is not None and facts is not None:
+        version, run = cached[0], cached[1].reading(values)
     else:
         row = claimed_runs.take(execution_id)
         if row is None:
@@ -285,15 +286,15 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
 
 def load_step(
     execution_id: int,
-    found: StepRows | None = None,
+    stored: StepRows | None = None,
     outcome: engine.TaskSucceeded | engine.TaskFailed | None = None,
 ) -> Loaded | None:
     """Load a run with its messages and due timers; None if there is nothing to do.
 
     ``outcome``: of a task, which is in no row yet.
     """
-    found = read_step_rows([execution_id])[execution_id] if found is None else found
-    row, inbox_rows, names = found.run, found.messages, found.timers
+    stored = read_step_rows([execution_id])[execution_id] if stored is None else stored
+    row, inbox_rows, names = stored.run, stored.messages, stored.timers
     if row is None:
         return None
     version, snapshot, ready, _, _, arn, definition, machine_status, *_ = row
@@ -389,12 +390,12 @@ def most_states() -> int:
 
 
 def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
-    """Take the messages as far as one commit should go; what is not taken stays for the next."""
+    """Take the messages for one commit; the others stay for the next one."""
     until = time.monotonic() + seconds
     steps: list[engine.Step] = []
-    left = most_states()
+    budget = most_states()
     if loaded.budget is not None:
-        left = min(left, loaded.budget.allowed)
+        budget = min(budget, loaded.budget.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until
@@ -409,9 +410,9 @@ def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
         )
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(index, now.now_ms))
-        steps.append(_advance(loaded, message, now, left, enough))
-        left = steps[-1].left
-        if (left <= 0 and not exempt_only) or enough():
+        steps.append(_advance(loaded, message, now, budget, enough))
+        budget = steps[-1].budget_left
+        if (budget <= 0 and not exempt_only) or enough():
             break
     loaded.leave(len(loaded.messages) - len(steps))
     return steps
@@ -467,16 +468,16 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     now_ms = clock.now_ms()
     step_rows.drop_timers(number, [*loaded.timers, *loaded.tokens])
     if loaded.budget is not None:
-        left = len(run.ready) + len(loaded.messages) - len(steps)
+        unfinished = len(run.ready) + len(loaded.messages) - len(steps)
         ready = (
             transition_rate.reserve_tokens(
-                loaded.budget, left, running=run.status == engine.ExecutionStatus.RUNNING
+                loaded.budget, unfinished, running=run.status == engine.ExecutionStatus.RUNNING
             )
             and ready
         )
     snapshot = step_rows.snapshot_text(run)
-    known = loaded.epoch or epoch.process_epoch()
-    guard = (snapshot, run.next_event, ready, number, version, known)
+    read_epoch = loaded.epoch or epoch.process_epoch()
+    guard = (snapshot, run.next_event, ready, number, version, read_epoch)
     guarded = (
         rows.change(_GUARD_KEPT, [(*guard, loaded.machine_arn)])
         if loaded.closes

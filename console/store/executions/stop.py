@@ -10,7 +10,7 @@ from console.db.writer import is_outage, write
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions import engine_failures, step
-from console.store.state import inbox
+from console.store.state import inbox, pause
 from console.store.tasks import schedule
 
 _STOP_TRIES = 200
@@ -45,6 +45,7 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
     running = execution.values_list("status", flat=True).first() == ExecutionStatus.RUNNING
     if running:
+        pause.release_pause(number)
         schedule.close_tasks(number, clock.now_ms())
         inbox.post_message(number, message)
     return running

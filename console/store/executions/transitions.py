@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 
-def count_transitions(made: int, redrives: int, ends: int) -> int:
+def count_transitions(moves: int, redrives: int, ends: int) -> int:
     """Return how many state transitions AWS counts, for one execution or for many.
 
-    ``made``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
+    ``moves``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
     one; ``ends``: executions that have come to an end, which is one however often they are
     redriven. What pages show is what is charged.
     """
-    return made + redrives + ends
+    return moves + redrives + ends
 
 
-def transitions_of(execution: Execution, made: int) -> int:
-    """Return the state transitions of one execution that has entered or retried so many states."""
+def transitions_of(execution: Execution, moves: int) -> int:
+    """Return the state transitions of an execution, from its state entries and retries."""
     ended = execution.status != "RUNNING" or execution.redrive_count > 0
-    return count_transitions(made, execution.redrive_count, int(ended))
+    return count_transitions(moves, execution.redrive_count, int(ended))

@@ -1,7 +1,7 @@
-"""The timeouts that tags of an activity set for its tasks.
+"""Time limits of an activity's tasks, set by tags of the activity.
 
-Tags are AWS's own means to add to a resource, so the limits survive an export and can be set with
-the AWS CLI: ``stateyard:scheduleToStartTimeout`` and so on, in seconds, or NONE.
+A tag such as ``stateyard:scheduleToStartTimeout`` has seconds or ``NONE``. As tags, the limits are
+part of an export and can be set with the AWS CLI.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TAGGED = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds on each clock of an activity's tasks; None: unlimited."""
+    """Limits of an activity's tasks in seconds; None for no limit."""
 
     schedule_to_start: int | None = None
     start_to_close: int | None = None
@@ -50,31 +50,31 @@ NO_LIMITS = Limits()
 
 
 def limit_tags(arn: str) -> dict[str, str]:
-    """Return tag -> seconds or NONE, for each clock of an activity."""
+    """Return tag -> seconds or ``NONE`` (as text), for all four limits of an activity."""
     stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(_TAGS))
-    known = former_name.current_tags(stored.values_list("key", "value"))
-    return {key: known.get(key, "NONE") for key in _TAGS}
+    values = former_name.current_tags(stored.values_list("key", "value"))
+    return {key: values.get(key, "NONE") for key in _TAGS}
 
 
 def check_tag(key: str, value: str) -> None:
-    """Raise ValidationException for a tag of a clock whose value is neither seconds nor NONE."""
+    """Raise ValidationException for a limit tag with a value other than seconds or NONE."""
     if former_name.current_tag(key) in _TAGS and value != "NONE" and not _seconds(value):
         raise ValidationException(
-            f"{key}: got {value!r}, wanted a number of seconds from 1 to 99999999, or NONE"
+            f"{key} must be a number of seconds from 1 to 99999999 or NONE, not {value!r}"
         )
 
 
 def _seconds(value: str) -> int | None:
-    """Return the seconds of a tag's value, None for NONE and for a value that is no number."""
-    known = value.isascii() and value.isdecimal() and len(value) <= 8  # noqa: PLR2004 - 99999999
-    return int(value) or None if known else None
+    """Return the seconds of a tag's value, None for NONE, zero and non-numbers."""
+    is_number = value.isascii() and value.isdecimal() and len(value) <= 8  # noqa: PLR2004 - 99999999
+    return int(value) or None if is_number else None
 
 
 def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Limits]:
-    """Return the limits of those of the activities that exist for an execution, by ARN.
+    """Return ARN -> limits, for the existing activities that an execution may use.
 
-    An activity of another account does not: its workers would get tasks of a project that they have
-    nothing to do with, and the project could keep them from their own.
+    Activities of other accounts are left out. Otherwise a project could send tasks to the workers
+    of another project, and keep them from their own tasks.
     """
     by_arn: dict[str, list[tuple[str, str]]] = {}
     account = account_of(execution_arn)

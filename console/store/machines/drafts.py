@@ -39,7 +39,7 @@ def put_draft(
     """
     size = engine.byte_size(text)
     if size > LONGEST:
-        raise ValidationException(f"The draft: got {size} bytes, wanted at most {LONGEST}.")
+        raise ValidationException(f"The draft has {size} bytes. At most {LONGEST} are accepted.")
     row = {"text": storable(text), "revision": revision[:80], "saved_ms": clock.now_ms()}
 
     def store() -> None:
@@ -76,8 +76,8 @@ def close_draft(project: Project, user: User, machine_arn: str, page: str) -> No
 
 def find_draft(project: Project, user: User, machine_arn: str) -> DefinitionDraft | None:
     """Return a person's draft of a machine, None if there is none."""
-    found = read_models("draft", _drafts, project.pk, user.pk, machine_arn)
-    return found[0] if found else None
+    drafts = read_models("draft", _drafts, project.pk, user.pk, machine_arn)
+    return drafts[0] if drafts else None
 
 
 def _saved_from(page: str) -> str:

@@ -139,15 +139,25 @@ def route_logs(machine: StateMachine, moment: int) -> None:
         return
     if name and not LogGroup.objects.filter(**_place(machine), name=name).exists():
         _make(machine.project, machine.region, name)
+    route = route_of(machine, moment)
+    columns = ("project_id", "region", "level", "with_data", "group")
     LogRoute.objects.update_or_create(
         machine_arn=machine.arn,
         since_ms=moment,
-        defaults={
-            **_place(machine),
-            "level": logging.get("level", "OFF"),
-            "with_data": bool(logging.get("includeExecutionData")),
-            "group": name,
-        },
+        defaults={column: getattr(route, column) for column in columns},
+    )
+
+
+def route_of(machine: StateMachine, moment: int) -> LogRoute:
+    """Return the row for how executions of a machine log that start from a moment on."""
+    logging = json.loads(machine.logging) if machine.logging else {}
+    return LogRoute(
+        **_place(machine),
+        machine_arn=machine.arn,
+        since_ms=moment,
+        level=logging.get("level", "OFF"),
+        with_data=bool(logging.get("includeExecutionData")),
+        group=group_name(logging),
     )
 
 

@@ -1,7 +1,7 @@
-"""Tags with which a machine behaves differently from AWS.
+"""Options of a state machine that AWS does not have, set by tags.
 
-``stateyard:childPolicy``: what becomes of the executions it has started when one of its own ends.
-``stateyard:onWorkerLoss``: whether a call is made again whose outcome nobody knows.
+``stateyard:childPolicy``: what happens to child executions when their parent ends.
+``stateyard:onWorkerLoss``: whether a call whose outcome was lost with its worker is repeated.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ CHILD_POLICY, ON_WORKER_LOSS = "stateyard:childPolicy", "stateyard:onWorkerLoss"
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
 VALUES: dict[str, Sequence[str]] = {
-    CHILD_POLICY: (REQUEST_CANCEL, TERMINATE, ABANDON),  # the first is what happens without a tag
+    CHILD_POLICY: (REQUEST_CANCEL, TERMINATE, ABANDON),  # the first value is the default
     ON_WORKER_LOSS: (REDISPATCH, FAIL),
 }
 
 
 def check_tag(key: str, value: str) -> None:
-    """Raise ValidationException for an option with a value it does not have."""
+    """Raise ValidationException for an option tag with an unknown value."""
     key = former_name.current_tag(key)
     if key in VALUES and value not in VALUES[key]:
         allowed = ", ".join(sorted(VALUES[key]))
-        raise ValidationException(f"{key}: got {value!r}, wanted one of {allowed}")
+        raise ValidationException(f"{key} must be one of {allowed}, not {value!r}")
 
 
 def of_execution(execution_id: int, key: str) -> str:
-    """Return the value of an option of an execution's machine."""
+    """Return the value of option ``key`` of an execution's state machine."""
     rows = Execution.objects.filter(pk=execution_id)
     arn = rows.values_list("state_machine_arn", flat=True).first() or ""
     return of_machine(base_arn(arn))[key]
 
 
 def base_arn(arn: str) -> str:
-    """Return the ARN of the machine itself, for one of a distributed Map's children."""
+    """Return the ARN of a state machine without the ``/LABEL`` of a distributed Map."""
     return arn.partition("/")[0]
 
 
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
-    """Return the ARNs of those machines whose option has this value."""
+    """Return the ARNs of the state machines whose option ``key`` is tagged with ``value``."""
     machine_arns = {base_arn(arn) for arn in arns}
     tags = Tag.objects.filter(arn__in=machine_arns, key__in=former_name.tag_keys([key]))
     by_arn: dict[str, list[tuple[str, str]]] = {}
-    for arn, spelling, known in tags.values_list("arn", "key", "value"):
-        by_arn.setdefault(arn, []).append((spelling, known))
+    for arn, spelling, text in tags.values_list("arn", "key", "value"):
+        by_arn.setdefault(arn, []).append((spelling, text))
     return {arn for arn, tags in by_arn.items() if former_name.current_tags(tags)[key] == value}
 
 
 def of_machine(arn: str) -> dict[str, str]:
-    """Return option -> value, for a machine."""
+    """Return option -> value of a state machine, with defaults."""
     stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(VALUES))
     tags = former_name.current_tags(stored.values_list("key", "value"))
     return {

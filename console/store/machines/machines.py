@@ -33,6 +33,7 @@ from console.models import Definition, Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
 from console.store.machines import log_groups, revisions
 from console.store.machines.tags import put_tags
+from console.store.state import pause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +54,7 @@ _AS_IT_IS = "SELECT xmin::text FROM console_statemachine WHERE arn = %s AND proj
 _KEPT_S = 1.0
 _MOST_KEPT = 200
 _kept: OrderedDict[tuple[int, str], tuple[float, StateMachine]] = OrderedDict()
-_MISSING = (
+MISSING = (
     "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
     "must be specified"
 )
@@ -90,7 +91,7 @@ def create_machine(
     def store() -> StateMachine:
         existing = StateMachine.objects.select_related("definition").filter(arn=arn).first()
         if existing is not None:
-            return _same_or_refused(existing, attributes)
+            return same_or_refused(existing, attributes)
         limit = quotas.quotas_of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
@@ -121,7 +122,11 @@ def create_machine(
     return write(store)
 
 
-def _same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> StateMachine:
+def same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> StateMachine:
+    """Return a machine whose name is created again; raise unless it is exactly the same.
+
+    ``attributes``: type, logging, tracing, encryption and the hash of the definition.
+    """
     if machine.status == MachineStatus.DELETING:
         raise ServiceError(
             ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
@@ -166,7 +171,7 @@ def update_machine(
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
     if {definition, role_arn, logging, tracing, encryption} == {None}:
-        raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
+        raise ServiceError(ErrorCode.MissingRequiredParameter, MISSING)
     # A definition that is there already may break a rule that came after it. It runs on, so it must
     # not stand in the way of a change of the role or the log group.
     if definition is not None and sha256_of(definition) != machine.definition_id:
@@ -205,8 +210,8 @@ def _save_changes(
         for name, value in fields.items()
         if value is not None and value != getattr(row, name)
     }
-    kept = not changed.keys().isdisjoint(revisions.KEPT)
-    if kept:
+    in_revisions = not changed.keys().isdisjoint(revisions.KEPT)
+    if in_revisions:
         revisions.add_first_revision(row)
     if definition is not None:
         keep_definition(definition)
@@ -217,7 +222,7 @@ def _save_changes(
     for name, value in changed.items():
         setattr(row, name, value)
     row.save()
-    if kept:
+    if in_revisions:
         revisions.add_revision(row, actor, note)
     if "logging" in changed:
         log_groups.route_logs(row, row.updated_ms)
@@ -261,6 +266,7 @@ def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
         # waits for starts under way, which then count as running; those that come see the mark
         if list(machines.exclude(status=MachineStatus.DELETING).select_for_update()):
             machines.update(status=MachineStatus.DELETING)
+            pause.release_pauses(Execution.objects.filter(state_machine__arn=arn))
             audit.record(project, actor, "DeleteStateMachine", arn)
 
     write(mark)

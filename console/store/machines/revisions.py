@@ -1,7 +1,7 @@
-"""Store what a machine was after each save: definition, role, who, when, and a note.
+"""Store a revision of a state machine for each save: definition, role, author, time and note.
 
-AWS has versions, which somebody publishes. A revision is written by every save, in its transaction,
-whether a page, an SDK or an import saves.
+Unlike a version of AWS, a revision needs no publication. Each save by a page, an SDK or an import
+writes one, in its own transaction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from console.models import StateMachine
 
 KEPT = frozenset({"definition_id", "role_arn"})
-"""The columns of a machine whose change makes a revision."""
+"""Columns of a machine. A change of one creates a revision."""
 LONGEST_NOTE = 500
 
 
@@ -28,34 +28,43 @@ def add_revision(machine: StateMachine, actor: Actor, note: str) -> None:
 
 
 def add_first_revision(machine: StateMachine) -> None:
-    """Keep a machine as it is before a change, if it is older than the table of revisions."""
+    """Store the current state as revision 1 before a change, if the machine has no revision."""
     if not machine.revisions.exists():
-        _insert(machine, _last_editor(machine), "")
+        _insert(machine, last_editor(machine), "")
 
 
-def _last_editor(machine: StateMachine) -> str:
+def last_editor(machine: StateMachine) -> str:
+    """Return who has changed a machine last; "" if unknown."""
     names = json.loads(machine.edited_by) if machine.edited_by else []
     return str(names[0]) if len(names) == 1 else ""
 
 
 def _insert(machine: StateMachine, saved_by: str, note: str) -> None:
     newest = machine.revisions.order_by("-number").first()
-    MachineRevision(
+    number = newest.number + 1 if newest else 1
+    make_revision(machine, number, saved_by, note).save(force_insert=True)
+
+
+def make_revision(
+    machine: StateMachine, number: int, saved_by: str, note: str = ""
+) -> MachineRevision:
+    """Return the current machine as a revision that is not stored yet."""
+    return MachineRevision(
         state_machine=machine,
-        number=newest.number + 1 if newest else 1,
+        number=number,
         revision_id=machine.revision_id,
         definition_id=machine.definition_id,
         role_arn=machine.role_arn,
         note=note,
         saved_by=saved_by,
         saved_ms=machine.updated_ms,
-    ).save(force_insert=True)
+    )
 
 
 def list_revisions(
     machine: StateMachine, *, before: int = 0, limit: int = 50
 ) -> list[MachineRevision]:
-    """Return up to ``limit`` revisions, newest first, from the one before number ``before``."""
+    """Return up to ``limit`` revisions, newest first; only numbers below ``before`` unless 0."""
     rows = MachineRevision.objects.filter(state_machine=machine)
     if before:
         rows = rows.filter(number__lt=before)
@@ -73,7 +82,7 @@ def get_revision(machine: StateMachine, number: int) -> MachineRevision:
 
 
 def find_revision(machine: StateMachine, revision_id: str) -> MachineRevision | None:
-    """Return the machine's revision with this id, None if no longer stored."""
+    """Return the machine's newest revision with this id, None if it is not stored."""
     rows = MachineRevision.objects.select_related("definition")
     rows = rows.filter(state_machine=machine, revision_id=revision_id)
     return rows.order_by("-number").first()

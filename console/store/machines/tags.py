@@ -1,4 +1,4 @@
-"""Store tags."""
+"""Store the tags of state machines and activities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-_MAX = 50
+MOST_TAGS = 50
 _ALLOWED = re2.compile(r"[\p{L}\p{Z}\p{N}\s_.:/=+\-@]*")
 """Source: API reference, Tag."""
 
@@ -33,7 +33,7 @@ def check_owner(project: Project, arn: str) -> None:
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
-    """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
+    """Raise ValidationException for reserved or invalid keys, and for bad values of options."""
     for key, value in tags.items():
         if not key:
             raise ValidationException("Tag keys must have at least 1 character")
@@ -45,7 +45,7 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def check_characters(key: str, value: str) -> None:
-    """Raise ValidationException for a tag with characters that AWS does not take."""
+    """Raise ValidationException for characters that AWS does not allow in tags."""
     for what, text in (("key", key), ("value", value)):
         if not _ALLOWED.fullmatch(text):
             raise ValidationException(
@@ -60,7 +60,7 @@ def put_tags(
     project: Project | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> None:
-    """Set tags; others stay. ``project``: whose audit tells it.
+    """Set tags; other tags of the resource stay. ``project``: records the call in its audit.
 
     Raises ValidationException, TooManyTags above 50.
     """
@@ -69,14 +69,19 @@ def put_tags(
     def store() -> None:
         for key, value in tags.items():
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
-        if Tag.objects.filter(arn=arn).count() > _MAX:
-            raise ServiceError(
-                ErrorCode.TooManyTags, f"Too many tags: got more than {_MAX} for '{arn}'"
-            )
+        if Tag.objects.filter(arn=arn).count() > MOST_TAGS:
+            raise too_many_tags(arn)
         if project is not None:
             audit.record(project, actor, "TagResource", arn)
 
     write(store)
+
+
+def too_many_tags(arn: str) -> ServiceError:
+    """Return the error for more tags than a resource may have."""
+    return ServiceError(
+        ErrorCode.TooManyTags, f"Too many tags: got more than {MOST_TAGS} for '{arn}'"
+    )
 
 
 def put_own_tags(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
@@ -100,7 +105,7 @@ def remove_tags(
     project: Project | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> None:
-    """Remove tags; missing ones do not matter. ``project``: whose audit tells it."""
+    """Remove tags, if present. ``project``: records the call in its audit."""
 
     def store() -> None:
         Tag.objects.filter(arn=arn, key__in=keys).delete()

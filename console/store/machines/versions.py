@@ -36,7 +36,7 @@ _NOT_THERE = "Request references a resource that does not exist."
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an ARN stands for: a machine, and perhaps a version reached directly or by an alias."""
+    """A machine, and the version if its ARN names a version or alias."""
 
     machine: StateMachine
     version: Version | None = None
@@ -48,16 +48,16 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
-def resolve_target(project: Project, arn: str, *, kept: bool = False) -> Target:
-    """Return what a machine, version or alias ARN stands for; an alias picks by weight.
+def resolve_target(project: Project, arn: str, *, cached: bool = False) -> Target:
+    """Return the target of a machine, version or alias ARN. An alias picks a version by weight.
 
-    ``kept``: a machine may be one that was read a moment ago (``machines.kept_machine``).
-    Raises InvalidArn or StateMachineDoesNotExist.
+    ``cached``: allow a cached machine (``machines.kept_machine``). Raises InvalidArn or
+    StateMachineDoesNotExist.
     """
     parsed = arns.parse_arn(arn, "stateMachine")
     _, mark, qualifier = parsed.rest.partition(":")
     if not mark:
-        find = machines.kept_machine if kept else machines.get_machine
+        find = machines.kept_machine if cached else machines.get_machine
         return Target(find(project, arn))
     machine = machines.get_machine(project, arn.removesuffix(f":{qualifier}"))
     if _is_number(qualifier):
@@ -97,13 +97,13 @@ def publish_version(
     redescribe: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Version:
-    """Publish what the machine is now; the same revision gives the same version.
+    """Publish the current revision of the machine; return its version if it is published already.
 
-    ``redescribe``: the same revision with another description gives another version, as
-    UpdateStateMachine does it; PublishStateMachineVersion ignores the description.
+    ``redescribe``: a new description publishes a new version of the same revision, as
+    UpdateStateMachine does. PublishStateMachineVersion ignores the description.
 
-    Raises ConflictException if the machine is at another revision than ``revision_id``,
-    StateMachineDeleting, ServiceQuotaExceededException.
+    Raises ConflictException if the current revision is not ``revision_id``, StateMachineDeleting,
+    or ServiceQuotaExceededException.
     """
 
     def store() -> Version:
@@ -122,7 +122,7 @@ def publish_version(
         if rows.count() >= _MAX_VERSIONS:
             raise ServiceError(
                 ErrorCode.ServiceQuotaExceededException,
-                f"got {_MAX_VERSIONS} versions, the most there are",
+                f"The state machine has {_MAX_VERSIONS} versions, the maximum",
             )
         version = Version(
             state_machine=row,
@@ -146,7 +146,7 @@ def publish_version(
 
 
 def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete a version; refuse if an alias refers to it, succeed if it is missing."""
+    """Delete a version. Do nothing if it is missing; raise ConflictException if in an alias."""
     plain, _, number = arn.rpartition(":")
     arns.parse_arn(arn, "stateMachine")
 
@@ -172,7 +172,7 @@ def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
 
 
 def list_versions(machine: StateMachine, *, before: int = 0, limit: int = 100) -> list[Version]:
-    """Return up to ``limit`` versions, newest first, from the one before number ``before``."""
+    """Return up to ``limit`` versions, newest first; only numbers below ``before`` unless 0."""
     rows = Version.objects.select_related("state_machine").filter(state_machine=machine)
     if before:
         rows = rows.filter(number__lt=before)
@@ -180,7 +180,7 @@ def list_versions(machine: StateMachine, *, before: int = 0, limit: int = 100) -
 
 
 def version_of_execution(execution: Execution) -> Version | None:
-    """Return the version an execution was started with; None without a version or if deleted."""
+    """Return the version an execution was started with, None for none or a deleted one."""
     number = execution.version_arn.rpartition(":")[2]
     if execution.state_machine_id is None or not _is_number(number):
         return None
@@ -199,9 +199,10 @@ def create_alias(
     description: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
-    """Create an alias, or return the one that is exactly the same; else ConflictException.
+    """Create an alias, or return the existing one if routing and description are the same.
 
-    Raises ValidationException and ResourceNotFound for the routing, StateMachineDeleting.
+    Raises ConflictException if an alias of this name differs, ValidationException or
+    ResourceNotFound for a bad routing, ServiceQuotaExceededException, StateMachineDeleting.
     """
     machine, pairs = _routing(project, routing)
     arn = f"{machine.arn}:{name}"
@@ -219,7 +220,7 @@ def create_alias(
         if Alias.objects.filter(state_machine=machine).count() >= _MAX_ALIASES:
             raise ServiceError(
                 ErrorCode.ServiceQuotaExceededException,
-                f"got {_MAX_ALIASES} aliases, the most there are",
+                f"The state machine has {_MAX_ALIASES} aliases, the maximum",
             )
         now_ms = clock.now_ms()
         alias = Alias(
@@ -239,7 +240,7 @@ def create_alias(
 
 
 def _active(machine: StateMachine) -> StateMachine:
-    """Return a machine's row, locked; raise if it is being deleted or has gone meanwhile."""
+    """Return a machine's row, locked; raise if it is deleted or being deleted."""
     row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
     if row is None:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
@@ -306,9 +307,10 @@ def update_alias(
     description: str | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
-    """Change an alias; what is the same already leaves it and its update date as they are.
+    """Change the routing or the description of an alias, or both.
 
-    Raises ResourceNotFound; ValidationException for a bad routing, or if nothing is given.
+    Without a difference, the alias and its update date stay as they are. Raises ResourceNotFound,
+    or ValidationException for a bad routing or if neither argument is set.
     """
     if routing is None and description is None:
         msg = "Either the description or the routing configuration must be specified"
@@ -336,9 +338,9 @@ def update_alias(
 
 
 def delete_alias(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete an alias; deleting a missing one of a machine that is there succeeds.
+    """Delete an alias. Do nothing if the alias is missing.
 
-    Raises ResourceNotFound if there is no such machine.
+    Raises ResourceNotFound if its state machine does not exist.
     """
     arns.parse_arn(arn, "stateMachine")
     machine = arn.rpartition(":")[0]
@@ -354,7 +356,10 @@ def delete_alias(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) 
 
 
 def list_aliases(target: Target, *, after: int = 0, limit: int = 100) -> list[Alias]:
-    """Return up to ``limit`` aliases of a machine, or of one version, oldest first."""
+    """Return up to ``limit`` aliases of a machine or version, oldest first.
+
+    ``after``: only aliases with a greater primary key.
+    """
     rows = Alias.objects.filter(state_machine=target.machine, pk__gt=after).order_by("pk")
     if target.version is None:
         return list(rows[:limit])

@@ -42,11 +42,11 @@ def start_children(run: MapRun, done: int) -> bool:
     ``done``: how many have ended. Return whether more may be started.
     """
     limit = concurrency(run)
-    left, free = run.total - run.started, limit - (run.started - done)
-    room = min(free, left)
+    unstarted, free = run.total - run.started, limit - (run.started - done)
+    room = min(free, unstarted)
     now = min(room, AT_ONCE)
     # Children started together cost a fraction each; so a tenth of the concurrency may be unused.
-    if now <= 0 or (free < limit // _TOGETHER and free < left):
+    if now <= 0 or (free < limit // _TOGETHER and free < unstarted):
         return False
     items = map_items.take_items(run.pk, run.started, now)
     prepared = _prepare(run, [_new_child(run, index, text) for index, text in items])

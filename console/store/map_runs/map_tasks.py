@@ -22,10 +22,10 @@ def count_failures(execution_id: int, task: int) -> int | None:
     """Return how often in a row the Map could not go on; None if its task has ended."""
     # Not the whole row: it has the inputs of all children, and this is asked for each hundred.
     tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
-    found = tasks.values_list("status", "dispatches").first()
-    if found is None or found[0] == TaskStatus.CLOSED:
+    row = tasks.values_list("status", "dispatches").first()
+    if row is None or row[0] == TaskStatus.CLOSED:
         return None
-    return found[1] - (found[0] == TaskStatus.STARTED)
+    return row[1] - (row[0] == TaskStatus.STARTED)
 
 
 def count_failure(execution_id: int, task: int) -> int | None:

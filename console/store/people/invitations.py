@@ -15,6 +15,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from console import access
@@ -51,11 +52,15 @@ def create_invitation(
 
     An open invitation for the same name ends. ``hours``: one of ``HOURS``. ``by``: the owner who
     asks, as for ``people.put_member``. Raise ValidationException for a name, role or time that is
-    none, for a member, and if there are too many; AccessDeniedException if ``by`` is no owner.
+    none, for a member or a branch, and if there are too many; AccessDeniedException if ``by`` is no
+    owner.
     """
+    if not settings.STATEYARD_PASSWORDS:
+        raise ValidationException("This server has no passwords: add a person by name instead.")
     people.check_name_and_role(name, role)
+    people.check_own_members(project)
     if hours not in HOURS:
-        raise ValidationException(f"hours: got {hours!r}, wanted one of {HOURS}")
+        raise ValidationException(f"hours must be one of {HOURS}, not {hours!r}")
     token = secrets.token_urlsafe(32)
 
     def store() -> Invitation:
@@ -122,8 +127,14 @@ def find_invitation(token: str) -> Invitation:
 
 
 def has_account(invitation: Invitation) -> bool:
-    """Tell whether the invited person belongs to a project, so that nobody else may be them."""
-    return Membership.objects.filter(user__username=invitation.name).exists()
+    """Tell whether the invited person has an account, so that nobody else may be them.
+
+    They belong to a project, or a provider signs them in.
+    """
+    if Membership.objects.filter(user__username=invitation.name).exists():
+        return True
+    users = get_user_model().objects.filter(username=invitation.name)
+    return bool(people.provider_accounts(users))
 
 
 def accept_invitation(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
@@ -140,20 +151,21 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
         # project may have added the person, whose account it would open to whoever has the link.
         invitation = find_invitation(token)
         user = people.locked_user(invitation.name)
-        known = has_account(invitation)
-        if known and (me is None or me.pk != user.pk):
+        with_account = has_account(invitation)
+        if with_account and (me is None or me.pk != user.pk):
             raise OtherAccount
         fresh = Invitation.objects.filter(pk=invitation.pk, used_ms=None)
-        if not (known or encoded) or not user.is_active:
+        if not (with_account or (encoded and settings.STATEYARD_PASSWORDS)) or not user.is_active:
             raise InvitationClosed
         if fresh.update(used_ms=clock.now_ms()) != 1:
             raise InvitationClosed
         actor = audit.Actor(invitation.name, request_id=request_id)
         people.begin_anew(project, user, actor)
-        if not known:
+        if not with_account:
             user.password = encoded
             user.save(update_fields=["password"])
         Membership.objects.create(project=project, user=user, role=invitation.role)
+        people.put_into_branches(project, user, invitation.role)
         reason = f"role {invitation.role}, invited by {invitation.made_by}"
         audit.record(project, actor, "AcceptInvitation", invitation.name, reason)
         signals.publish(people.RIGHTS)

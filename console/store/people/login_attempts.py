@@ -1,19 +1,20 @@
-"""Limit how many passwords are tried, by account and by address, in all processes together.
+"""Limit password attempts by account and by address, in all processes together.
 
-An attempt is counted in the database *before* the password is checked, and given back when the
-password was right. So a hundred requests at once get no more guesses than one after another:
+An attempt is counted in the database *before* the password is checked, and the count is reduced
+again if the password was correct. So a hundred parallel requests get no more guesses than a hundred
+in sequence:
 
-1. A hundred requests arrive while nine attempts are counted. One takes the tenth, and the account
-   is locked by that; the others are refused before they check anything.
-2. The tenth password is right: the account's count is deleted. It is wrong: the lock stays.
+1. A hundred requests arrive when nine attempts have been counted. The first of them becomes the
+   tenth attempt and locks the account; the others are refused without a check of their passwords.
+2. If the tenth password is correct, the account's count is deleted. Otherwise the lock stays.
 
-An account that anybody can lock is one that its owner can be kept out of, and so is an address that
-many people share. Two ways in stay open: a login link is not limited, and a browser that the person
-logged in with before (it has a signed cookie that says so) has a count of its own, and no other. So
-has the form that changes a password.
+Anybody can lock an account by ten wrong passwords, or a shared address by fifty, and so keep others
+out. Two ways to sign in stay open. Login links are not limited. A browser in which the person has
+signed in before (a signed cookie proves it) has a separate count, and the counts of the account and
+the address do not apply to it. The form that changes a password has a separate count, too.
 
-django-axes was considered. It counts after the check, so parallel guesses pass; it keeps what was
-typed as a name, which sometimes is a password; and it has no count for a known browser.
+django-axes was considered. It counts after the check, so parallel guesses pass; it stores the text
+of the name field, where people sometimes type a password; and it has no count for a known browser.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from console.models import LoginAttempts, Membership
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from console.models import Project
+
 WINDOW_MS = 15 * 60_000
-"""So long attempts are counted together, and so long a lock lasts."""
+"""The period in which attempts are counted, and the duration of a lock."""
 MOST_OF_ACCOUNT = 10
-MOST_OF_ADDRESS = 50  # a whole team may come from one
+MOST_OF_ADDRESS = 50  # a whole team may share an address
 log = structlog.get_logger(__name__)
 
 
 class TooManyAttempts(Exception):
-    """No password is checked now. ``seconds``: until one is checked again."""
+    """The account or the address is locked for ``seconds`` more."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -51,16 +54,18 @@ class TooManyAttempts(Exception):
 class Attempt:
     """A password attempt in progress; ``succeeded`` or ``failed`` records its outcome.
 
-    ``keys``: what it is counted under, the account first. ``locks``: it was the last one of a key.
+    ``keys``: the keys of its counts, the account's first. ``locks``: this attempt reached the limit
+    of a count.
     """
 
     name: str
     address: str
     keys: tuple[str, ...]
     locks: bool
+    guessed: str = "passwords"
 
     def succeeded(self) -> None:
-        """Reset the account's count; give the address the attempt back."""
+        """Reset the account's count; take the attempt off the address's count."""
 
         def store() -> None:
             account, *others = self.keys
@@ -71,31 +76,35 @@ class Attempt:
         write(store)
 
     def failed(self) -> None:
-        """Tell the log and the audit if that was the last one."""
+        """If this attempt caused a lock, write it into the log and the audit."""
         if not self.locks:
             return
-        log.warning("too many wrong passwords: logins are locked for a while", address=self.address)
+        words = f"too many wrong {self.guessed}: logins are locked for a while"
+        log.warning(words, address=self.address)
         write(self._record)
 
     def _record(self) -> None:
         members = Membership.objects.select_related("project").filter(user__username=self.name)
-        reason = f"wrong passwords, the last one from {self.address or 'an unknown address'}"
+        reason = f"wrong {self.guessed}, the last one from {self.address or 'an unknown address'}"
         for member in members:
             audit.record(member.project, _SERVER, "LockLogin", self.name, reason)
 
 
 def record_sign_in(name: str, by: str, address: str, request_id: str = "") -> None:
-    """Write that a person signed in into the audit of each of their projects.
+    """Write a person's sign-in into the audit of each of their projects.
 
-    ``by``: what let them in: a password, a link.
+    An administrator without a project has it in the audit of the server.
+
+    ``by``: the way they signed in: a password, a link.
     """
     actor = audit.Actor(name, request_id=request_id)
     reason = f"by {by}, from {address or 'an unknown address'}"
 
     def store() -> None:
         members = Membership.objects.select_related("project").filter(user__username=name)
-        for member in members:
-            audit.record(member.project, actor, "SignIn", name, reason)
+        projects: list[Project | None] = [member.project for member in members]
+        for project in projects or [None]:
+            audit.record(project, actor, "SignIn", name, reason)
 
     write(store)
 
@@ -103,12 +112,13 @@ def record_sign_in(name: str, by: str, address: str, request_id: str = "") -> No
 _SERVER = audit.Actor("stateyard")
 
 
-def begin_attempt(name: str, address: str, own: str = "") -> Attempt:
-    """Count an attempt to log in; raise TooManyAttempts if its password must not be checked.
+def begin_attempt(name: str, address: str, own: str = "", *, guessed: str = "passwords") -> Attempt:
+    """Count an attempt to sign in; raise TooManyAttempts if the account or address is locked.
 
-    ``name``: of the account, whether there is one or not. ``address``: where it comes from, as
-    ``limited_address`` returns it. ``own``: names what has a count of its own for this account, and
-    none for the address; "" for what everybody can try.
+    ``name``: the typed name, with or without an account of that name. ``address``: the client's, as
+    ``limited_address`` returns it. ``own``: names a known browser or the password form, which has a
+    separate count for this account and none for the address; "" for an unknown browser.
+    ``guessed``: what wrong attempts are, for the audit.
     """
     most = {_count_key("own" if own else "account", name, own): MOST_OF_ACCOUNT}
     if not own:
@@ -116,13 +126,23 @@ def begin_attempt(name: str, address: str, own: str = "") -> Attempt:
     wait_ms, locks = write(lambda: _count(most))
     if wait_ms:
         raise TooManyAttempts(-(-wait_ms // 1000))
-    return Attempt(name, address, tuple(most), locks)
+    return Attempt(name, address, tuple(most), locks, guessed)
+
+
+def count_use(purpose: str, subject: str, most: int) -> int:
+    """Count a use of something that is limited, such as mails to an address.
+
+    Return 0 if it is one of the first ``most`` within ``WINDOW_MS``, else the seconds to wait.
+    """
+    wait_ms, _ = write(lambda: _count({_count_key(purpose, subject): most}))
+    return -(-wait_ms // 1000)
 
 
 def _count(most: Mapping[str, int]) -> tuple[int, bool]:
     """Count an attempt for each key, unless one of the keys is locked.
 
-    Return for how many more milliseconds it is locked, and whether this attempt locked a key.
+    Return the milliseconds that a lock still lasts (0 without a lock), and whether this attempt
+    locked a key.
     """
     now_ms = clock.now_ms()
     LoginAttempts.objects.filter(until_ms__lte=now_ms).delete()
@@ -145,6 +165,6 @@ def _count(most: Mapping[str, int]) -> tuple[int, bool]:
 
 
 def _count_key(*parts: str) -> str:
-    """Return what a count is kept under: a backup tells no names and no addresses."""
+    """Return the key of a count: a hash, so that backups have no names and no addresses."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return salted_hmac("stepyard.login-attempts", text, algorithm="sha256").hexdigest()

@@ -27,7 +27,7 @@ _PUT = "PutMaskedPaths"
 
 
 def revision_of(masked: str) -> str:
-    """Return what tells the masked paths of a project from those before them."""
+    """Return the revision of a project's masked paths."""
     return hashlib.sha256(masked.encode()).hexdigest()[:16]
 
 
@@ -40,22 +40,24 @@ def put_paths(
     ValidationException for what is no path, and for too many; ConflictException for paths that are
     not of that revision any more.
     """
-    kept = list(dict.fromkeys(path for path in (path.strip() for path in paths) if path))
-    if len(kept) > MOST:
-        raise ValidationException(f"Masked paths: got {len(kept)}, wanted at most {MOST}.")
-    for place, path in enumerate(kept, 1):
-        _check(place, path)
+    unique_paths = list(dict.fromkeys(path for path in (path.strip() for path in paths) if path))
+    if len(unique_paths) > MOST:
+        raise ValidationException(
+            f"{len(unique_paths)} masked paths are too many. At most {MOST} are accepted."
+        )
+    for place, path in enumerate(unique_paths, 1):
+        check_path(place, path)
 
     def store() -> None:
         now = Project.objects.select_for_update().get(pk=project.pk).masked
         if revision and revision != revision_of(now):
             raise ConflictException("The masked paths were changed since")
-        Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
-        audit.record(project, actor, _PUT, project.name, ", ".join(kept) or "none")
+        Project.objects.filter(pk=project.pk).update(masked="\n".join(unique_paths))
+        audit.record(project, actor, _PUT, project.name, ", ".join(unique_paths) or "none")
         signals.publish(people.RIGHTS)  # what is kept of an access key has its project in it
 
     write(store)
-    return kept
+    return unique_paths
 
 
 def last_change(project: Project) -> AuditEntry | None:
@@ -64,9 +66,10 @@ def last_change(project: Project) -> AuditEntry | None:
     return rows.filter(target=project.name, project=project, action=_PUT).order_by("-pk").first()
 
 
-def _check(place: int, path: str) -> None:
+def check_path(place: int, path: str) -> None:
+    """Raise ValidationException for what is no path. ``place``: its number among others."""
     if len(path) > LONGEST or path != storable(path) or len(path.splitlines()) != 1:
-        msg = f"Path {place}: wanted one line of at most {LONGEST} characters."
+        msg = f"Path {place} must be one line of at most {LONGEST} characters."
         raise ValidationException(msg)
     try:
         engine.compile_path_set([path])
@@ -91,9 +94,9 @@ def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.
         rows = AuditEntry.objects.filter(target__in=unique_arns, project=project, actor=actor.name)
         rows = rows.filter(execution=actor.execution)
         rows = rows.filter(action=_REVEAL, at_ms__gt=clock.now_ms() - FOR_MS)
-        known = set(rows.values_list("target", flat=True))
+        recorded = set(rows.values_list("target", flat=True))
         for arn in unique_arns:
-            if arn not in known:
+            if arn not in recorded:
                 audit.record(project, actor, _REVEAL, arn, reason)
 
     unique_arns = list(dict.fromkeys(arns))

@@ -45,7 +45,9 @@ _LETTERS_ALIKE = {
     "y": "\u0443\u03b3",
 }
 """Letter -> what looks like it: Cyrillic, Greek and Armenian letters, and digits."""
-_ALIKE = str.maketrans({one: letter for letter, many in _LETTERS_ALIKE.items() for one in many})
+_ALIKE = str.maketrans(
+    {lookalike: letter for letter, many in _LETTERS_ALIKE.items() for lookalike in many}
+)
 _SAME = (("rn", "m"), ("vv", "w"))
 _LARGE_L = "\ufffd"
 """Stands for L, which looks like neither I nor l."""
@@ -63,7 +65,7 @@ def check_script(name: str, what: str) -> None:
     plain = unicodedata.normalize("NFKC", name) == unicodedata.normalize("NFC", name)
     if not plain or (len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER)):
         raise ValidationException(
-            f"{what}: got letters of several scripts in {name!r}, wanted letters of one script"
+            f"{what}: {name!r} mixes letters of several scripts. Use letters of one script"
         )
 
 
@@ -105,11 +107,11 @@ def check_free_name(name: str, longest: int) -> None:
     good = all(sign.isalnum() or unicodedata.combining(sign) or sign in _SIGNS for sign in name)
     if len(name) > longest or not good or not any(map(str.isalpha, name)):
         raise ValidationException(
-            f"Your name: wanted 1 to {longest} letters, digits, blanks and . ' -"
+            f"Your name must have 1 to {longest} letters, digits, blanks and . ' -"
         )
     check_script(name, "Your name")
     if any(
         words.startswith(_OF_THE_SERVER) or "by a link" in words
         for words in (f"{shape.removeprefix(_DRAWN)} " for shape in skeletons(name))
     ):
-        raise ValidationException(f"Your name: got {name!r}, which is no name of a person")
+        raise ValidationException(f"Your name: {name!r} is not the name of a person")

@@ -21,7 +21,7 @@ def put_note(execution: Execution, text: str, actor: audit.Actor) -> None:
     text = storable("\n".join(text.strip().splitlines()))  # forms end lines with CR LF
     if len(text) > LONGEST:
         raise ValidationException(
-            f"The note: got {len(text)} characters, wanted at most {LONGEST}."
+            f"The note has {len(text)} characters. At most {LONGEST} are accepted."
         )
 
     def store() -> None:

@@ -13,11 +13,15 @@ features opened in their name (start links), the invitations that they made or t
 them, and, if they belong to no other project, the password and the login links. A new password,
 also an unusable one, ends every session, because a session carries a hash of it (Django's
 ``get_session_auth_hash``). Adding the person again therefore starts from nothing.
+
+The members of a branch project are those of its parent, with the same roles: changes of the parent
+change its branches in the same transaction, and a branch takes none of its own.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import structlog
@@ -26,23 +30,31 @@ from django.db import DatabaseError
 from django.db.models import Q
 
 from console import access
-from console.db import audit, clock, signals
+from console.db import audit, branch_names, clock, signals
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.feature import Hook, hooked
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
+from console.models.key_scope import EVERYTHING, KeyScope
 from console.statuses import Topic
 from console.store.people import names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.contrib.auth.models import User
     from django.db.models import QuerySet
 
-_NAME = re.compile(r"[\w.@+-]{1,64}")
+LONGEST_NAME = 64
+_NAME = re.compile(rf"[\w.@+-]{{1,{LONGEST_NAME}}}")
 _MOST_KEYS = 10
 LONGEST_DESCRIPTION = 100
 """Characters that say what uses an access key."""
 _MINUTE_MS = 60_000
+WARNED_MS = 7 * 24 * 3_600_000
+"""How long before its expiry a key is pointed out."""
+_LONGEST_LIFE_MS = 3653 * 24 * 3_600_000
+_LONGEST_ADDRESS, _LONGEST_CLIENT = 45, 200
 _used: dict[str, int] = {}
 """Key -> the minute since the epoch in which its last use was kept."""
 log = structlog.get_logger(__name__)
@@ -52,34 +64,44 @@ signals.subscribe(RIGHTS, access.forget_principals)
 
 
 def put_member(
-    project: Project, name: str, role: str, actor: audit.Actor, by: User | None = None
+    project: Project,
+    name: str,
+    role: str,
+    actor: audit.Actor,
+    by: User | None = None,
+    *,
+    needs_owner: bool = True,
 ) -> Membership:
     """Give a person (made if they are new, without a password) a role in a project.
 
     A person who belongs to no project loses the password, keys and links of an earlier membership.
-    ``by``: the person who asks, who must be an owner; None for the operator's commands. Raise
-    ValidationException for a name or role that is none, or if no owner would be left,
-    AccessDeniedException if ``by`` is no owner any more.
+    ``by``: the person who asks, who must be an owner; None for the operator's commands.
+    ``needs_owner``: the last owner stays one. Raise ValidationException for a name or role that is
+    none, if no owner would be left, or for a branch, AccessDeniedException if ``by`` is no owner
+    any more.
     """
     check_name_and_role(name, role)
+    check_own_members(project)
 
     def store() -> Membership:
         lock_team(project, by)
         user = locked_user(name)
         membership = Membership.objects.filter(project=project, user=user).first()
-        if membership is not None and membership.role == Role.OWNER and role != Role.OWNER:
+        was_owner = membership is not None and membership.role == Role.OWNER
+        if membership is not None and was_owner and role != Role.OWNER and needs_owner:
             _check_owner_stays(project, membership)
         if membership is None:
             names.check_new_name(name, names_of(project))
             begin_anew(project, user, actor)
         elif role != Role.OWNER:
             _end_invitations(project, user)
-        made, _ = Membership.objects.update_or_create(
+        saved, _ = Membership.objects.update_or_create(
             project=project, user=user, defaults={"role": role}
         )
+        put_into_branches(project, user, role)
         audit.record(project, actor, "PutMember", name, f"role {role}")
         signals.publish(RIGHTS)
-        return made
+        return saved
 
     return write(store)
 
@@ -87,12 +109,32 @@ def put_member(
 def check_name_and_role(name: str, role: str) -> None:
     """Raise ValidationException for a name nobody can have, or a role that is none."""
     if not _NAME.fullmatch(name):
-        msg = f"name: got {name!r}, wanted 1 to 64 letters, digits and . @ + - _"
+        msg = f"name: {name!r} is not a name of 1 to 64 letters, digits and . @ + - _"
         raise ValidationException(msg)
     names.check_script(name, "name")
     if role not in Role.values:
-        msg = f"role: got {role!r}, wanted one of {', '.join(Role.values)}"
+        msg = f"role must be one of {', '.join(Role.values)}, not {role!r}"
         raise ValidationException(msg)
+
+
+def check_own_members(project: Project) -> None:
+    """Raise ValidationException for a branch: its members are those of its parent."""
+    if branch_names.is_branch(project.name):
+        parent = branch_names.parent_name(project.name)
+        raise ValidationException(
+            f"{project.name!r} is a branch of {parent!r}: its members are those of {parent!r}."
+        )
+
+
+def branches_of(project: Project) -> QuerySet[Project]:
+    """Return the branch projects of a project."""
+    return Project.objects.filter(name__startswith=project.name + branch_names.MARK)
+
+
+def put_into_branches(project: Project, user: User, role: str) -> None:
+    """Give a member the same role in the branches of a project (inside a transaction)."""
+    for branch in branches_of(project):
+        Membership.objects.update_or_create(project=branch, user=user, defaults={"role": role})
 
 
 def names_of(project: Project) -> set[str]:
@@ -107,12 +149,21 @@ def names_of(project: Project) -> set[str]:
     }
 
 
-def remove_member(project: Project, name: str, actor: audit.Actor, by: User | None = None) -> None:
+def remove_member(
+    project: Project,
+    name: str,
+    actor: audit.Actor,
+    by: User | None = None,
+    *,
+    needs_owner: bool = True,
+) -> None:
     """End a membership, and with it everything that would let the person in again.
 
-    ``by``: as for ``put_member``. Raise ValidationException for the last owner, ResourceNotFound
-    for a person who is no member, AccessDeniedException if ``by`` is no owner any more.
+    ``by`` and ``needs_owner``: as for ``put_member``. Raise ValidationException for the last
+    owner and for a branch, ResourceNotFound for a person who is no member, AccessDeniedException if
+    ``by`` is no owner any more.
     """
+    check_own_members(project)
 
     def store() -> None:
         lock_team(project, by)
@@ -121,7 +172,7 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
             raise ServiceError(
                 ErrorCode.ResourceNotFound, f"{name!r} is no member of {project.name!r}"
             )
-        if membership.role == Role.OWNER:
+        if membership.role == Role.OWNER and needs_owner:
             _check_owner_stays(project, membership)
         user = locked_user(name)
         membership.delete()
@@ -132,18 +183,19 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
     write(store)
 
 
-def lock_team(project: Project, by: User | None = None) -> None:
-    """Let nobody else change the project's team or keys in this transaction.
+def lock_team(project: Project, by: User | None = None) -> Project:
+    """Let nobody else change the project's team or keys in this transaction; return it as it is.
 
     Raise AccessDeniedException if ``by`` is given and no owner of the project any more.
     """
     # not FOR UPDATE: that would hold up every insert that refers to the project, as each start does
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if by is not None and not _is_owner(project, by):
         raise ServiceError(
             ErrorCode.AccessDeniedException,
             f"{by.get_username()!r} is no owner of {project.name!r} now",
         )
+    return locked
 
 
 def _is_owner(project: Project, user: User) -> bool:
@@ -163,12 +215,15 @@ def locked_user(name: str) -> User:
 
 
 def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
-    """Take away what a person, who is no member of the project, has left of a membership.
+    """Remove the remains of an earlier membership of a person who is no member now.
 
-    If they belong to no project at all, that is the whole account: sessions, password and links.
-    An administrator of the server keeps the account.
-    ``actor``: who revokes what features opened in their name, for the audit.
+    Their memberships in branches of the project end with it. If they belong to no project at all,
+    that is the whole account: sessions, password and links. An administrator of the server keeps
+    the account. ``actor``: who revokes what features opened in their name, for the audit.
     """
+    for branch in branches_of(project):
+        Membership.objects.filter(project=branch, user=user).delete()
+        begin_anew(branch, user, actor)
     _end_invitations(project, user)
     for take_away in hooked(Hook.MEMBER_REMOVED):
         take_away(project, user.get_username(), actor)
@@ -179,6 +234,8 @@ def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
 def _close_account_without_project(user: User) -> None:
     if user.is_superuser or Membership.objects.filter(user=user).exists():
         return
+    for close in hooked(Hook.ACCOUNT_CLOSED):
+        close(user)
     AccessKey.objects.filter(user=user).delete()
     LoginLink.objects.filter(user=user).delete()
     user.set_unusable_password()
@@ -255,14 +312,29 @@ def _check_owner_stays(project: Project, leaving: Membership) -> None:
 
 
 def service_accounts(project: Project) -> list[User]:
-    """Return the members that have no password, by name: programs, which sign their calls."""
+    """Return the members that nobody signs in as, by name: programs, which sign their calls."""
     members = Membership.objects.filter(project=project).select_related("user")
     users = [member.user for member in members.order_by("user__username")]
-    return [user for user in users if not user.has_usable_password()]
+    without = [user for user in users if not user.has_usable_password()]
+    persons = provider_accounts(without)
+    return [user for user in without if user.pk not in persons]
+
+
+def provider_accounts(users: Iterable[User]) -> set[int]:
+    """Return the ids of the accounts that belong to a person whom a provider signs in."""
+    user_ids = [user.pk for user in users]
+    return {user_id for find in hooked(Hook.PROVIDER_ACCOUNTS) for user_id in find(user_ids)}
 
 
 def new_key_of_service_account(
-    name: str, project: Project, actor: audit.Actor, by: User, description: str = ""
+    name: str,
+    project: Project,
+    actor: audit.Actor,
+    by: User,
+    description: str = "",
+    *,
+    scope: KeyScope = EVERYTHING,
+    expires_ms: int | None = None,
 ) -> tuple[AccessKey, str]:
     """Make a key of a member that has no password, as ``new_key`` does.
 
@@ -273,7 +345,7 @@ def new_key_of_service_account(
     user = next((user for user in service_accounts(project) if user.get_username() == name), None)
     if user is None:
         raise ValidationException(f"{name!r} is no service account of {project.name!r}")
-    return new_key(user, project, actor, by, description)
+    return new_key(user, project, actor, by, description, scope=scope, expires_ms=expires_ms)
 
 
 def new_key(
@@ -282,30 +354,61 @@ def new_key(
     actor: audit.Actor,
     by: User | None = None,
     description: str = "",
+    *,
+    scope: KeyScope = EVERYTHING,
+    expires_ms: int | None = None,
 ) -> tuple[AccessKey, str]:
     """Make a key of a member; return it and its secret, which is shown this once.
 
     ``by``: the owner who asks for the key of another member, None for one's own and for the
-    operator's commands. ``description``: what uses it. Raise ValidationException for who is no
-    member or has too many keys, and for a description that is too long, AccessDeniedException if
-    ``by`` is no owner any more.
+    operator's commands. ``description``: what uses it. ``scope``: what it may do of what the
+    member may. Raise ValidationException for who is no member or has too many keys, for a
+    description that is too long and an expiry in the past, AccessDeniedException if ``by`` is no
+    owner any more, and in an archived project.
     """
     description = _check_description(description)
+    check_expiry(expires_ms)
 
     def store() -> AccessKey:
         # 1. a removal deletes the keys, 2. this one is inserted, 3. both commit: without the lock
         # the key would stay, and work again as soon as the person is added again
-        lock_team(project, by)
+        access.check_not_archived(lock_team(project, by))
         if not Membership.objects.filter(project=project, user=user).exists():
             raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
-        if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:
+        if usable_keys(project, user).count() >= _MOST_KEYS:
             raise ValidationException(f"At most {_MOST_KEYS} keys a person: delete an old one.")
-        key = access.create_access_key(user, project, description)
-        audit.record(project, actor, "CreateAccessKey", key.key_id, user.get_username())
+        key = access.create_access_key(
+            user, project, description, scope=scope, expires_ms=expires_ms
+        )
+        reason = ", ".join([user.get_username(), *limits_in_words(key)])
+        audit.record(project, actor, "CreateAccessKey", key.key_id, reason)
         return key
 
     key = write(store)
     return key, access.secret_for(key.key_id)
+
+
+def usable_keys(project: Project, user: User) -> QuerySet[AccessKey]:
+    """Return the keys of a member that have not expired and were not rotated."""
+    keys = AccessKey.objects.filter(project=project, user=user, replaced_by="")
+    return keys.filter(Q(expires_ms=None) | Q(expires_ms__gt=clock.now_ms()))
+
+
+def check_expiry(expires_ms: int | None) -> None:
+    """Raise ValidationException for an expiry that has passed or is more than ten years away."""
+    now_ms = clock.now_ms()
+    if expires_ms is not None and not now_ms < expires_ms <= now_ms + _LONGEST_LIFE_MS:
+        raise ValidationException("The expiry date must be in the future, within ten years")
+
+
+def limits_in_words(key: AccessKey) -> list[str]:
+    """Return the scope and the expiry of a key for the audit, nothing for a key without."""
+    scope = KeyScope.of_text(key.scope)
+    words = [] if scope is EVERYTHING else [scope.in_words()]
+    if key.expires_ms is not None:
+        day = datetime.fromtimestamp(key.expires_ms / 1000, UTC)
+        words.append(f"until {day:%Y-%m-%d %H:%M} UTC")
+    return words
 
 
 def describe_key(
@@ -318,7 +421,7 @@ def describe_key(
     description = _check_description(description)
 
     def store() -> None:
-        lock_team(project)
+        access.check_not_archived(lock_team(project))
         _check_may_change(get_key(project, key_id), by)
         AccessKey.objects.filter(project=project, key_id=key_id).update(description=description)
         audit.record(project, actor, "DescribeAccessKey", key_id, description)
@@ -329,7 +432,9 @@ def describe_key(
 def _check_description(text: str) -> str:
     text = " ".join(text.split())
     if len(text) > LONGEST_DESCRIPTION or not text.isprintable():
-        raise ValidationException(f"Description: wanted {LONGEST_DESCRIPTION} characters at most")
+        raise ValidationException(
+            f"The description must be one line of at most {LONGEST_DESCRIPTION} characters"
+        )
     return text
 
 
@@ -345,7 +450,9 @@ def switch_key(
     """
 
     def store() -> AccessKey:
-        lock_team(project)
+        locked = lock_team(project)
+        if on:
+            access.check_not_archived(locked)
         key = get_key(project, key_id)
         as_owner = _check_may_change(key, by)
         if on and not as_owner and key.disabled_ms and key.disabled_by != actor.name:
@@ -400,17 +507,26 @@ def get_key(project: Project, key_id: str) -> AccessKey:
     return key
 
 
-def note_use(key_id: str) -> None:
-    """Keep when a key was last used (its signature was right), to the minute.
+def note_use(key_id: str, address: str = "", client: str = "") -> None:
+    """Keep when, from where and by which client a key was last used, to the minute.
 
-    No call fails by it.
+    (Its signature was right.) The first call of a minute counts: the row is written once, by
+    whichever process is first. No call fails by it. ``client``: the user agent.
     """
     moment = clock.now_ms()
     minute = moment // _MINUTE_MS
     if _used.get(key_id) == minute:
         return
     _used[key_id] = minute
+    unused = Q(last_used_ms=None) | Q(last_used_ms__lt=minute * _MINUTE_MS)
+    rows = AccessKey.objects.filter(unused, key_id=key_id)
+    shown = "".join(character for character in client if character.isprintable())
+    use = {
+        "last_used_ms": moment,
+        "last_used_from": address[:_LONGEST_ADDRESS],
+        "last_used_client": shown[:_LONGEST_CLIENT],
+    }
     try:
-        write(lambda: AccessKey.objects.filter(key_id=key_id).update(last_used_ms=moment))
+        write(lambda: rows.update(**use))
     except DatabaseError:
         log.warning("cannot keep when a key was used", key_id=key_id)

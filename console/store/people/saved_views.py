@@ -19,16 +19,16 @@ NAME, QUERY = 80, 4_000
 def put_view(
     project: Project, name: str, query: str, default_of: str | None, actor: audit.Actor
 ) -> SavedView:
-    """Keep a list under a name, in place of what had that name.
+    """Save a list under a name; replace the list of that name.
 
     ``default_of``: the machine whose page shall begin with it and with no other; "" if none shall,
     None leaves that as it is. Raise ValidationException.
     """
     name = " ".join(name.split())
     if not name or len(name) > NAME or not name.isprintable():
-        raise ValidationException(f"The name: wanted 1 to {NAME} characters that can be read.")
+        raise ValidationException(f"The name must have 1 to {NAME} printable characters.")
     if len(query) > QUERY:
-        raise ValidationException(f"The filter: wanted at most {QUERY} characters.")
+        raise ValidationException(f"The filter is longer than {QUERY} characters.")
 
     def store() -> SavedView:
         views = SavedView.objects.select_for_update().filter(project=project)

@@ -39,12 +39,12 @@ class Runs:
 
     def put(self, execution_id: int, version: int, run: engine.Run) -> None:
         """Cache a run after its commit; drop a finished run."""
-        kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
+        entry = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
         with self._lock:
             self._drop(execution_id)
             if run.status == engine.ExecutionStatus.RUNNING:
-                self._runs[execution_id] = kept
-                self._room -= kept[2]
+                self._runs[execution_id] = entry
+                self._room -= entry[2]
             while self._runs and (len(self._runs) > self._size or self._room < 0):
                 self._drop(next(iter(self._runs)))
 

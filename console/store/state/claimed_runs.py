@@ -35,6 +35,6 @@ def keep(execution_id: int, row: Sequence[Any]) -> None:
 
 
 def take(execution_id: int) -> Sequence[Any] | None:
-    """Return what was kept of an execution, once; None if that is nothing, or old."""
+    """Return and forget the row kept of an execution; None without a fresh one."""
     read_at, row = _kept.pop(execution_id, (0.0, None))
     return row if time.monotonic() - read_at < _FRESH_S else None

@@ -15,10 +15,11 @@ from django.db import Error, connection, connections
 from django.db.models import Min, Q, QuerySet
 
 import engine
+from console.config import quotas
 from console.db import clock, postgres, signals, writer
 from console.models import Delivery, InboxMessage, TaskRow, Timer, Worker
 from console.statuses import DeliveryStatus, TaskStatus
-from console.store.state import late_schedules, transition_rate
+from console.store.state import late_schedules, pause, transition_rate
 
 ANSWER_S = 3.0
 _NO_WRITES = "the database takes no writes: the server is read-only"
@@ -41,7 +42,7 @@ class Health:
     clock to this machine's. ``disk_free_bytes``: where the data folder is. ``warnings``: what a
     worker lacks although it works.
     ``schedule_delay_ms``: for how long the latest start by a schedule is late, 0 if none is, or if
-    others of its project go through.
+    others of its project go through. ``answered``: whether the database gave the facts.
     """
 
     reasons: tuple[str, ...]
@@ -52,6 +53,7 @@ class Health:
     clock_offset_ms: int = 0
     disk_free_bytes: int = 0
     schedule_delay_ms: int = 0
+    answered: bool = False
 
     @property
     def ready(self) -> bool:
@@ -60,7 +62,9 @@ class Health:
 
     def facts(self) -> dict[str, Any]:
         """Return all as JSON has it."""
-        return {"ready": self.ready, **asdict(self)}
+        facts = asdict(self)
+        del facts["answered"]
+        return {"ready": self.ready, **facts}
 
 
 MOST_COUNTED = 1_000
@@ -86,7 +90,7 @@ class WaitingWork:
 
 
 def list_waiting_work(now_ms: int) -> list[WaitingWork]:
-    """Return what waits for this server: steps, calls and events, not what people have to do."""
+    """List the steps, calls and events that wait for this server, not for people."""
     try:
         calls = TaskRow.objects.filter(
             status=TaskStatus.SCHEDULED, kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
@@ -107,6 +111,22 @@ def list_waiting_work(now_ms: int) -> list[WaitingWork]:
         WaitingWork(kind, 0 if at is None else max(now_ms - at, 0), count)
         for kind, at, count in oldest
     ]
+
+
+MOST_TIMERS = 100_000
+"""How many timers are counted."""
+_TIMER_LATE_MS = 1_000
+
+
+def count_timers(now_ms: int) -> tuple[int, int]:
+    """Return the number of timers, and of timers that have been due for more than a second.
+
+    Each is at most ``MOST_TIMERS``.
+    """
+    _, timers = _due_work()
+    late = timers.filter(due_ms__lt=now_ms - _TIMER_LATE_MS)
+    counts = [rows.order_by()[:MOST_TIMERS].count() for rows in (Timer.objects.all(), late)]
+    return counts[0], counts[1]
 
 
 def _count(rows: QuerySet[Any]) -> int:
@@ -219,7 +239,7 @@ def _with_database(free: int) -> Health:
         "disk_free_bytes": free,
         "schedule_delay_ms": late_schedules.stuck_delay(now_ms),
     }
-    return Health(tuple(_reasons(facts)), tuple(sorted(problems)), **facts)
+    return Health(tuple(_reasons(facts)), tuple(sorted(problems)), **facts, answered=True)
 
 
 def _reasons(facts: dict[str, Any]) -> list[str]:
@@ -253,9 +273,10 @@ def oldest_step_age_ms(now_ms: int) -> int:
 
 
 def _due_work() -> tuple[QuerySet[InboxMessage], QuerySet[Timer]]:
-    """Return messages and timers, but for what a limit holds back: that is not late."""
-    messages, timers = InboxMessage.objects.all(), Timer.objects.all()
-    if settings.STATEYARD_QUOTAS:
+    """Return the queries of messages and timers, without those held back by a pause or a limit."""
+    messages = InboxMessage.objects.exclude(execution__in=pause.paused_executions())
+    timers = Timer.objects.all()
+    if quotas.limit_transitions():
         held = Q(execution_id__in=transition_rate.held_back())
         messages, timers = messages.exclude(held), timers.exclude(held)
     return messages, timers

@@ -103,8 +103,8 @@ def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | N
     parameters = [execution_id, execution_id, after + 1, after + limit]
     *joined, last = fetch_row(_FOLLOWING, parameters)
     texts = _split(*joined)
-    wanted = min(limit, (last or 0) - after)
-    whole = wanted > 0 and len(texts.ids) == wanted and texts.ids[-1] == str(after + wanted)
+    count = min(limit, (last or 0) - after)
+    whole = count > 0 and len(texts.ids) == count and texts.ids[-1] == str(after + count)
     return texts if whole else None
 
 

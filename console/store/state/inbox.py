@@ -1,4 +1,4 @@
-"""Store the messages of an execution as rows, until the step that takes them deletes them."""
+"""Store messages to an execution as rows. The step that handles them deletes the rows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ _KINDS = {
         engine.TaskTimedOut,
         engine.Stop,
         engine.Redrive,
+        engine.SetBreakpoints,
+        engine.Release,
+        engine.AnswerTask,
+        engine.Skip,
+        engine.FailState,
     )
 }
 
@@ -38,10 +43,11 @@ _KINDS = {
 def post_message(
     execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
 ) -> None:
-    """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
+    """Add a message to an execution's inbox and wake the execution.
 
-    ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
-    ``at_ms``: when it happened, if not now.
+    Runs inside the caller's transaction. ``soon``: the message changes no state by itself, so a
+    short delay is allowed, and it can share a step with a later message. ``at_ms``: time of the
+    event in epoch milliseconds, None for now.
     """
     body = _said(storable_message(message))
     created_ms = clock.now_ms() if at_ms is None else at_ms
@@ -54,7 +60,7 @@ def post_message(
 
 
 def storable_message(message: M) -> M:
-    """Return a message as it is once it was stored."""
+    """Return a message with its texts changed to what the database stores."""
     texts = {name: getattr(message, name) for name in message.__struct_fields__}
     changed = {
         name: storable(text)
@@ -65,7 +71,7 @@ def storable_message(message: M) -> M:
 
 
 def _said(message: engine.Message) -> dict[str, Any]:
-    """Return the fields that differ from their defaults: older workers do not know newer fields."""
+    """Return the fields without defaults, as JSON: older workers refuse unknown fields."""
     names, defaults = message.__struct_fields__, message.__struct_defaults__
     # Only the last fields have defaults.
     default_of = dict(zip(reversed(names), reversed(defaults), strict=False))
@@ -74,10 +80,10 @@ def _said(message: engine.Message) -> dict[str, Any]:
 
 
 def load_messages(rows: Sequence[tuple[str, str]]) -> list[engine.Message]:
-    """Make the messages of their rows (kind, body), in their order.
+    """Return the messages of rows (kind, body), in the order of the rows.
 
-    A timeout tells of those that follow it at once: they came in one transaction. Their own
-    messages change nothing then.
+    The first of several consecutive timeouts lists the others in ``also``, because their tasks
+    timed out in one transaction. The other messages then have no effect.
     """
     messages: list[engine.Message] = []
     also: tuple[tuple[int, bool], ...] = ()
@@ -92,16 +98,16 @@ def load_messages(rows: Sequence[tuple[str, str]]) -> list[engine.Message]:
 
 
 def load_message(kind: str, body: str) -> engine.Message:
-    """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
-    known = _KINDS.get(kind)
+    """Return the message of a row; raise ``NewerFormat`` if a later version wrote it (G16)."""
+    message_class = _KINDS.get(kind)
     fields = json.loads(body)
-    if known is None or not set(fields) <= set(known.__struct_fields__):
+    if message_class is None or not set(fields) <= set(message_class.__struct_fields__):
         raise engine.NewerFormat(f"the message {kind}: a later version wrote it")
-    return known(**fields)
+    return message_class(**fields)
 
 
 def drop_stale() -> None:
-    """Delete messages to executions that have ended: they came in just then, and move nothing."""
+    """Delete the messages to ended executions: they arrived too late to have an effect."""
     stale = stale_messages()
     if stale.exists():
         write(stale.delete)
@@ -110,7 +116,8 @@ def drop_stale() -> None:
 def stale_messages() -> QuerySet[InboxMessage]:
     """Return the messages to executions that have ended.
 
-    Looked up from the messages, which are few: a join may begin with the executions that wait.
+    The query starts at the messages, of which there are few. A join could start at the running
+    executions, of which there are many.
     """
     running = Execution.objects.filter(pk=OuterRef("execution_id"), status=ExecutionStatus.RUNNING)
     return InboxMessage.objects.filter(~Exists(running))

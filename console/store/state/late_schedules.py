@@ -1,4 +1,4 @@
-"""Find schedules whose moment has passed without a start."""
+"""Find schedules that are due but have not started an execution."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 LATE_MS = 30_000
+"""Delay from which a schedule counts as late."""
 _STARTS = Q(target__address__contains=":stateMachine:") | Q(
     target__address__endswith=":scheduler:::aws-sdk:sfn:startExecution"
 )
 
 
 def late_schedules(now_ms: int, rules: Collection[int]) -> dict[int, int]:
-    """Return the late ones of some schedules -> the moment (epoch ms) that still waits.
+    """Return late schedule -> its earliest missed moment in epoch milliseconds.
 
-    A schedule is late whose event was not made, or not sent once, for half a minute.
+    ``rules``: primary keys of the schedules to check. A schedule is late if its event was not
+    created, or not sent even once, ``LATE_MS`` after its moment.
     """
     late: defaultdict[int, list[int]] = defaultdict(list)
     for rule, _, moment_ms in _unfired(now_ms, Q(pk__in=rules)):
@@ -36,10 +38,10 @@ def late_schedules(now_ms: int, rules: Collection[int]) -> dict[int, int]:
 
 
 def start_delays(now_ms: int) -> dict[int, int]:
-    """Return project -> for how many milliseconds its latest start by a schedule is late.
+    """Return project -> the longest delay of its late scheduled starts, in milliseconds.
 
-    Of projects without a late one nothing. Starts that a limit holds back are not late, and neither
-    is what goes to other targets: those may be silent.
+    Projects without a late start are missing. Starts that wait for a limit are not late. Deliveries
+    to other targets do not count, because a target may be unreachable.
     """
     moments: defaultdict[int, list[int]] = defaultdict(list)
     for _, project, moment_ms in _unfired(now_ms, Q()):
@@ -51,10 +53,10 @@ def start_delays(now_ms: int) -> dict[int, int]:
 
 
 def stuck_delay(now_ms: int) -> int:
-    """Return the longest of ``start_delays``, but for projects whose starts go through.
+    """Return the longest of ``start_delays``, without projects that still start executions.
 
-    A project with very many schedules for one moment delays its own: that is no fault of the
-    server, and no reason to take it away from the others.
+    A project with very many schedules for one moment delays itself. The server is healthy then and
+    should keep serving other projects.
     """
     stuck = [0]
     for project, delay_ms in start_delays(now_ms).items():
@@ -66,7 +68,7 @@ def stuck_delay(now_ms: int) -> int:
 
 
 def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
-    """Return (rule, project, moment) of schedules whose event should have been made long ago."""
+    """Return (rule, project, missed moment) of schedules whose event was not created."""
     before_ms = now_ms - LATE_MS
     due = EventRule.objects.filter(which, Q(next_ms__lte=before_ms) | Q(due_ms__lte=before_ms))
     columns = due.values_list("pk", "project_id", "next_ms", "due_ms")
@@ -77,10 +79,14 @@ def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
 
 
 def _unsent(now_ms: int) -> QuerySet[Delivery]:
-    """Return the deliveries of schedules that should have been tried long ago, and never were."""
+    """Return the late deliveries of schedules without any attempt.
+
+    A pause of all schedules holds them back on purpose.
+    """
     return Delivery.objects.filter(
         status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING),
         attempts=0,
-        last_error="",  # else it was tried, and its queue for dead letters is called
+        last_error="",  # an error: it was tried, and only its dead-letter queue is left
         next_ms__lte=now_ms - LATE_MS,
+        project__schedulepause=None,
     ).exclude(target__rule__schedule="")

@@ -23,8 +23,12 @@ _NEXT_TASK = (
 """By the index, which the order names: PostgreSQL may read the whole table for a plain EXISTS."""
 _WAITING = f"status = '{DeliveryStatus.WAITING}' AND next_ms <= %(now)s"
 _KINDS = {
-    "messages": "EXISTS (SELECT 1 FROM console_inboxmessage)",
-    "runs": "EXISTS (SELECT 1 FROM console_runrow WHERE ready)",
+    # a paused execution has nothing to do, whatever waits for its resume
+    "messages": (
+        "EXISTS (SELECT 1 FROM console_inboxmessage message WHERE NOT EXISTS"
+        " (SELECT 1 FROM console_pause pause WHERE pause.execution_id = message.execution_id))"
+    ),
+    "runs": "EXISTS (SELECT 1 FROM console_runrow WHERE ready AND parked = '')",
     "timers": "EXISTS (SELECT 1 FROM console_timer WHERE due_ms <= %(until)s)",
     "deadlines": " OR ".join(
         f"EXISTS (SELECT 1 FROM console_taskrow WHERE {kind}_due_ms <= %(until)s)"

@@ -119,9 +119,9 @@ def measured_since() -> int | None:
 def measured_minutes(since_ms: int, until_ms: int) -> list[MeasuredMinute]:
     """Return every minute of a span, also those in which nobody looked."""
     first_ms = since_ms - since_ms % MINUTE_MS
-    kept = ReadinessMinute.objects.filter(minute_ms__gte=first_ms, minute_ms__lt=until_ms)
+    stored = ReadinessMinute.objects.filter(minute_ms__gte=first_ms, minute_ms__lt=until_ms)
     fields = ("minute_ms", "looks", "ready", "reason")
-    rows = {row.minute_ms: row for row in kept.values_list(*fields, named=True)}
+    rows = {row.minute_ms: row for row in stored.values_list(*fields, named=True)}
     minutes = []
     for minute_ms in range(first_ms, until_ms, MINUTE_MS):
         row = rows.get(minute_ms)

@@ -1,9 +1,9 @@
 """Write the rows of a step: its events, its values and its timers.
 
-A step of the engine is stored in one transaction. Its history events are appended, and never
-changed. Its values (the write-once texts of a run) are rows that are read when the engine needs
-them. Its timers are rows until the step that takes them deletes them. What the other commands of a
-step ask for is written by ``executions.commands``.
+A step of the engine is stored in one transaction. History events are appended and never changed.
+Values are texts of a run that are written once, as rows, and read when the engine needs them. A
+timer is a row that the step that handles it deletes. ``executions.commands`` carries out the other
+commands of a step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _EVENT = "execution_id, event_id, previous, at_ms, type, state, details"
-# A range, which the primary key finds at once (a LIKE would look at every value of the execution).
-# Keys compare byte by byte: SQLite does that anyway, on PostgreSQL migration 0002 sees to it.
+# A range uses the primary key; a LIKE would read every value of the execution. Keys compare byte by
+# byte: always on SQLite, by migration 0002 on PostgreSQL.
 _DELETE_VALUES = Statement(
     50,
     "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s",
@@ -38,9 +38,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def snapshot_text(run: engine.Run) -> str:
-    """Serialize a run for storage; "" for a succeeded run, since nothing continues from it.
+    """Serialize a run for storage; "" for a succeeded run, which never continues.
 
-    It has names and input of the execution in it once more. A replay keeps it, for its origin.
+    An exception is a succeeded replay: its snapshot is stored, because it names the origin.
     """
     succeeded = run.status == engine.ExecutionStatus.SUCCEEDED
     return "" if succeeded and "origin" not in run.about else run.dumps()
@@ -50,7 +50,7 @@ def snapshot_text(run: engine.Run) -> str:
 
 
 def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
-    """Append events (inside the caller's transaction)."""
+    """Append history events, inside the caller's transaction."""
     events = [*events]
     names = {event.state: storable(event.state) for event in events}
     values = [
@@ -69,13 +69,14 @@ def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
 
 
 def _details_text(details: Mapping[str, Any]) -> str:
-    """Return the JSON text of details, which are texts almost always: in C, where that can be.
+    """Return details as JSON text, by the fast encoder if possible.
 
-    It has no U+0000, which JSON escapes, and no half of a character, which C refuses.
+    The text has no U+0000, because JSON escapes it, and no lone surrogate, because the fast encoder
+    refuses it.
     """
     try:
         return _encode(details).decode()
-    except (TypeError, ValueError, OverflowError):  # half a character, or a number beyond 64 bits
+    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or an integer beyond 64 bits
         return storable(engine.dumps(details))
 
 
@@ -83,12 +84,12 @@ def _details_text(details: Mapping[str, Any]) -> str:
 
 
 class StoredValues:
-    """The values of one execution, with what the steps of the current commit add and drop."""
+    """The values of one execution, with the additions and deletions of uncommitted steps."""
 
     def __init__(self, execution_id: int, uncommitted: Mapping[str, str] | None = None) -> None:
-        """Read lazily from the rows of this execution.
+        """Read rows lazily, when ``many`` needs them.
 
-        ``uncommitted``: what another commit adds that may still be under way.
+        ``uncommitted``: key -> text of values that an earlier, perhaps unfinished commit adds.
         """
         self.execution_id = execution_id
         self._uncommitted = uncommitted or {}
@@ -96,7 +97,7 @@ class StoredValues:
         self.dropped: list[str] = []
 
     def many(self, keys: Sequence[str]) -> list[str]:
-        """Return the texts under these keys, in that order."""
+        """Return the texts of keys, in the order of the keys."""
         texts = {key: self._uncommitted[key] for key in keys if key in self._uncommitted}
         texts |= {key: self.fresh[key] for key in keys if key in self.fresh}
         missing = [key for key in keys if key not in texts]
@@ -105,13 +106,13 @@ class StoredValues:
         return [texts[key] for key in keys]
 
     def apply(self, step: engine.Step) -> None:
-        """Take in what a step drops and keeps."""
+        """Add the values written by a step, and note the key prefixes of deleted values."""
         for prefix in step.dropped:
             self.fresh = {
                 key: text for key, text in self.fresh.items() if not key.startswith(prefix)
             }
             self.dropped.append(prefix)
-        self.fresh.update(step.kept)
+        self.fresh.update(step.values)
 
     def _read(self, keys: Sequence[str]) -> dict[str, str]:
         marks = ",".join(["%s"] * len(keys))
@@ -125,7 +126,7 @@ class StoredValues:
 
 
 def save_values(values: StoredValues) -> None:
-    """Write what was kept and delete what was dropped (inside a transaction)."""
+    """Delete the noted prefixes, then write the added values, inside a transaction."""
     number = values.execution_id
     rows.change(_DELETE_VALUES, [(number, key, _after(key)) for key in values.dropped])
     fresh = [(number, key, text) for key, text in values.fresh.items()]
@@ -133,7 +134,7 @@ def save_values(values: StoredValues) -> None:
 
 
 def _after(prefix: str) -> str:
-    """Return the first text behind all that begin with the prefix (all keys are ASCII)."""
+    """Return the upper bound of all keys with a prefix (keys are ASCII)."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else "\x7f"
 
 
@@ -141,7 +142,7 @@ def _after(prefix: str) -> str:
 
 
 def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
-    """Arm timers (inside a transaction), but for those that the same commit cancels."""
+    """Insert the timers of commands inside a transaction, except timers cancelled by them."""
     cancelled = {command.timer for command in commands if isinstance(command, engine.CancelTimer)}
     armed = [
         command
@@ -160,5 +161,5 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
 
 
 def drop_timers(execution_id: int, names: Sequence[str]) -> None:
-    """Forget timers (inside a transaction)."""
+    """Delete timers by name, inside a transaction."""
     rows.change(_DELETE_TIMER, [(execution_id, name) for name in names])

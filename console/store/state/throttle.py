@@ -33,12 +33,12 @@ _OPEN = (
 class _Room:
     """What this process knows of a project's room.
 
-    ``until``: when that is too old. ``left``: starts until it counts again; ``full``: there are
+    ``until``: when that is too old. ``free``: starts until it counts again; ``full``: there are
     none.
     """
 
     until: float
-    left: int
+    free: int
     full: bool = False
 
 
@@ -98,14 +98,14 @@ def check_open(project: Project, most: int) -> None:
     now = time.monotonic()
     key = (project.pk, most)
     room = _rooms.get(key)
-    if room is None or room.until <= now or (room.left <= 0 and not room.full):
+    if room is None or room.until <= now or (room.free <= 0 and not room.full):
         room = _rooms[key] = _counted(project.pk, most, now)
     if room.full:
         raise ServiceError(
             ErrorCode.ExecutionLimitExceeded,
             f"The maximum number of open executions is reached: {most}",
         )
-    room.left -= 1
+    room.free -= 1
 
 
 def _counted(project_id: int, most: int, now: float) -> _Room:

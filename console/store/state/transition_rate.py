@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 import engine
 from console import arns
 from console.config import quotas
@@ -75,7 +73,7 @@ class TransitionBudget:
 def is_limited(project: str, arn: str) -> bool:
     """Tell whether an execution of a project has to pay; Express ones have no limit."""
     return (
-        bool(settings.STATEYARD_QUOTAS)
+        quotas.limit_transitions()
         and not arns.is_express(arn)
         and quotas.quotas_of(project).state_transition is not None
     )
@@ -91,7 +89,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
 
     ``tokens``: the names of its due timers that promised tokens for now.
     """
-    if not settings.STATEYARD_QUOTAS or arns.is_express(arn):
+    if not quotas.limit_transitions() or arns.is_express(arn):
         return None
     with rows.open_cursor() as cursor:
         cursor.execute(_WHOSE, [execution_id])
@@ -162,10 +160,10 @@ def count_retried(run: engine.Run, message: engine.Message) -> int:
     return int(any(frame.phase == "backoff" and frame.timer == message.timer for frame in frames))
 
 
-def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> bool:
+def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) -> bool:
     """Pay for a step, and take tokens for what it could not do (inside its transaction).
 
-    ``left``: how many lines of control and messages the step left. Return whether they can go on
+    ``unfinished``: lines of control and messages after the step. Return whether they can go on
     before a timer says so.
 
     Raise ``NoTokens`` if the tokens that it counted on are gone. What one state starts together, as
@@ -180,8 +178,8 @@ def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> boo
     bucket.tokens -= budget.used - budget.paid
     if not running:
         bucket.tokens += budget.pending
-    elif budget.waiting + left and not budget.pending and budget.used >= budget.allowed:
-        _take_ahead(budget, bucket, budget.waiting + left)
+    elif budget.waiting + unfinished and not budget.pending and budget.used >= budget.allowed:
+        _take_ahead(budget, bucket, budget.waiting + unfinished)
     bucket.tokens = min(bucket.tokens, budget.rate.bucket)
     bucket.save()
     return not (budget.held or budget.pending)

@@ -26,7 +26,7 @@ def answer_task(
     """Approve or reject a task: it ends with who did so as its output, or with ``Rejected``."""
     comment = comment.strip()
     if len(comment) > LONGEST_COMMENT:
-        raise ValidationException(f"Comment: wanted {LONGEST_COMMENT} characters at most")
+        raise ValidationException(f"The comment is longer than {LONGEST_COMMENT} characters")
     if approve:
         said = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
         manual.succeed(

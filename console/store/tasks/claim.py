@@ -372,8 +372,8 @@ def _map_parent(execution_id: int) -> int | None:
 def find_test_case(execution_id: int, task: int) -> tuple[str, str, str] | None:
     """Return the ARN and the test case of a task's execution, and its state; None without one."""
     tasks = TaskRow.objects.filter(execution=execution_id, task=task)
-    found = tasks.exclude(execution__test_case="")
-    return found.values_list("execution__arn", "execution__test_case", "state").first()
+    mocked = tasks.exclude(execution__test_case="")
+    return mocked.values_list("execution__arn", "execution__test_case", "state").first()
 
 
 def open_test_activities() -> QuerySet[TaskRow]:

@@ -120,15 +120,15 @@ def _ending(token: str, project: Project | None, message: Any, ahead: Ahead | No
     def read() -> TaskRow:
         return _open(token, project)
 
-    known = None if is_embedded() and ahead is None else read()
-    follow = ahead(known.execution_id, message(known)) if ahead and known else None
+    open_task = None if is_embedded() and ahead is None else read()
+    follow = ahead(open_task.execution_id, message(open_task)) if ahead and open_task else None
 
     def record() -> None:
         if follow is not None and follow():
             return
         # A change that asks the database is not merged. If the task was closed meanwhile, this is
         # run again alone, and says so.
-        row = rows.read_or_assume(read, assumed=known) if known else read()
+        row = rows.read_or_assume(read, assumed=open_task) if open_task else read()
         outcome = message(row)
         if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
@@ -167,6 +167,12 @@ def _open(token: str, project: Project | None) -> TaskRow:
     if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
+
+
+def execution_of_token(token: str, project: Project) -> str:
+    """Return the ARN of the execution that a token belongs to, "" for a token of no task."""
+    tasks = TaskRow.objects.filter(token_hash=schedule.hash_of(token), execution__project=project)
+    return tasks.values_list("execution__arn", flat=True).first() or ""
 
 
 def _too_late() -> ServiceError:

@@ -51,7 +51,7 @@ def recover_call(execution_id: int, task: int) -> bool | None:
 
 
 def _fail(held: QuerySet[TaskRow]) -> int:
-    """End those of the tasks that must not be called twice; return how many."""
+    """End the tasks that must not be called twice; return how many."""
     rows = list(held.values_list("execution_id", "task", "worker"))
     never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
     lost = [row for row in rows if row[0] in never]

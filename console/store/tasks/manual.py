@@ -64,7 +64,9 @@ def fail(
     """
     for name, value, most in (("error", error, 256), ("cause", cause, 32_768)):
         if len(value) > most:
-            raise ValidationException(f"{name}: got {len(value)} characters, wanted at most {most}")
+            raise ValidationException(
+                f"{name} has {len(value)} characters; at most {most} are accepted"
+            )
 
     def end(token: str) -> None:
         complete.fail(token, error or None, cause or None)

@@ -74,6 +74,14 @@ def schedule_tasks(
         publish_deadlines(execution_id, task.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
 
 
+def record_answered(execution_id: int, arn: str, task: engine.RunTask, now_ms: int) -> None:
+    """Write the row of a task that a person has answered at a breakpoint: nobody calls it."""
+    row = _task_row(execution_id, arn, task, now_ms, activity_limits.NO_LIMITS)
+    clocks = dict.fromkeys(("timeout_due_ms", "heartbeat_due_ms", "close_due_ms"))
+    closed = {"status": TaskStatus.CLOSED, "closed_ms": now_ms}
+    rows.insert_rows(TaskRow, [{**row, **clocks, **closed}])
+
+
 def _mark_parent(execution_id: int) -> None:
     """Note that the children of an execution end with it, if its machine says so."""
     policy = machine_options.of_execution(execution_id, machine_options.CHILD_POLICY)
@@ -164,7 +172,7 @@ def close_tasks(execution_id: int, now_ms: int) -> None:
 
 
 def closed_among(tasks: Iterable[Any]) -> list[tuple[int, int]]:
-    """Return those of the (execution, task) that are closed."""
+    """Return the closed tasks among these (execution, task) pairs."""
     keys = set(tasks)
     if not keys:
         return []

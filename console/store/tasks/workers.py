@@ -19,13 +19,14 @@ from django.conf import settings
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Mod
 
+from console.config.version import server_version
 from console.db import clock
 from console.db.writer import write
 from console.models import Worker
 from console.store.tasks import lost_calls
 
 M = TypeVar("M", bound=Model)
-VERSION = "0.1"
+_VERSION_LENGTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Share:
 
     @property
     def leads(self) -> bool:
-        """Tell whether this worker does the work that one worker does for all."""
+        """Tell whether this worker leads: it runs the global jobs."""
         return self.rank == 0
 
     def part(self, rows: QuerySet[M], column: str = "execution_id") -> QuerySet[M]:
@@ -59,7 +60,7 @@ def register() -> str:
         name=uuid.uuid4().hex[:16],
         host=host_name(),
         pid=os.getpid(),
-        version=VERSION,
+        version=version_of_workers(),
         started_ms=now_ms,
         lease_until_ms=now_ms + _ttl_ms(),
     )
@@ -135,6 +136,11 @@ def remove_dead(dead: list[str]) -> int:
         return lost_calls.recover_from(live_worker_names())
 
     return write(store)
+
+
+def version_of_workers() -> str:
+    """Return the version of this program, as the rows of its workers have it."""
+    return server_version().removeprefix("stateyard ")[:_VERSION_LENGTH]
 
 
 def _ttl_ms() -> int:

@@ -29,8 +29,8 @@ FAILED = replace(RUNNING, status="FAILED", stop_ms=1_551_225_146_847, error="E",
 
 def detail(change: StatusChange) -> dict[str, Any]:
     """Return the detail of a change's event."""
-    found: dict[str, Any] = json.loads(status_change_event(change))["detail"]
-    return found
+    body: dict[str, Any] = json.loads(status_change_event(change))["detail"]
+    return body
 
 
 def test_the_event_of_a_start_is_the_one_of_the_documentation() -> None:
@@ -68,7 +68,7 @@ def test_the_event_of_a_start_is_the_one_of_the_documentation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "redrives", "wanted", "reason"),
+    ("status", "redrives", "expected", "reason"),
     [
         ("SUCCEEDED", 0, "NOT_REDRIVABLE", "Execution is SUCCEEDED and cannot be redriven"),
         ("FAILED", 0, "REDRIVABLE", "Execution is FAILED and is redrivable"),
@@ -78,11 +78,11 @@ def test_the_event_of_a_start_is_the_one_of_the_documentation() -> None:
     ],
 )
 def test_an_event_says_whether_a_redrive_is_possible(
-    status: str, redrives: int, wanted: str, reason: str
+    status: str, redrives: int, expected: str, reason: str
 ) -> None:
     """Always with a reason, other than DescribeExecution."""
     told = detail(replace(FAILED, status=status, redrive_count=redrives))
-    assert (told["redriveStatus"], told["redriveStatusReason"]) == (wanted, reason)
+    assert (told["redriveStatus"], told["redriveStatusReason"]) == (expected, reason)
 
 
 def test_a_time_out_is_told_with_its_error() -> None:

@@ -31,9 +31,9 @@ def test_the_documented_check_accepts_what_is_sent_and_nothing_else() -> None:
     """The code that receivers copy is run here."""
     code = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)
     assert code is not None
-    found: dict[str, Any] = {}
-    exec(code[1], found)  # noqa: S102 - our own documentation
-    genuine, now = found["genuine"], int(time.time())
+    namespace: dict[str, Any] = {}
+    exec(code[1], namespace)  # noqa: S102 - our own documentation
+    genuine, now = namespace["genuine"], int(time.time())
     header = notices.sign_body("secret", now, '{"ü": 1}')
     assert genuine("secret", header, '{"ü": 1}'.encode())
     assert not genuine("secret", header, b"{}")

@@ -133,44 +133,46 @@ MATCHES: list[tuple[str, dict[str, Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("what", "pattern", "wanted"), MATCHES, ids=[one[0] for one in MATCHES])
-def test_a_pattern_lets_through(what: str, pattern: dict[str, Any], wanted: bool) -> None:
+@pytest.mark.parametrize(
+    ("what", "pattern", "expected"), MATCHES, ids=[case[0] for case in MATCHES]
+)
+def test_a_pattern_lets_through(what: str, pattern: dict[str, Any], expected: bool) -> None:
     """Each operator of the documentation, met and missed."""
-    assert parse_pattern(json.dumps(pattern)).matches(json.dumps(EVENT)) is wanted
+    assert parse_pattern(json.dumps(pattern)).matches(json.dumps(EVENT)) is expected
 
 
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
         ("", "no JSON"),
-        ("[]", "the pattern: wanted a JSON object"),
+        ("[]", "The pattern must be a JSON object"),
         ("{}", "the pattern: an empty object matches nothing"),
         ('{"source": "aws.ec2"}', '"source" must be an object or an array'),
         ('{"source": []}', "source: an empty array matches nothing"),
         ('{"detail": {}}', "detail: an empty object matches nothing"),
         ('{"a": {"b": [["c"]]}}', "a.b: an array cannot stand in an array of values"),
-        ('{"a": [{"like": "x"}]}', "a: got the operator 'like', wanted one of prefix"),
-        ('{"a": [{"prefix": "x", "suffix": "y"}]}', "a: got 2 operators in one object"),
-        ('{"a": [{"prefix": 1}]}', "a.prefix: wanted a string"),
-        ('{"a": [{"numeric": [">"]}]}', "a.numeric: wanted one or two pairs"),
-        ('{"a": [{"numeric": ["~", 1]}]}', "a.numeric: wanted an operator"),
-        ('{"a": [{"numeric": [">", "1"]}]}', "a.numeric: wanted a number"),
-        ('{"a": [{"numeric": [">", 6e9]}]}', "a.numeric: wanted a number"),
+        ('{"a": [{"like": "x"}]}', "a: 'like' is not an operator. Use one of prefix"),
+        ('{"a": [{"prefix": "x", "suffix": "y"}]}', "a has 2 operators in one object"),
+        ('{"a": [{"prefix": 1}]}', "a.prefix must be a string"),
+        ('{"a": [{"numeric": [">"]}]}', "a.numeric must be one or two pairs"),
+        ('{"a": [{"numeric": ["~", 1]}]}', "a.numeric must have an operator"),
+        ('{"a": [{"numeric": [">", "1"]}]}', "a.numeric must have a number"),
+        ('{"a": [{"numeric": [">", 6e9]}]}', "a.numeric must have a number"),
         ('{"a": [{"numeric": ["<", 1, ">", 2]}]}', "a range begins with"),
         ('{"a": [{"numeric": [">", 2, "<", 1]}]}', "not below its top"),
-        ('{"a": [{"cidr": "10.0.0/8"}]}', "a.cidr: wanted addresses as"),
-        ('{"a": [{"exists": "yes"}]}', "a.exists: wanted true or false"),
+        ('{"a": [{"cidr": "10.0.0/8"}]}', "a.cidr must be addresses such as"),
+        ('{"a": [{"exists": "yes"}]}', "a.exists must be true or false"),
         ('{"a": [{"anything-but": []}]}', "a.anything-but: the list is empty"),
-        ('{"a": [{"anything-but": ["x", 1]}]}', "strings only or numbers only"),
-        ('{"a": [{"anything-but": {"cidr": "x"}}]}', "wanted prefix, suffix"),
+        ('{"a": [{"anything-but": ["x", 1]}]}', "only strings or only numbers"),
+        ('{"a": [{"anything-but": {"cidr": "x"}}]}', "is not prefix, suffix"),
         ('{"a": [{"wildcard": "a**b"}]}', "two \\* beside each other"),
         ('{"a": [{"wildcard": "a\\\\b"}]}', "a backslash stands before"),
         ('{"$or": [{"a": ["b"]}]}', "at least two objects"),
-        ('{"a": ["' + "x" * 4096 + '"]}', "wanted at most 4096"),
+        ('{"a": ["' + "x" * 4096 + '"]}', "At most 4096 are accepted"),
     ],
 )
 def test_a_wrong_pattern_is_refused_with_its_place(pattern: str, words: str) -> None:
-    """The message says where, what was found and what was wanted."""
+    """The message says where, the value and the accepted ones."""
     with pytest.raises(PatternError, match=words):
         parse_pattern(pattern)
 

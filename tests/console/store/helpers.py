@@ -22,7 +22,9 @@ from console.store.machines import machines
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    import engine
 
 ROLE = "arn:aws:iam::123456789012:role/test"
 REGION = "us-east-1"
@@ -64,10 +66,16 @@ def create(project: Project, definition: dict[str, Any], name: str = "machine") 
     )
 
 
-def start(machine: StateMachine, data: Any = None, name: str | None = None) -> Execution:
+def start(
+    machine: StateMachine,
+    data: Any = None,
+    name: str | None = None,
+    *,
+    breakpoints: Sequence[engine.Breakpoint] = (),
+) -> Execution:
     """Start an execution."""
     text = "{}" if data is None else json.dumps(data)
-    return start_execution(machine, name=name, input=text)
+    return start_execution(machine, name=name, input=text, breakpoints=breakpoints)
 
 
 def drain(execution: Execution) -> Execution:
@@ -118,4 +126,4 @@ def crowd(size: int, act: Callable[[int], Any]) -> list[Any]:
 
 def assert_nothing_wrong() -> None:
     """Check what must hold at any instant, but that timers are not early: tests hurry them."""
-    assert [str(one) for one in check() if one.id not in ("I7", "I8")] == []
+    assert [str(violation) for violation in check() if violation.id not in ("I7", "I8")] == []
