@@ -18,9 +18,10 @@ From bytes to an answer
 4. ``sigv4.verify`` checks the signature; ``access.principal_of_key`` returns the person behind the
    key, their project and their role.
 5. ``access.authorize`` looks the action up in the table of rights. What the table does not have is
-   refused for everybody.
-6. Only now is the body parsed. ``shapes.check`` compares it with botocore's service model, and
-   words each violation as AWS does.
+   refused for everybody. A key may have a scope: then the body is parsed first, because it names
+   the state machine (``key_resources``).
+6. Only now is the body parsed otherwise. ``shapes.check`` compares it with botocore's service
+   model, and words each violation as AWS does.
 7. The handler (``operations``) gets a ``Call`` and returns one of three things: the members of the
    answer, a ``Change`` (still to be committed), or a ``LongPoll`` (an answer that does
    not exist yet, as for GetActivityTask). The last two hold no thread while they wait.

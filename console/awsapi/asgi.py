@@ -24,8 +24,10 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
+from console.awsapi.key_resources import resources_of
 from console.awsapi.operations.call import Answer, Call, wait_for
 from console.awsapi.read_ahead import PAGES_AHEAD
+from console.awsapi.refused_calls import record_refusal
 from console.awsapi.waiting_calls import WAITING_CALLS
 from console.config import quotas
 from console.db import outages
@@ -39,12 +41,15 @@ from console.db.writer import (
     settled,
 )
 from console.errors import ErrorCode, ProtocolError, ServiceError
+from console.models.key_scope import EVERYTHING, UNNAMED
 from console.own_api import LongPoll
 from console.server.threads import run_in_loop, threads, written
 from console.store.people import people
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+    from console.models.key_scope import KeyedResource
 
 log = structlog.get_logger(__name__)
 Headers = dict[str, list[str]]
@@ -102,6 +107,7 @@ async def aws_application(
         status, code, data = 200, "", encode(answer, shape)
     except ServiceError as error:
         code = error.code
+        await record_refusal(run_call, scope, sigv4.claimed_key(headers), name, error)
         status, refusal = service.error_answer(error)
         data = encode(refusal)
     except Exception as error:  # noqa: BLE001 - failure_of logs it
@@ -117,8 +123,8 @@ async def aws_application(
 def _is_short(name: str, body: bytes) -> bool:
     """Tell whether a call takes so little that the event loop may run it."""
     # To take a token of a rate of starts waits for a commit.
-    limited = name in _STARTS and quotas.limit_starts()
-    return name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded() and not limited
+    is_short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
+    return is_short and not (name in _STARTS and quotas.limit_starts())
 
 
 def failure_of(error: Exception, request_id: str) -> ProtocolError:
@@ -181,11 +187,11 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
             if isinstance(answer, Change):
                 return await written(answer, threads(), since)
             return answer
-        found: dict[str, Any] | LongPoll = await threads().run_to_commit(since, call)
+        result: dict[str, Any] | LongPoll = await threads().run_to_commit(since, call)
     except WaitedTooLong:
         raise _unavailable(_TOO_MANY) from None
     else:
-        return found
+        return result
     finally:
         _under_way -= 1
 
@@ -252,11 +258,19 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
         )
     _check_request(service, scope, headers, body)
     drop_broken_connection()
-    principal, region = identify_caller(service, scope["path"], headers, body)
+    principal, region = identify_caller(
+        service, scope["path"], headers, body, address=address_of(scope)
+    )
     operation = service.operation(name)
     service.handler(name)  # or there is no such action here, for nobody
-    authorize(principal, service.permission(name))
-    params = parse_params(headers, body)
+    resources: tuple[KeyedResource, ...] = (UNNAMED,)
+    if principal.scope is EVERYTHING:
+        authorize(principal, service.permission(name))
+        params = parse_params(headers, body)
+    else:  # the body names the state machine, to which the key may be limited
+        params = parse_params(headers, body)
+        resources = resources_of(service, name, params, principal.project, region)
+        authorize(principal, service.permission(name), resources)
     shapes.check_params(operation, params)
     service.check_members(name, params)
     if (trace := headers.get(_TRACE, [""])[0]) and shapes.takes_trace_header(operation, trace):
@@ -271,11 +285,14 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     if isinstance(answer, LongPoll):
         answer = replace(answer, key_id=principal.key_id)
     if isinstance(answer, LongPoll) and not settings.STATEYARD_ACCEPT_ANY_KEY:
-        return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
+        permission = service.permission(name)
+        return answer.checked(partial(_check_still_allowed, principal, permission, resources))
     return answer
 
 
-def _check_still_allowed(principal: access.Principal, permission: str) -> None:
+def _check_still_allowed(
+    principal: access.Principal, permission: str, resources: tuple[KeyedResource, ...]
+) -> None:
     """Raise if a caller who waits for an answer may not have it any more."""
     now = access.principal_of_key(principal.key_id)
     if now is None:
@@ -283,13 +300,15 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
             ErrorCode.UnrecognizedClientException,
             sigv4.UNKNOWN_KEY,
         )
-    authorize(now, permission)
+    authorize(now, permission, resources)
 
 
-def authorize(principal: access.Principal, permission: str) -> None:
-    """Raise ``AccessDeniedException`` unless the caller's role allows an action."""
+def authorize(
+    principal: access.Principal, permission: str, resources: Sequence[KeyedResource] = (UNNAMED,)
+) -> None:
+    """Raise ``AccessDeniedException`` unless role and key of the caller allow an action."""
     try:
-        access.authorize(principal, permission)
+        access.authorize(principal, permission, resources)
     except access.Denied as error:
         raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
 
@@ -302,10 +321,11 @@ def identify_caller(
     must_sign: frozenset[str] = sigv4.MUST_SIGN,
     method: str = "POST",
     query: str = "",
+    address: str = "",
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for.
 
-    ``path`` and ``query``: as they were sent.
+    ``path`` and ``query``: as they were sent. ``address``: the caller's.
     """
     if settings.STATEYARD_ACCEPT_ANY_KEY:
         return access.anonymous_principal(), sigv4.claimed_region(
@@ -321,14 +341,22 @@ def identify_caller(
         sigv4.RequestLine(method, path, query),
         must_sign,
     )
-    principal = access.principal_of_key(signed.key_id)
+    principal = access.principal_of_ended_key(signed.key_id)
     if principal is None:
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
             sigv4.UNKNOWN_KEY,
         )
-    people.note_use(signed.key_id)
+    if access.has_ended(principal):
+        raise ProtocolError(ErrorCode.ExpiredTokenException, sigv4.EXPIRED_KEY)
+    people.note_use(signed.key_id, address, headers.get("user-agent", [""])[0])
     return principal, signed.region
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """Return the address of the caller; uvicorn has put it there for a trusted proxy."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def check_host(headers: Headers) -> None:
@@ -372,7 +400,8 @@ def _check_request(
 
 
 def _may_use(key_id: str) -> bool:
-    return access.principal_of_key(key_id) is not None
+    """Tell whether a key may be used, or has expired: its holder is told so."""
+    return access.principal_of_ended_key(key_id) is not None
 
 
 def parse_params(headers: Headers, body: bytes) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Answer calls of services that do not speak AWS JSON, most of which this server does not have.
+"""Answer calls of services whose protocol is not AWS JSON.
 
-EventBridge Scheduler's go to ``rest_json``; the others get an error in their protocol's shape.
-An SDK finds out what went wrong only if the answer has the form that its service's model promises:
-XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else JSON. STS's
-GetCallerIdentity is answered; all other actions are unknown.
+Calls of EventBridge Scheduler are passed to ``rest_json``. GetCallerIdentity of STS is answered.
+All other actions are unknown. They get an error in the format of their protocol, because an SDK can
+only parse that one: XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else
+JSON.
 
-A call without a signature in its headers (unsigned, presigned, or with a bearer's token) is one of
-these, too: it says by other marks that an SDK made it, and reaches no operation.
+Calls of SDKs without a signature in their headers (unsigned, presigned, or with a bearer token) are
+handled here, too, and always refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PRODUCT = re.compile(r"\bapi/([A-Za-z0-9-]{1,40})#")  # as in "aws-sdk-js/3.900
 _ACTION = re.compile(r"\w{1,128}", re.ASCII)
 _VERSION = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _XML_OVER_REST = {"cloudfront", "route53", "s3", "s3-object-lambda", "s3-outposts", "s3express"}
-"""Services, by the name in a signature, whose errors are XML and whose action is the path."""
+"""Services with XML errors and the action in the path, by their name in a signature."""
 _QUERY_CODES = {
     ErrorCode.AccessDeniedException: ("AccessDenied", 403),
     ErrorCode.IncompleteSignatureException: ("IncompleteSignature", 400),
@@ -55,7 +55,7 @@ _QUERY_CODES = {
     ErrorCode.UnrecognizedClientException: ("InvalidClientTokenId", 403),
     ErrorCode.ValidationException: ("ValidationError", 400),
 }
-"""Code -> code and HTTP status in the query protocol, where they differ.
+"""Error code -> (code, HTTP status) in the query protocol, for codes that differ there.
 
 Source: AWS Security Token Service API Reference, "Common Errors".
 """
@@ -65,8 +65,9 @@ Source: AWS Security Token Service API Reference, "Common Errors".
 class ForeignCall:
     """A call of another service.
 
-    ``service``: as the signature names it, or what else gives it away; "" if nothing does.
-    ``fields``: of its form, none where it has no form.
+    ``service``: its name in the signature, else one derived from the URL or the user agent, else
+    "". ``fields``: the form fields of the body, {} if the body is not a form. ``is_query``: the
+    body is declared as a form, which only the query protocol and EC2 use.
     """
 
     service: str
@@ -76,7 +77,7 @@ class ForeignCall:
 
     @property
     def action(self) -> str:
-        """Return the action that the form names."""
+        """Return the field ``Action`` of the form, "" if it is missing or malformed."""
         action = self.fields.get("Action", "")
         return action if _ACTION.fullmatch(action) else ""
 
@@ -84,12 +85,12 @@ class ForeignCall:
     def namespace(self) -> str:
         """Return the XML namespace of an answer."""
         version = self.fields.get("Version", "")
-        known = version if _VERSION.fullmatch(version) else "latest"
-        return f"https://{self.service or 'aws'}.amazonaws.com/doc/{known}/"
+        shown_version = version if _VERSION.fullmatch(version) else "latest"
+        return f"https://{self.service or 'aws'}.amazonaws.com/doc/{shown_version}/"
 
 
 def is_aws_call(scope: dict[str, Any]) -> bool:
-    """Tell whether an AWS SDK made a request: by marks that no request of a page has."""
+    """Tell whether a request has headers or a query string that only AWS SDKs send."""
     signed = any(
         name in _SDK_HEADERS or (name == b"authorization" and value.startswith(b"AWS"))
         for name, value in scope["headers"]
@@ -98,14 +99,14 @@ def is_aws_call(scope: dict[str, Any]) -> bool:
 
 
 def _service_of(scope: dict[str, Any], headers: Headers) -> str:
-    """Return the service that a call is of, by its signature or its SDK; "" if neither says it."""
+    """Return the service of a call, from its signature, URL or user agent; "" if unknown."""
     query = (scope.get("query_string") or b"").decode("latin-1")
     credential = _CREDENTIAL.search(unquote(query))
     product = _PRODUCT.search(" ".join(headers.get("user-agent", [])))
     return (
         sigv4.claimed_service(headers)
         or (credential[1] if credential else "")
-        or ("s3" if "AWSAccessKeyId=" in query else "")  # the older way, which only S3 has
+        or ("s3" if "AWSAccessKeyId=" in query else "")  # presigned the older way, S3 only
         or (product[1].lower() if product else "")
     )
 
@@ -143,7 +144,7 @@ async def other_services_application(
 
 
 def _parse_form(body: bytes, is_query: bool) -> dict[str, str]:
-    """Return the fields of a form; none for a body that is no form."""
+    """Return the fields of a form, {} for any other body."""
     if not is_query:
         return {}
     try:
@@ -155,7 +156,7 @@ def _parse_form(body: bytes, is_query: bool) -> dict[str, str]:
 def _answer_call(
     scope: dict[str, Any], headers: Headers, body: bytes, call: ForeignCall
 ) -> dict[str, Any]:
-    """Return the members of the answer (on a pool thread); raise the error to answer."""
+    """Return the members of the response (on a pool thread); raise ``ServiceError``."""
     service = services.STS
     signed = sigv4.claimed_service(headers) == service.scope
     handler = service.handlers.get(call.action) if signed else None
@@ -167,10 +168,12 @@ def _answer_call(
     asgi.check_host(headers)
     drop_broken_connection()
     must_sign = sigv4.MUST_SIGN - {"x-amz-target"}  # the body names the action
-    principal, region = asgi.identify_caller(service, "/", headers, body, must_sign)
+    principal, region = asgi.identify_caller(
+        service, "/", headers, body, must_sign, address=asgi.address_of(scope)
+    )
     asgi.authorize(principal, service.permission(call.action))
-    given = {name: text for name, text in call.fields.items() if name not in _OF_THE_PROTOCOL}
-    service.check_members(call.action, given)
+    members = {name: text for name, text in call.fields.items() if name not in _OF_THE_PROTOCOL}
+    service.check_members(call.action, members)
     actor = Actor(principal.user.get_username(), principal.key_id, call.request_id)
     answer = settled(handler(Call(call.action, call.fields, principal, region, actor)))
     return cast("dict[str, Any]", answer)
@@ -198,7 +201,7 @@ def _result_as_xml(call: ForeignCall, result: dict[str, Any]) -> bytes:
 
 
 def _error_answer(call: ForeignCall, error: ServiceError) -> tuple[int, str, bytes]:
-    """Return HTTP status, media type and body of a refusal, in the shape of the protocol."""
+    """Return HTTP status, media type and body of an error, in the format of the protocol."""
     message = escape(error.message)
     if call.is_query:
         code, status = _QUERY_CODES.get(error.code, (error.code.value, error.status))

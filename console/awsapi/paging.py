@@ -1,7 +1,8 @@
 """Encode and check the nextToken of a list.
 
-A token says where the last page ended. It is encrypted, belongs to one query, project and region,
-and is valid for a day.
+A token says where the last page ended. It is signed, not encrypted: a client can read the position
+but cannot change it. The signature covers action, project, region and the other parameters, so a
+token of one query is invalid for another. A token is valid for a day.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ DEFAULT, MOST = 100, 1000
 
 
 def page_size(params: dict[str, Any]) -> int:
-    """Return how many items a page has: ``maxResults``, 0 or missing means 100."""
+    """Return the number of items on a page: ``maxResults``; 0 or missing means 100."""
     return params.get("maxResults") or DEFAULT
 
 
 def seal_position(call: Call, params: dict[str, Any], position: Any) -> str:
-    """Seal a position for the same action of the same project with the same other arguments."""
+    """Return the token for a position; only a repetition of the same query can use it."""
     body = json.dumps([int(time.time()), position], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(_seal(call, params, body) + body).decode()
 
@@ -51,8 +52,8 @@ def open_position(call: Call, params: dict[str, Any]) -> Any:
     seal, body = raw[:_SEAL], raw[_SEAL:]
     if not hmac.compare_digest(seal, _seal(call, params, body)):
         raise invalid_token()
-    made, where = json.loads(body)
-    if time.time() - made > _DAY_S:
+    issued_at, where = json.loads(body)
+    if time.time() - issued_at > _DAY_S:
         raise invalid_token()
     return where
 
@@ -64,9 +65,10 @@ def page_answer(
     item: Callable[[Row], dict[str, Any]],
     place: Callable[[Row], Any],
 ) -> dict[str, Any]:
-    """Return a page of AWS's form: the items under ``member``, and a token if there are more.
+    """Return a page in AWS's form: the items under ``member``, and a token if more items follow.
 
-    ``rows``: one more than the page holds, if there are more. ``place``: the position after a row.
+    ``rows``: the rows of the page, and one row more if another page follows. ``place``: returns the
+    position to store in the token, from the last row of the page.
     """
     limit = page_size(call.params)
     answer: dict[str, Any] = {member: [item(row) for row in rows[:limit]]}
@@ -85,5 +87,5 @@ def _seal(call: Call, params: dict[str, Any], body: bytes) -> bytes:
 
 
 def invalid_token() -> InvalidToken:
-    """Return the error for a token that is none of this query."""
+    """Return the error for a token that is malformed, forged, expired or of another query."""
     return InvalidToken("Invalid Token: 'Invalid token'")

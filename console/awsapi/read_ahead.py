@@ -106,10 +106,10 @@ class PagesAhead:
         self._keep(key, reading)
         page = None
         try:
-            found = read_key(key)
+            candidate = read_key(key)
             # events may follow the last one of an execution that runs
-            if found.last is not None or key.reverse or key.status != ExecutionStatus.RUNNING:
-                page = found
+            if candidate.last is not None or key.reverse or key.status != ExecutionStatus.RUNNING:
+                page = candidate
         except Exception as error:  # noqa: BLE001 - whoever asks for the page meets it again
             log.debug("a page of a history could not be read ahead", why=type(error).__name__)
         finally:

@@ -17,6 +17,7 @@ import structlog
 
 from console.awsapi import asgi, services, shapes, sigv4
 from console.awsapi.operations.call import Call
+from console.awsapi.refused_calls import record_refusal
 from console.db.audit import Actor
 from console.db.rows import storable
 from console.db.writer import drop_broken_connection, settled
@@ -53,6 +54,9 @@ async def rest_json_application(
         call = partial(_answer_call, service, scope, headers, body, request_id)
         status, members = 200, await asgi.run_call(call)
     except ServiceError as error:
+        action = f"{scope['method']} {scope['path']}"
+        key_id = sigv4.claimed_key(headers)
+        await record_refusal(asgi.run_call, scope, key_id, action, error)
         status, members, code = *_error_answer(service, error), error.code
     except Exception as error:  # noqa: BLE001 - failure_of logs it
         failure = asgi.failure_of(error, request_id)
@@ -87,7 +91,8 @@ def _answer_call(
     line = _request_line(scope)
     operation, labels = find_operation(service, line)
     principal, region = asgi.identify_caller(
-        service, line.path, headers, body, _MUST_SIGN, line.method, line.query
+        *(service, line.path, headers, body, _MUST_SIGN, line.method, line.query),
+        address=asgi.address_of(scope),
     )
     handler = service.handler(operation.name)  # or there is no such action here, for nobody
     asgi.authorize(principal, service.permission(operation.name))
@@ -115,7 +120,7 @@ def _request_line(scope: dict[str, Any]) -> sigv4.RequestLine:
 def _routes(name: str) -> tuple[tuple[str, re.Pattern[str], str], ...]:
     """Return method, pattern of the path, and action, for each action of a service."""
     model = shapes.service_model(name)
-    found = []
+    routes = []
     for action in model.operation_names:
         http = model.operation_model(action).http
         parts = _LABEL.split(http["requestUri"])
@@ -123,8 +128,8 @@ def _routes(name: str) -> tuple[tuple[str, re.Pattern[str], str], ...]:
             f"(?P<{part}>[^/]+)" if place % 2 else re.escape(part)
             for place, part in enumerate(parts)
         ]
-        found.append((http["method"], re.compile("".join(texts)), action))
-    return tuple(found)
+        routes.append((http["method"], re.compile("".join(texts)), action))
+    return tuple(routes)
 
 
 def find_operation(

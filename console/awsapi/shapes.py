@@ -140,13 +140,13 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
         _structure(shape, value, f"{path}.", problems)
     elif kind == "list":
         _bounds(shape, len(value), value, path, "have length", problems)
-        for number, one in enumerate(value, 1):
-            _value(shape.member, one, f"{path}.{number}.member", problems)
+        for number, item in enumerate(value, 1):
+            _value(shape.member, item, f"{path}.{number}.member", problems)
     elif kind == "string":
         _string(shape, value, path, problems)
     elif kind == "map":
-        for key, one in value.items():
-            _value(shape.value, one, f"{path}.{key}", problems)
+        for key, item in value.items():
+            _value(shape.value, item, f"{path}.{key}", problems)
     elif kind in ("integer", "long", "float", "double"):
         _bounds(shape, value, value, path, "have value", problems)
 
@@ -161,12 +161,12 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     values = shape.metadata.get("enum")
     if values and value not in values:
         named = _ENUM_ORDER.get(shape.name, values)
-        wanted = f"satisfy enum value set: [{', '.join(named)}]"
-        problems.append(_violation(shape, value, path, wanted))
+        constraint = f"satisfy enum value set: [{', '.join(named)}]"
+        problems.append(_violation(shape, value, path, constraint))
     if (shape.name, shape.metadata.get("max")) == _IN_BYTES:
         if engine.byte_size(value) > _IN_BYTES[1]:
-            wanted = f"have size less than or equal to {_IN_BYTES[1]} bytes in UTF-8 encoding"
-            problems.append(_violation(shape, value, path, wanted))
+            constraint = f"have size less than or equal to {_IN_BYTES[1]} bytes in UTF-8 encoding"
+            problems.append(_violation(shape, value, path, constraint))
     else:
         length = len(value)
         if (shape.name, shape.metadata.get("max")) == _REFUSED_LATER:
@@ -174,22 +174,22 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         _bounds(shape, length, value, path, "have length", problems)
     if "\x00" in value and shape.name not in _WITH_NUL and path not in _ASKED_FOR:
         # No service has a use for it, and PostgreSQL stores none.
-        wanted = f"satisfy regular expression pattern: {_NO_NUL}"
-        problems.append(_violation(shape, value, path, wanted))
+        constraint = f"satisfy regular expression pattern: {_NO_NUL}"
+        problems.append(_violation(shape, value, path, constraint))
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):
-        wanted = f"satisfy regular expression pattern: {pattern}"
-        problems.append(_violation(shape, value, path, wanted))
+        constraint = f"satisfy regular expression pattern: {pattern}"
+        problems.append(_violation(shape, value, path, constraint))
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
     """Compile a Java pattern; the whole text must match. RE2 knows classes that Python does not."""
-    known = pattern.replace(r"\p{ASCII}", r"[\x00-\x7f]")
+    translated = pattern.replace(r"\p{ASCII}", r"[\x00-\x7f]")
     try:
-        return re.compile(rf"\A(?:{known})\Z")
+        return re.compile(rf"\A(?:{translated})\Z")
     except re.error:
-        return re2.compile(rf"\A(?:{known})\z")
+        return re2.compile(rf"\A(?:{translated})\z")
 
 
 def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:
@@ -200,18 +200,18 @@ def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: l
         problems.append(_violation(shape, value, path, f"{what} less than or equal to {most}"))
 
 
-def _violation(shape: Any, value: Any, path: str, wanted: str) -> str:
+def _violation(shape: Any, value: Any, path: str, constraint: str) -> str:
     """Return a violation in the service's words, which leave a sensitive value out [measured]."""
     got = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
     if shape.metadata.get("sensitive"):
         got = "Value"
-    return f"{got} at '{path}' failed to satisfy constraint: Member must {wanted}"
+    return f"{got} at '{path}' failed to satisfy constraint: Member must {constraint}"
 
 
 def _java_text(shape: Any, value: Any) -> str:
     """Return a value as the service prints it: ``[RoutingItem(arn=a, weight=50)]``."""
     if shape.type_name == "list" and isinstance(value, list):
-        return f"[{', '.join(_java_text(shape.member, one) for one in value)}]"
+        return f"[{', '.join(_java_text(shape.member, item) for item in value)}]"
     if shape.type_name == "structure" and isinstance(value, dict):
         members = [
             f"{name}={_java_text(member, value[name])}"

@@ -44,6 +44,11 @@ UNKNOWN_KEY = (
     "credentials file; `stateyard up --insecure-accept-any-key` takes any.)"
 )
 """AWS's own words, and what to do about it on this server."""
+EXPIRED_KEY = (
+    "The security token included in the request is expired. (The access key has reached its expiry "
+    "date: rotate it, or create another one.)"
+)
+"""Told only to a caller whose signature is right."""
 PRESIGNED = (
     "X-Amz-Signature: got a signature in the query, wanted one in the header Authorization: this "
     "server takes no presigned requests"
@@ -153,13 +158,19 @@ def _is_signed_by_kept_key(
     credential: re.Match[str], scope: tuple[str, str, str], text: bytes
 ) -> bool:
     """Tell whether a signature is right by a signing key that was right before."""
-    kept = _signing_keys.get((credential["key"], *scope), _NO_KEY)
-    return hmac.compare_digest(_digest(kept, text).hex(), credential["signature"])
+    signing_key = _signing_keys.get((credential["key"], *scope), _NO_KEY)
+    return hmac.compare_digest(_digest(signing_key, text).hex(), credential["signature"])
 
 
 def is_presigned(query: bytes) -> bool:
     """Tell whether a query has a signature: of Version 4, or of the older way of S3."""
     return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
+
+
+def claimed_key(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the access key that the Authorization header names, without a check; "" without."""
+    match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
+    return match["key"] if match else ""
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:

@@ -55,8 +55,8 @@ def key(project: Project, django_user_model: Any) -> AccessKey:
     access._principals.clear()
     user = django_user_model.objects.create_user("owner")
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
-    found, _ = people.new_key(user, project, SIGNER)
-    return found
+    row, _ = people.new_key(user, project, SIGNER)
+    return row
 
 
 def request(action: str = "ListStateMachines", **params: Any) -> AWSRequest:
@@ -77,17 +77,17 @@ def signed(
     key_id: str, secret: str, action: str = "ListStateMachines", **params: Any
 ) -> AWSRequest:
     """Return a call with botocore's signature."""
-    made = request(action, **params)
-    SigV4Auth(Credentials(key_id, secret), "states", "us-east-1").add_auth(made)
-    return made
+    call = request(action, **params)
+    SigV4Auth(Credentials(key_id, secret), "states", "us-east-1").add_auth(call)
+    return call
 
 
-def send(made: AWSRequest) -> Any:
+def send(call: AWSRequest) -> Any:
     """Hand a call to the edge and return its answer; raise its error."""
-    path, _, query = made.url.removeprefix(f"http://{HOST}").partition("?")
-    headers = {name.lower(): [value] for name, value in made.headers.items()}
+    path, _, query = call.url.removeprefix(f"http://{HOST}").partition("?")
+    headers = {name.lower(): [value] for name, value in call.headers.items()}
     scope = {"path": path or "/", "query_string": query.encode()}
-    answer = asgi.answer_call(scope, headers, made.data, "request")
+    answer = asgi.answer_call(scope, headers, call.data, "request")
     return answer.result() if isinstance(answer, Change) else answer
 
 
@@ -112,9 +112,9 @@ def test_a_key_is_good_until_it_is_disabled_or_deleted(project: Project, key: Ac
 
 def refused(key_id: str, secret: str) -> None:
     """A key that may not be used is refused in one way, whatever its secret."""
-    for one in (secret, "other"):
+    for guess in (secret, "other"):
         with raises_code(ErrorCode.UnrecognizedClientException):
-            send(signed(key_id, one))
+            send(signed(key_id, guess))
 
 
 def test_a_key_goes_with_its_owner(project: Project, key: AccessKey) -> None:
@@ -129,10 +129,10 @@ def test_a_key_goes_with_its_owner(project: Project, key: AccessKey) -> None:
     refused(key.key_id, access.secret_for(key.key_id))
 
 
-def through_the_edge(made: AWSRequest) -> tuple[int, dict[str, Any]]:
+def through_the_edge(call: AWSRequest) -> tuple[int, dict[str, Any]]:
     """Send a call as a server does, wait as long as it does, and return status and answer."""
     sent: list[dict[str, Any]] = []
-    asked = iter([{"type": "http.request", "body": made.data}])
+    asked = iter([{"type": "http.request", "body": call.data}])
 
     async def receive() -> dict[str, Any]:
         message = next(asked, None)
@@ -143,7 +143,7 @@ def through_the_edge(made: AWSRequest) -> tuple[int, dict[str, Any]]:
     async def keep(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    headers = [(name.lower().encode(), str(value).encode()) for name, value in made.headers.items()]
+    headers = [(name.lower().encode(), str(value).encode()) for name, value in call.headers.items()]
     scope = {"path": "/", "query_string": b"", "headers": headers}
     looped(lambda: asgi.aws_application(scope, receive, keep), 30)
     return sent[0]["status"], json.loads(sent[1]["body"])
@@ -189,30 +189,30 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
         people.put_member(project, "robot", Role.VIEWER, SIGNER)
     apart(lambda: drain(start(machine, {"secret": 1})))
     waiting.join()
-    wanted = "AccessDeniedException" if how == "demoted" else "UnrecognizedClientException"
+    expected = "AccessDeniedException" if how == "demoted" else "UnrecognizedClientException"
     assert "taskToken" not in answers[0][1]
-    assert answers[0][1]["__type"].endswith(wanted)
+    assert answers[0][1]["__type"].endswith(expected)
     assert claim.take_activity_task(ACTIVITY, "another") is not None
 
 
 def test_a_presigned_query_is_refused(key: AccessKey) -> None:
     """S3: only headers sign; a link that somebody passes on is no call."""
-    made = request()
+    call = request()
     credentials = Credentials(key.key_id, access.secret_for(key.key_id))
-    SigV4QueryAuth(credentials, "states", "us-east-1").add_auth(made)
-    assert "X-Amz-Signature" in made.url
+    SigV4QueryAuth(credentials, "states", "us-east-1").add_auth(call)
+    assert "X-Amz-Signature" in call.url
     with raises_code(ErrorCode.UnknownOperationException, "takes no presigned requests"):
-        send(made)
+        send(call)
 
 
 def test_a_replayed_start_is_the_same_execution(project: Project, key: AccessKey) -> None:
     """S5: within the window the same bytes do the same again, and a named start does it once."""
     machine = create(project, WAIT)
     secret = access.secret_for(key.key_id)
-    made = signed(
+    call = signed(
         key.key_id, secret, "StartExecution", stateMachineArn=machine.arn, name="x", input="{}"
     )
-    assert send(made) == send(made)
+    assert send(call) == send(call)
     assert Execution.objects.count() == 1
 
 
@@ -223,12 +223,12 @@ def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey
     drain(execution)
     token = claim.take_activity_task(ACTIVITY, "w").token
     secret = access.secret_for(key.key_id)
-    made = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
-    send(made)
+    call = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
+    send(call)
     drain(execution)
     before = types(execution)
     with raises_code(ErrorCode.TaskTimedOut):
-        send(made)
+        send(call)
     drain(execution)
     assert types(execution) == before
 
@@ -236,10 +236,10 @@ def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey
 @pytest.mark.parametrize("key_id", ["", "AKIAIOSFODNN7EXAMPLE", "test"])
 def test_without_a_key_of_ours_nothing_is_answered(key: AccessKey, key_id: str) -> None:
     """S6: neither an unsigned call nor the dummy keys of emulators pass."""
-    made = signed(key_id, "test") if key_id else request()
+    call = signed(key_id, "test") if key_id else request()
     code = "UnrecognizedClientException" if key_id else "MissingAuthenticationTokenException"
     with raises_code(ErrorCode(code)):
-        send(made)
+        send(call)
 
 
 def forms(secret: str, key_id: str, master: bytes) -> list[bytes]:
@@ -271,14 +271,14 @@ def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
         key_id, secret = server.keys()
         files = [*server.data.glob("stateyard.sqlite3*")]
         assert len(files) > 1  # with the journal
-        kept = b"".join(one.read_bytes() for one in files)
+        content = b"".join(file.read_bytes() for file in files)
         log = server.log()
     finally:
         server.stop()
     master = (server.data / "secret").read_bytes().strip()
-    assert key_id.encode() in kept
+    assert key_id.encode() in content
     for form in (master, *forms(secret, key_id, data_folder.derive_key(master, "access-keys"))):
-        assert form not in kept
+        assert form not in content
     assert secret not in log
 
 

@@ -55,12 +55,12 @@ def signed(**changes: Any) -> dict[str, list[str]]:
 
 
 def verify(
-    headers: dict[str, list[str]], body: bytes = BODY, *, known: bool = True, **more: Any
+    headers: dict[str, list[str]], body: bytes = BODY, *, has_key: bool = True, **more: Any
 ) -> sigv4.Signed:
     """Check with a server that has one key, whose secret every other key would have, too."""
     now_s = more.pop("now_s", time.time())
     return sigv4.verify_signature(
-        headers, body, lambda _: SECRET, lambda key: known and key == KEY, now_s, **more
+        headers, body, lambda _: SECRET, lambda key: has_key and key == KEY, now_s, **more
     )
 
 
@@ -79,8 +79,8 @@ def verify(
 def test_what_botocore_signs_is_accepted(changes: dict[str, Any]) -> None:
     """The real signer's request passes, and says who asks in which region."""
     region = changes.get("region", "us-east-1")
-    found = verify(signed(**changes), changes.get("body", BODY))
-    assert found == sigv4.Signed(KEY, region)
+    signer = verify(signed(**changes), changes.get("body", BODY))
+    assert signer == sigv4.Signed(KEY, region)
 
 
 def test_a_path_that_names_the_action_is_signed() -> None:
@@ -115,8 +115,8 @@ def test_five_minutes_of_skew_are_fine(skew: int) -> None:
 def test_more_skew_is_refused(skew: int) -> None:
     """A request that is too old, or from the future, is refused."""
     headers = signed()
-    wanted = r"Signature (expired|not yet current)"
-    with raises_code(ErrorCode.InvalidSignatureException, match=wanted):
+    message = r"Signature (expired|not yet current)"
+    with raises_code(ErrorCode.InvalidSignatureException, match=message):
         verify(headers, now_s=stamped(headers) + skew)
 
 
@@ -126,7 +126,7 @@ def test_more_skew_is_refused(skew: int) -> None:
 def test_a_key_that_may_not_be_used_is_refused() -> None:
     """One that nobody has, or that is disabled, is told apart from a wrong secret, as AWS does."""
     with raises_code(ErrorCode.UnrecognizedClientException):
-        verify(signed(), known=False)
+        verify(signed(), has_key=False)
 
 
 def test_whether_its_secret_was_right_is_not_told_of_a_key_that_may_not_be_used() -> None:
@@ -134,7 +134,7 @@ def test_whether_its_secret_was_right_is_not_told_of_a_key_that_may_not_be_used(
     texts = set()
     for secret in (SECRET, "other"):
         with raises_code(ErrorCode.UnrecognizedClientException) as caught:
-            verify(signed(secret=secret), known=False)
+            verify(signed(secret=secret), has_key=False)
         texts.add(str(caught.value))
     assert len(texts) == 1
 
@@ -145,8 +145,8 @@ def test_every_refusal_costs_the_same_work() -> None:
     assert "digest" in right
     assert "compare_digest" in right
     assert work(signed(secret="other")) == right
-    assert work(signed(), known=False) == right
-    assert work(signed(secret="other"), known=False) == right
+    assert work(signed(), has_key=False) == right
+    assert work(signed(secret="other"), has_key=False) == right
     early = signed()
     early["authorization"] = [early["authorization"][0][:-64] + "0" * 64]
     assert work(early) == right
@@ -156,11 +156,19 @@ def test_a_refusal_does_not_tell_whether_the_key_is_in_use() -> None:
     """The signing keys that are kept for the next call change nothing for a wrong signature."""
     sigv4._signing_keys.clear()
     wrong = signed(secret="other")
-    unused = [whole_work(wrong), whole_work(wrong, known=False), whole_work(signed(), known=False)]
+    unused = [
+        whole_work(wrong),
+        whole_work(wrong, has_key=False),
+        whole_work(signed(), has_key=False),
+    ]
     assert not sigv4._signing_keys  # nobody fills the memory by refused calls
     verify(signed())
     assert len(sigv4._signing_keys) == 1
-    used = [whole_work(wrong), whole_work(wrong, known=False), whole_work(signed(), known=False)]
+    used = [
+        whole_work(wrong),
+        whole_work(wrong, has_key=False),
+        whole_work(signed(), has_key=False),
+    ]
     assert used == unused
     assert len({tuple(calls) for calls in used}) == 1
     assert used[0].count("compare_digest") == 2
@@ -171,9 +179,9 @@ def test_a_kept_signing_key_is_good_for_its_day_region_and_service() -> None:
     sigv4._signing_keys.clear()
     for region in ("us-east-1", "eu-west-1", "us-east-1"):
         assert verify(signed(region=region)).region == region
-    assert {kept[2] for kept in sigv4._signing_keys} == {"us-east-1", "eu-west-1"}
+    assert {scope[2] for scope in sigv4._signing_keys} == {"us-east-1", "eu-west-1"}
     with raises_code(ErrorCode.UnrecognizedClientException):
-        verify(signed(), known=False)
+        verify(signed(), has_key=False)
     with raises_code(ErrorCode.UnrecognizedClientException):
         verify(signed(x_amz_security_token="added"))
     with raises_code(ErrorCode.InvalidSignatureException):

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 )
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
-    given = as_mapping(call.params.get("tags") or ())
-    tags.check_tags(given)
+    new_tags = as_mapping(call.params.get("tags") or ())
+    tags.check_tags(new_tags)
     activity = activities.create_activity(
         call.project,
         call.region,
         call.params["name"],
         call.actor,
         encryption=encryption.encryption_as_text(call.params.get("encryptionConfiguration")),
-        tags=given,
+        tags=new_tags,
     )
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 

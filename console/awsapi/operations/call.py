@@ -119,10 +119,10 @@ async def _looked(
 
 async def _look(poll: LongPoll, threads: Threads) -> Found:
     if poll.short and is_embedded():
-        found = run_in_loop(_settled, poll)
+        outcome = run_in_loop(_settled, poll)
     else:
-        found = await threads.run(_settled, poll)
-    return await written(found, threads) if isinstance(found, Change) else found
+        outcome = await threads.run(_settled, poll)
+    return await written(outcome, threads) if isinstance(outcome, Change) else outcome
 
 
 def _settled(poll: LongPoll) -> Found | Change[Found]:

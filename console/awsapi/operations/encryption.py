@@ -11,25 +11,25 @@ _OWN_KEY = {"type": "AWS_OWNED_KEY"}
 _REUSE_S = 300  # AWS: how long a data key is used again unless said otherwise
 
 
-def encryption_as_text(given: dict[str, Any] | None) -> str:
-    """Return a configuration as it is kept, "" for the default.
+def encryption_as_text(configuration: dict[str, Any] | None) -> str:
+    """Return a configuration as it is stored, "" for the default.
 
     Raise InvalidEncryptionConfiguration.
     """
-    if not given or given == _OWN_KEY:
+    if not configuration or configuration == _OWN_KEY:
         return ""
-    own = given.get("type") == "AWS_OWNED_KEY"
-    if own and (given.get("kmsKeyId") or given.get("kmsDataKeyReusePeriodSeconds")):
+    own = configuration.get("type") == "AWS_OWNED_KEY"
+    if own and (configuration.get("kmsKeyId") or configuration.get("kmsDataKeyReusePeriodSeconds")):
         raise _invalid("a key may only be given for the type CUSTOMER_MANAGED_KMS_KEY")
-    if not own and not given.get("kmsKeyId"):
+    if not own and not configuration.get("kmsKeyId"):
         raise _invalid("CUSTOMER_MANAGED_KMS_KEY needs a kmsKeyId")
-    return json.dumps({"kmsDataKeyReusePeriodSeconds": _REUSE_S, **given}, sort_keys=True)
+    return json.dumps({"kmsDataKeyReusePeriodSeconds": _REUSE_S, **configuration}, sort_keys=True)
 
 
-def encryption_members(kept: str) -> dict[str, Any]:
-    """Return what was kept as the service answers it."""
-    found: dict[str, Any] = json.loads(kept) if kept else _OWN_KEY
-    return found
+def encryption_members(text: str) -> dict[str, Any]:
+    """Return a stored configuration as the service answers it."""
+    members: dict[str, Any] = json.loads(text) if text else _OWN_KEY
+    return members
 
 
 def _invalid(what: str) -> ServiceError:

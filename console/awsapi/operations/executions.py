@@ -15,6 +15,7 @@ from console.awsapi.read_ahead import PAGES_AHEAD, PageKey, page_key
 from console.db.writer import is_embedded
 from console.errors import ErrorCode, ProtocolError, ValidationException
 from console.integrations import mocks
+from console.integrations.targets import MachineKey
 from console.own_api import LongPoll
 from console.statuses import ExecutionStatus
 from console.store.executions import redrive as redriving
@@ -47,23 +48,23 @@ def start(call: Call) -> Change[dict[str, Any]]:
             "The request has failed due to a temporary failure of the server: too many executions"
             " wait to begin",
         )
-    kept = call.parent is None and not is_embedded()
-    return _starting(call, kept=kept).then(_started)
+    cached = call.parent is None and not is_embedded()
+    return _starting(call, cached=cached).then(_started)
 
 
-def check_test_case(case: str, arn: str, machine: str) -> None:
+def check_test_case(case: str, arn: str, machine: MachineKey) -> None:
     """Refuse a test case that the mock configuration does not have for a state machine."""
     if case and case not in mocks.test_cases(machine):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
 
 
-def _starting(call: Call, *, kept: bool) -> Change[Execution]:
-    """Return the start that is asked for. ``kept``: of a machine that was read a moment ago."""
+def _starting(call: Call, *, cached: bool) -> Change[Execution]:
+    """Return the requested start. ``cached``: the machine may be cached."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     arns.check_unlabelled(arn)
-    target = versions.resolve_target(call.project, arn, kept=kept)
-    check_test_case(case, arn, target.machine.name)
+    target = versions.resolve_target(call.project, arn, cached=cached)
+    check_test_case(case, arn, MachineKey(call.project.name, target.machine.name))
     text = params.get("input")
     starting = pending_start(
         target.machine,
@@ -81,9 +82,9 @@ def _starting(call: Call, *, kept: bool) -> Change[Execution]:
     def start_as_it_is_now(error: Exception) -> Execution:
         if not isinstance(error, Outdated):
             raise error
-        return _starting(call, kept=False).result()
+        return _starting(call, cached=False).result()
 
-    return starting.rescued_by(start_as_it_is_now) if kept else starting
+    return starting.rescued_by(start_as_it_is_now) if cached else starting
 
 
 def _started(execution: Execution) -> dict[str, Any]:
@@ -114,8 +115,8 @@ def describe(call: Call) -> dict[str, Any] | LongPoll:
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = get_execution(call.project, call.params["executionArn"], express_child=True)
-    execution = masking.readable_execution(call, found)
+    stored = get_execution(call.project, call.params["executionArn"], express_child=True)
+    execution = masking.readable_execution(call, stored)
     answer = {
         "executionArn": execution.arn,
         "stateMachineArn": execution.state_machine_arn,

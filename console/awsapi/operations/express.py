@@ -10,6 +10,7 @@ from console.awsapi.members import reads
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.executions import check_test_case
 from console.errors import ErrorCode, ServiceError
+from console.integrations.targets import MachineKey
 from console.models import Execution
 from console.own_api import LongPoll
 from console.statuses import Topic
@@ -36,7 +37,7 @@ def start_sync(call: Call) -> LongPoll:
     arns.check_unlabelled(arn)
     target = versions.resolve_target(call.project, arn)
     _express_only(target.machine)
-    check_test_case(case, arn, target.machine.name)
+    check_test_case(case, arn, MachineKey(call.project.name, target.machine.name))
     text = params.get("input")
     execution = start_execution(
         target.machine,

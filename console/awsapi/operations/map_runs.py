@@ -64,9 +64,9 @@ def list_page(call: Call) -> dict[str, Any]:
     execution = get_execution(call.project, call.params["executionArn"])
     after = paging.open_position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
-    found = list(rows[: paging.page_size(call.params) + 1])
+    runs = list(rows[: paging.page_size(call.params) + 1])
     return paging.page_answer(
-        call, "mapRuns", found, lambda run: _item(run, execution.arn), lambda run: run.pk
+        call, "mapRuns", runs, lambda run: _item(run, execution.arn), lambda run: run.pk
     )
 
 

@@ -41,8 +41,8 @@ def create(call: Call) -> dict[str, Any]:
     """CreateStateMachine."""
     params = call.params
     _check_description(params)
-    given = as_mapping(params.get("tags") or ())
-    tags.check_tags(given)
+    new_tags = as_mapping(params.get("tags") or ())
+    tags.check_tags(new_tags)
     machine = machines.create_machine(
         call.project,
         call.region,
@@ -50,7 +50,7 @@ def create(call: Call) -> dict[str, Any]:
         definition=params["definition"],
         role_arn=params["roleArn"],
         type=params.get("type") or "STANDARD",
-        tags=given,
+        tags=new_tags,
         actor=call.actor,
         **_configurations(call),
     )
@@ -130,9 +130,9 @@ def update(call: Call) -> dict[str, Any]:
 @reads("stateMachineArn includedData")
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
-    given = call.params["stateMachineArn"]
-    arns.parse_arn(given, "stateMachine")
-    arn, _, label = given.partition("/")
+    requested_arn = call.params["stateMachineArn"]
+    arns.parse_arn(requested_arn, "stateMachine")
+    arn, _, label = requested_arn.partition("/")
     target = versions.resolve_target(call.project, arn)
     if label and label not in engine.parse_stored(target.machine.definition.text).labels:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")
@@ -225,19 +225,19 @@ def _item(row: StateMachine) -> dict[str, Any]:
 def validate(call: Call) -> dict[str, Any]:
     """ValidateStateMachineDefinition: real diagnostics."""
     params = call.params
-    found = engine.check(params["definition"], params.get("type") or "STANDARD")
+    problems = engine.check(params["definition"], params.get("type") or "STANDARD")
     if params.get("severity", "ERROR") == "ERROR":
-        found = [one for one in found if one.severity == "ERROR"]
+        problems = [problem for problem in problems if problem.severity == "ERROR"]
     limit = params.get("maxResults") or _DIAGNOSTICS
-    failed = any(one.severity == "ERROR" for one in found)
+    failed = any(problem.severity == "ERROR" for problem in problems)
     diagnostics = [
         {
-            "severity": one.severity,
-            "code": one.code,
-            "message": one.message,
-            **present(location=one.location or None),
+            "severity": problem.severity,
+            "code": problem.code,
+            "message": problem.message,
+            **present(location=problem.location or None),
         }
-        for one in found
+        for problem in problems
     ]
     if params.get("severity") == "WARNING" and not failed:
         diagnostics += _unregistered(call, params["definition"])
@@ -250,14 +250,14 @@ def validate(call: Call) -> dict[str, Any]:
 
 def _unregistered(call: Call, definition: str) -> list[dict[str, Any]]:
     """Return a warning for each call of a function that nobody registered: AWS has none."""
-    found = unregistered.unregistered_functions(definition, call.project, call.region)
+    calls = unregistered.unregistered_functions(definition, call.project, call.region)
     return [
         {
             "severity": "WARNING",
             "code": UNREGISTERED,
             "message": f"State {state!r} calls {name}: registered nowhere",
         }
-        for state, name in found
+        for state, name in calls
     ]
 
 

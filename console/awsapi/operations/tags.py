@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from console.awsapi.operations.call import Call
 
 
-def as_mapping(given: Iterable[dict[str, Any]]) -> dict[str, str]:
+def as_mapping(tag_list: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Return key -> value of AWS's list of tags."""
-    return {one.get("key") or "": one.get("value") or "" for one in given}
+    return {tag.get("key") or "": tag.get("value") or "" for tag in tag_list}
 
 
 @reads("resourceArn tags.key tags.value")
 def tag_resource(call: Call) -> dict[str, Any]:
     """TagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    given = as_mapping(call.params["tags"])
-    tags.put_tags(call.params["resourceArn"], given, call.project, call.actor)
+    new_tags = as_mapping(call.params["tags"])
+    tags.put_tags(call.params["resourceArn"], new_tags, call.project, call.actor)
     return {}
 
 
@@ -39,5 +39,5 @@ def untag_resource(call: Call) -> dict[str, Any]:
 def list_tags(call: Call) -> dict[str, Any]:
     """ListTagsForResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    found = tags.get_tags(call.params["resourceArn"])
-    return {"tags": [{"key": key, "value": value} for key, value in found.items()]}
+    values = tags.get_tags(call.params["resourceArn"])
+    return {"tags": [{"key": key, "value": value} for key, value in values.items()]}

@@ -52,8 +52,8 @@ def get_activity_task(call: Call) -> LongPoll:
 @reads("taskToken output")
 def succeed(call: Call) -> Change[dict[str, Any]]:
     """SendTaskSuccess."""
-    given = call.params
-    token, output = given["taskToken"], given["output"]
+    params = call.params
+    token, output = params["taskToken"], params["output"]
     return complete.pending_success(token, output, call.project, _ahead(call)).then(_empty)
 
 

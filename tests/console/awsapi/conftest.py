@@ -29,7 +29,7 @@ def world(project: Project, django_user_model: Any, settings: Any) -> Iterator[W
 
 
 @pytest.fixture
-def known(world: World) -> dict[str, Any]:
+def samples(world: World) -> dict[str, Any]:
     """Member -> something that exists."""
     return existing(world)
 

@@ -24,24 +24,24 @@ Path = tuple[str | int, ...]
 GROUP = "/aws/vendedlogs/states/x"
 
 
-def filled(shape: Shape, known: dict[str, Any], path: Path, value: Any) -> Any:
+def filled(shape: Shape, samples: dict[str, Any], path: Path, value: Any) -> Any:
     """Return what a shape requires, with a value at the end of the path."""
     if not path and value is not None:
         return value
     if shape.type_name == "list":
-        return [filled(shape.member, known, path[1:], value if path else None)]
+        return [filled(shape.member, samples, path[1:], value if path else None)]
     if shape.type_name != "structure":
         return {"integer": 60, "timestamp": 1_700_000_000}.get(shape.type_name, "x")
-    wanted = {*shape.required_members, *(path[:1] if path else ())}
-    found = {name: one for name, one in known.items() if name in shape.members}
-    for name in sorted(wanted):
+    names = {*shape.required_members, *(path[:1] if path else ())}
+    members = {name: sample for name, sample in samples.items() if name in shape.members}
+    for name in sorted(names):
         on_path = bool(path) and name == path[0]
-        if on_path or name not in found:
+        if on_path or name not in members:
             member = shape.members[name]
-            found[name] = filled(
-                member, known, path[1:] if on_path else (), value if on_path else None
+            members[name] = filled(
+                member, samples, path[1:] if on_path else (), value if on_path else None
             )
-    return found
+    return members
 
 
 def existing(world: World) -> dict[str, Any]:
@@ -106,8 +106,8 @@ def ask(world: World, service: services.ApiService, action: str, params: dict[st
     actor = Actor("ana", "AKIATEST", "request")
     call = Call(action, params, world.principal, REGION, actor)
     answer = settled(service.handler(action)(call))
-    found = answer.look() if isinstance(answer, LongPoll) else answer
-    return found.result() if isinstance(found, Change) else found
+    result = answer.look() if isinstance(answer, LongPoll) else answer
+    return result.result() if isinstance(result, Change) else result
 
 
 def outcome(call: Callable[[], object]) -> tuple[ServiceError | None, object]:

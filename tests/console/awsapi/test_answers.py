@@ -93,7 +93,7 @@ def answers(world: World) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _machines(world: World, ask: Callable[..., dict[str, Any]]) -> None:
-    made = ask(
+    machine = ask(
         "CreateStateMachine",
         name="all",
         definition=definition(MAP),
@@ -103,13 +103,13 @@ def _machines(world: World, ask: Callable[..., dict[str, Any]]) -> None:
         publish=True,
         versionDescription="first",
     )
-    version = made["stateMachineVersionArn"]
+    version = machine["stateMachineVersionArn"]
     ask("DescribeStateMachine", stateMachineArn=version)
-    ask("DescribeStateMachine", stateMachineArn=f"{made['stateMachineArn']}/lab")
+    ask("DescribeStateMachine", stateMachineArn=f"{machine['stateMachineArn']}/lab")
     changed = {"definition": definition(REFERS), "publish": True}
-    ask("UpdateStateMachine", stateMachineArn=made["stateMachineArn"], **changed)
-    ask("DescribeStateMachine", stateMachineArn=made["stateMachineArn"])
-    updated = world.start(made["stateMachineArn"])
+    ask("UpdateStateMachine", stateMachineArn=machine["stateMachineArn"], **changed)
+    ask("DescribeStateMachine", stateMachineArn=machine["stateMachineArn"])
+    updated = world.start(machine["stateMachineArn"])
     ask("DescribeStateMachineForExecution", executionArn=updated)
     ask("PublishStateMachineVersion", stateMachineArn=world.machine)
     alias = ask(
@@ -122,7 +122,7 @@ def _machines(world: World, ask: Callable[..., dict[str, Any]]) -> None:
     ask("DescribeStateMachineAlias", stateMachineAliasArn=alias)
     world.alias(version, "other")
     for action in ("ListStateMachineVersions", "ListStateMachineAliases"):
-        ask(action, stateMachineArn=made["stateMachineArn"], maxResults=1)
+        ask(action, stateMachineArn=machine["stateMachineArn"], maxResults=1)
     ask("ListStateMachines", maxResults=1)
     world.ask("TagResource", resourceArn=world.machine, tags=[{"key": "k", "value": "v"}])
     ask("ListTagsForResource", resourceArn=world.machine)
@@ -187,7 +187,7 @@ def _batches(world: World, ask: Callable[..., dict[str, Any]]) -> None:
     ended(Execution.objects.get(arn=parent))
     (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
     children = ask("ListExecutions", mapRunArn=run["mapRunArn"])["executions"]
-    assert sorted(one["itemCount"] for one in children) == [1, 2]
+    assert sorted(child["itemCount"] for child in children) == [1, 2]
 
 
 def _histories(world: World, ask: Callable[..., dict[str, Any]]) -> None:
@@ -224,7 +224,7 @@ def everything_at_once() -> dict[str, Any]:
     """Return a machine with a branch for each thing that may happen to a state."""
     role = {"Credentials": {"RoleArn": ROLE}, "TimeoutSeconds": 60}
     call = "arn:aws:states:::lambda:invoke"
-    wanted: list[dict[str, Any]] = [
+    states: list[dict[str, Any]] = [
         function("good", Assign={"v": 1}, **role),
         function("bad"),
         function("slow", TimeoutSeconds=1),
@@ -247,8 +247,11 @@ def everything_at_once() -> dict[str, Any]:
         {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": ITERATION},
     ]
     branches = [
-        {"StartAt": f"S{at}", "States": {f"S{at}": caught(one, at), f"C{at}": {"Type": "Succeed"}}}
-        for at, one in enumerate(wanted)
+        {
+            "StartAt": f"S{at}",
+            "States": {f"S{at}": caught(state, at), f"C{at}": {"Type": "Succeed"}},
+        }
+        for at, state in enumerate(states)
     ]
     begin = {"Type": "Pass", "Result": {"items": [0, 1, 2]}, "Next": "All"}
     all_ = {"Type": "Parallel", "Branches": branches, "End": True}
@@ -321,8 +324,8 @@ def described(shape: Any, before: str = "") -> Iterator[str]:
 def filled(shape: Any, value: Any, before: str = "") -> Iterator[str]:
     """Return the dotted names of the fields that an answer has; the keys of a map are none."""
     if shape is not None and shape.type_name == "list":
-        for one in value:
-            yield from filled(shape.member, one, before)
+        for item in value:
+            yield from filled(shape.member, item, before)
     elif isinstance(value, dict) and (shape is None or shape.type_name == "structure"):
         members = {} if shape is None else shape.members
         for name, inner in value.items():
@@ -336,20 +339,20 @@ def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) 
     del worker
     settings.STATEYARD_FUNCTIONS = {name: f"{__name__}:{name}" for name in ("good", "bad", "slow")}
     log_groups.create_group(world.principal.project, "us-east-1", "/all")
-    wanted = {
+    expected = {
         action: set(described(MODEL.operation_model(action).output_shape))
         for action in MODEL.operation_names
     }
     seen: dict[str, set[str]] = {action: set() for action in MODEL.operation_names}
     for action, answer in answers(world):
-        found = set(filled(MODEL.operation_model(action).output_shape, answer))
-        assert found <= wanted[action], f"{action} answers what the model does not have"
-        seen[action] |= found
+        names = set(filled(MODEL.operation_model(action).output_shape, answer))
+        assert names <= expected[action], f"{action} answers what the model does not have"
+        seen[action] |= names
     seen["GetActivityTask"] |= {"taskToken", "input"}  # taken above, until there was one
     missing = {
         (action, name)
-        for action in wanted
-        for name in wanted[action] - seen[action]
+        for action in expected
+        for name in expected[action] - seen[action]
         if not excused(action, name)
     }
     assert missing == set()
@@ -367,5 +370,5 @@ def excused(action: str, name: str) -> bool:
 
 def test_no_excuse_is_out_of_date() -> None:
     """Each field that is never filled is one of the model."""
-    known = set(described(MODEL.operation_model("GetExecutionHistory").output_shape))
-    assert {f"events.{name}" for name in NEVER} <= known
+    members = set(described(MODEL.operation_model("GetExecutionHistory").output_shape))
+    assert {f"events.{name}" for name in NEVER} <= members

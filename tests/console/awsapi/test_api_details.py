@@ -345,17 +345,17 @@ def test_a_mocked_parallel_shows_the_stages_of_its_result(world: World) -> None:
     """The stages of its input are no part of the inspection data."""
     branch = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
     state = {"Type": "Parallel", "Branches": [branch], "End": True}
-    found = mocked(world, state, [1], inspectionLevel="DEBUG")["inspectionData"]
-    assert set(found) == {"input", "afterResultSelector", "afterResultPath"}
+    data = mocked(world, state, [1], inspectionLevel="DEBUG")["inspectionData"]
+    assert set(data) == {"input", "afterResultSelector", "afterResultPath"}
 
 
 def test_a_mocked_map_without_items_names_the_path(world: World) -> None:
     """In the words of TestState, which are not those of an execution."""
     inner = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
     state = {"Type": "Map", "ItemsPath": "$.a", "ItemProcessor": inner, "End": True}
-    found = mocked(world, state, [1], input='{"a": 1}')
-    assert (found["status"], found["error"]) == ("FAILED", "States.Runtime")
-    assert found["cause"] == 'Reference path "$.a" must point to array.'
+    answer = mocked(world, state, [1], input='{"a": 1}')
+    assert (answer["status"], answer["error"]) == ("FAILED", "States.Runtime")
+    assert answer["cause"] == 'Reference path "$.a" must point to array.'
 
 
 def test_a_context_object_needs_a_mock(world: World) -> None:
@@ -368,8 +368,8 @@ def test_a_context_object_needs_a_mock(world: World) -> None:
 def test_a_state_tried_without_a_role_has_a_null_role(world: World) -> None:
     """The context object has the field all the same."""
     pass_state = {"Type": "Pass", "Parameters": {"role.$": "$$.Execution.RoleArn"}, "End": True}
-    found = world.ask("TestState", definition=json.dumps(pass_state))
-    assert json.loads(found["output"]) == {"role": None}
+    answer = world.ask("TestState", definition=json.dumps(pass_state))
+    assert json.loads(answer["output"]) == {"role": None}
 
 
 def test_an_arn_of_a_map_state_is_no_machine(world: World) -> None:
@@ -414,8 +414,8 @@ def test_rules_are_of_the_regions_partition() -> None:
     assert rules.arn_of(project, "us-gov-west-1", "r").startswith("arn:aws-us-gov:events:")
 
 
-@pytest.mark.parametrize("given", [{}, {"Name": None}])
-def test_a_start_without_a_name_gets_one_that_can_be_repeated(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parameters", [{}, {"Name": None}])
+def test_a_start_without_a_name_gets_one_that_can_be_repeated(parameters: dict[str, Any]) -> None:
     """A null is no name either: an attempt that is made again must start nothing twice."""
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
     task = TaskAttempt(
@@ -423,7 +423,7 @@ def test_a_start_without_a_name_gets_one_that_can_be_repeated(given: dict[str, A
         resource="arn:aws:states:::states:startExecution",
         service="states",
         action="startExecution",
-        input=json.dumps({"StateMachineArn": arn, **given}),
+        input=json.dumps({"StateMachineArn": arn, **parameters}),
         idempotency_key="the-key",
         execution_arn="",
         token="",

@@ -43,10 +43,10 @@ def test_warnings_are_told_where_they_are_asked_for(world: World) -> None:
     ask = "ValidateStateMachineDefinition"
     plain = world.ask(ask, definition=WARNS)
     assert (plain["result"], plain["diagnostics"], plain["truncated"]) == ("OK", [], False)
-    found = world.ask(ask, definition=WARNS, severity="WARNING")
-    assert found["result"] == "OK"
-    assert [one["severity"] for one in found["diagnostics"]] == ["WARNING"]
-    assert {"code", "message", "location"} <= set(found["diagnostics"][0])
+    answer = world.ask(ask, definition=WARNS, severity="WARNING")
+    assert answer["result"] == "OK"
+    assert [diagnostic["severity"] for diagnostic in answer["diagnostics"]] == ["WARNING"]
+    assert {"code", "message", "location"} <= set(answer["diagnostics"][0])
 
 
 def test_diagnostics_are_cut_where_that_is_asked_for(world: World) -> None:
@@ -55,37 +55,37 @@ def test_diagnostics_are_cut_where_that_is_asked_for(world: World) -> None:
     every = world.ask(ask, definition=BROKEN)
     assert (every["result"], every["truncated"]) == ("FAIL", False)
     assert len(every["diagnostics"]) > 1
-    one = world.ask(ask, definition=BROKEN, maxResults=1)
-    assert one == {**every, "diagnostics": every["diagnostics"][:1], "truncated": True}
+    answer = world.ask(ask, definition=BROKEN, maxResults=1)
+    assert answer == {**every, "diagnostics": every["diagnostics"][:1], "truncated": True}
 
 
 def test_configurations_are_kept_and_returned(world: World) -> None:
     """Of a machine as it is, of one that was changed, and of the one that an execution ran."""
     log_groups.create_group(world.principal.project, "us-east-1", "/calls")
-    given: dict[str, Any] = {
+    configurations: dict[str, Any] = {
         "loggingConfiguration": LOGGING,
         "tracingConfiguration": {"enabled": True},
         "encryptionConfiguration": KEY,
     }
-    arn = world.fresh(PASS, **given)
+    arn = world.fresh(PASS, **configurations)
     execution = world.start(arn)
-    for found in (
+    for machine in (
         world.ask("DescribeStateMachine", stateMachineArn=arn),
         world.ask("DescribeStateMachineForExecution", executionArn=execution),
     ):
-        assert {name: found[name] for name in given} == given
+        assert {name: machine[name] for name in configurations} == configurations
     off = {"tracingConfiguration": {"enabled": False}}
     world.ask("UpdateStateMachine", stateMachineArn=arn, **off)
-    found = world.ask("DescribeStateMachine", stateMachineArn=arn)
-    assert {name: found[name] for name in given} == given | off
+    machine = world.ask("DescribeStateMachine", stateMachineArn=arn)
+    assert {name: machine[name] for name in configurations} == configurations | off
 
 
 def test_without_configurations_aws_s_defaults_are_answered(world: World) -> None:
     """Logging is off, tracing too, and the key is AWS's own."""
-    found = world.ask("DescribeStateMachine", stateMachineArn=world.fresh(PASS))
-    assert found["loggingConfiguration"] == {"level": "OFF", "includeExecutionData": False}
-    assert found["tracingConfiguration"] == {"enabled": False}
-    assert found["encryptionConfiguration"] == {"type": "AWS_OWNED_KEY"}
+    machine = world.ask("DescribeStateMachine", stateMachineArn=world.fresh(PASS))
+    assert machine["loggingConfiguration"] == {"level": "OFF", "includeExecutionData": False}
+    assert machine["tracingConfiguration"] == {"enabled": False}
+    assert machine["encryptionConfiguration"] == {"type": "AWS_OWNED_KEY"}
 
 
 def test_metadata_only_leaves_the_data_out(world: World) -> None:
@@ -173,8 +173,8 @@ def test_children_are_filtered_by_redrive(world: World, worker: Embedded) -> Non
     (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
 
     def count(which: str) -> int:
-        found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], redriveFilter=which)
-        return len(found["executions"])
+        answer = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], redriveFilter=which)
+        return len(answer["executions"])
 
     assert (count("REDRIVEN"), count("NOT_REDRIVEN")) == (0, 1)
     world.ask("RedriveExecution", executionArn=parent)
@@ -207,14 +207,14 @@ def test_children_that_wait_for_a_redrive_say_so(world: World, worker: Embedded)
     Execution.objects.filter(pk=first.pk).update(redrive_ms=first.start_ms)
 
     def listed(**which: str) -> list[str]:
-        found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], **which)
-        return sorted(row["status"] for row in found["executions"])
+        answer = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], **which)
+        return sorted(row["status"] for row in answer["executions"])
 
     assert listed() == ["FAILED", "PENDING_REDRIVE", "PENDING_REDRIVE"]
     assert listed(statusFilter="PENDING_REDRIVE") == ["PENDING_REDRIVE"] * 2
     assert listed(statusFilter="FAILED") == ["FAILED"]
-    found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"])
-    for row in found["executions"]:
+    answer = world.ask("ListExecutions", mapRunArn=run["mapRunArn"])
+    for row in answer["executions"]:
         described = world.ask("DescribeExecution", executionArn=row["executionArn"])
         assert described["status"] == row["status"]
     with pytest.raises(ValidationException):
@@ -256,9 +256,9 @@ def test_a_map_run_counts_items_and_executions(world: World, worker: Embedded) -
     parent = world.start(machine, input="[1, 2, 3, 4, 5]")
     ended(Execution.objects.get(arn=parent))
     (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
-    found = world.ask("DescribeMapRun", mapRunArn=run["mapRunArn"])
-    wanted = {"total": 3, "succeeded": 2, "failed": 1, "pending": 0, "running": 0}
-    assert wanted.items() <= found["executionCounts"].items()
-    wanted = {"total": 5, "succeeded": 3, "failed": 2, "pending": 0, "running": 0}
-    assert wanted.items() <= found["itemCounts"].items()
-    assert found["itemCounts"].keys() == found["executionCounts"].keys()
+    answer = world.ask("DescribeMapRun", mapRunArn=run["mapRunArn"])
+    expected = {"total": 3, "succeeded": 2, "failed": 1, "pending": 0, "running": 0}
+    assert expected.items() <= answer["executionCounts"].items()
+    expected = {"total": 5, "succeeded": 3, "failed": 2, "pending": 0, "running": 0}
+    assert expected.items() <= answer["itemCounts"].items()
+    assert answer["itemCounts"].keys() == answer["executionCounts"].keys()

@@ -114,7 +114,7 @@ def listed(action: str) -> Provoke:
 
 def many(number: int) -> list[dict[str, str]]:
     """Return so many tags."""
-    return [{"key": f"k{one}", "value": "v"} for one in range(number)]
+    return [{"key": f"k{index}", "value": "v"} for index in range(number)]
 
 
 TOO_WIDE = {"encryptionConfiguration": {"type": "CUSTOMER_MANAGED_KMS_KEY"}}
@@ -122,11 +122,11 @@ NO_DESTINATION = {"loggingConfiguration": {"level": "ALL"}}
 BROKEN = '{"StartAt": "A"}'
 
 
-def limited(**found: Any) -> Callable[[World], None]:
+def limited(**numbers: Any) -> Callable[[World], None]:
     """Return what sets quotas."""
 
     def put(_: World) -> None:
-        settings.STATEYARD_QUOTAS = found
+        settings.STATEYARD_QUOTAS = numbers
         quotas.forget()
 
     return put
@@ -375,9 +375,9 @@ for _action in ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"):
 
 def provoked(action: str, code: str) -> Provoke | None:
     """Return the call that raises an error, None if nobody knows one."""
-    found = SPECIAL.get((action, code))
-    if found is not None:
-        return found
+    call = SPECIAL.get((action, code))
+    if call is not None:
+        return call
     if code == "InvalidArn":
         return named(action, "nonsense")
     if code == "InvalidToken":
@@ -415,5 +415,5 @@ def test_no_excuse_is_out_of_date() -> None:
         for error in MODEL.operation_model(action).error_shapes
     }
     codes = {code for _, code in named_by_model}
-    excused = {one for one in NEVER if one not in codes and one not in named_by_model}
+    excused = {excuse for excuse in NEVER if excuse not in codes and excuse not in named_by_model}
     assert excused == set()

@@ -75,8 +75,8 @@ def sample(shape: Shape) -> Any:
     if kind == "list":
         return [sample(shape.member)]
     if kind == "string":
-        known: str = SAMPLES.get(shape.name) or limits.get("enum", ["x"])[0]
-        return known
+        value: str = SAMPLES.get(shape.name) or limits.get("enum", ["x"])[0]
+        return value
     return True if kind == "boolean" else limits.get("min", 1)
 
 
@@ -113,13 +113,13 @@ def expected(member: Member, shown: str, constraint: str) -> str:
 
 def cases(limit: str, *kinds: str) -> list[Any]:
     """Return the members that have a limit, as parameters of a test."""
-    found = [
+    members = [
         member
         for member in EVERY
         if (not limit or member.shape.metadata.get(limit))
         and (not kinds or member.shape.type_name in kinds)
     ]
-    return [pytest.param(member, id=f"{member.action}-{member.place}") for member in found]
+    return [pytest.param(member, id=f"{member.action}-{member.place}") for member in members]
 
 
 def test_the_table_has_every_action() -> None:
@@ -147,8 +147,8 @@ def test_a_good_value_is_taken_and_another_type_is_not(member: Member) -> None:
 )
 def test_a_required_member_must_be_there(member: Member) -> None:
     """Null and nothing are the same."""
-    wanted = expected(member, "null", "not be null")
-    assert refusal(member, None) == wanted
+    message = expected(member, "null", "not be null")
+    assert refusal(member, None) == message
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_a_task_token_that_is_too_long_is_for_the_action_to_refuse(action: str) 
 def test_a_text_is_not_too_short(member: Member) -> None:
     """An empty text is one of no characters, not nothing."""
     length = f"have length greater than or equal to {member.shape.metadata['min']}"
-    found = refusal(member, "")
-    assert expected(member, "''", length).partition("detected: ")[2] in found
+    message = refusal(member, "")
+    assert expected(member, "''", length).partition("detected: ")[2] in message
 
 
 @pytest.mark.parametrize("member", cases("max", "integer", "long", "float"))
@@ -212,16 +212,16 @@ def test_a_number_is_not_too_small(member: Member) -> None:
 def test_a_word_is_one_of_its_set(member: Member) -> None:
     """In its own spelling only."""
     word = member.shape.metadata["enum"][0].lower()
-    found = refusal(member, word)
-    assert found.startswith(expected(member, f"'{word}'", "satisfy enum value set: ["))
+    message = refusal(member, word)
+    assert message.startswith(expected(member, f"'{word}'", "satisfy enum value set: ["))
 
 
 @pytest.mark.parametrize("member", cases("pattern", "string"))
 def test_a_text_matches_its_pattern(member: Member) -> None:
     """The whole text does."""
     pattern = member.shape.metadata["pattern"]
-    wanted = expected(member, "'é'", f"satisfy regular expression pattern: {pattern}")
-    assert refusal(member, "é") == wanted
+    message = expected(member, "'é'", f"satisfy regular expression pattern: {pattern}")
+    assert refusal(member, "é") == message
 
 
 @pytest.mark.parametrize("action", sorted(MODEL.operation_names))

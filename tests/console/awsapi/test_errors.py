@@ -143,7 +143,7 @@ def defined(statement: ast.stmt) -> list[str]:
 @cache
 def graph() -> dict[str, Reader]:
     """Return each definition of ``console`` by its full name, with what it mentions."""
-    found: dict[str, Reader] = {}
+    readers: dict[str, Reader] = {}
     for path in (ROOT / "console").rglob("*.py"):
         module = module_of(path)
         if module == "console.errors" or "migrations" in path.parts:
@@ -156,14 +156,14 @@ def graph() -> dict[str, Reader]:
             for alias in node.names
         }
         for name, full in list(names.items()):  # what a package hands on
-            found.setdefault(f"{module}.{name}", Reader({})).mentioned.add(full)
+            readers.setdefault(f"{module}.{name}", Reader({})).mentioned.add(full)
         names |= {name: f"{module}.{name}" for node in tree.body for name in defined(node)}
         for statement in tree.body:
             reader = Reader(names)
             reader.visit(statement)
             for name in defined(statement):
-                found[f"{module}.{name}"] = reader
-    return found
+                readers[f"{module}.{name}"] = reader
+    return readers
 
 
 def reached(start: str) -> Iterator[Reader]:
@@ -227,13 +227,14 @@ def test_no_reason_is_out_of_date() -> None:
 
 def test_every_code_is_one_of_aws() -> None:
     """In the model of a service that is served, among its common errors, or of the protocol."""
-    known = {
+    codes = {
         shape.metadata.get("error", {}).get("code", shape.name)
         for service in services.SERVICES
         for action in service.handlers
         for shape in service.operation(action).error_shapes
     }
     protocol = {
+        ErrorCode.ExpiredTokenException: "an access key that has expired: of HTTP 403",
         ErrorCode.IncompleteSignatureException: "a signature without one of its parts",
         ErrorCode.InternalFailure: "an error of the server",
         ErrorCode.InvalidSignatureException: "a signature of another request or key",
@@ -245,7 +246,7 @@ def test_every_code_is_one_of_aws() -> None:
         ErrorCode.UnrecognizedClientException: "an unknown access key",
         ErrorCode.MissingParameter: "CloudWatch: as its model's MissingRequiredParameterException",
     }
-    assert set(ErrorCode) - known - set(protocol) - set(COMMON) == set()
+    assert set(ErrorCode) - codes - set(protocol) - set(COMMON) == set()
 
 
 def test_the_service_model_says_how_an_error_is_answered() -> None:

@@ -49,17 +49,17 @@ NUMERIC = [
 @pytest.mark.parametrize(
     ("service", "action", "path"),
     [
-        pytest.param(*one, id=f"{one[0].name}-{one[1]}-{'.'.join(map(str, one[2]))}")
-        for one in NUMERIC
+        pytest.param(*case, id=f"{case[0].name}-{case[1]}-{'.'.join(map(str, case[2]))}")
+        for case in NUMERIC
     ],
 )
 def test_a_number_is_refused_in_the_shape_of_aws_or_taken(
-    world: World, known: dict[str, Any], service: services.ApiService, action: str, path: Path
+    world: World, samples: dict[str, Any], service: services.ApiService, action: str, path: Path
 ) -> None:
     """A 4xx that names what is wrong, or an answer that can be written as JSON; never a failure."""
     shape = service.operation(action).input_shape
     for value in (*NUMBERS, math.inf, -math.inf, math.nan):
-        params = json.loads(json.dumps(filled(shape, known, path, None)))
+        params = json.loads(json.dumps(filled(shape, samples, path, None)))
         put(params, path, value)
         refused, answer = outcome(lambda params=params: ask(world, service, action, params))
         if refused is None:
@@ -88,10 +88,10 @@ def texts_in(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
 def test_a_request_without_one_of_its_members_is_refused_or_taken(
-    world: World, known: dict[str, Any], service: services.ApiService, action: str
+    world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
     """Each member that a good request has, also what the model does not require."""
-    whole = filled(service.operation(action).input_shape, known, (), None)
+    whole = filled(service.operation(action).input_shape, samples, (), None)
     for member in whole:
         params = {name: value for name, value in whole.items() if name != member}
         for lacking in (params, params | {member: None}):
@@ -101,27 +101,27 @@ def test_a_request_without_one_of_its_members_is_refused_or_taken(
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
 def test_a_text_that_is_none_of_its_values_or_has_a_nul_is_refused_or_taken(
-    world: World, known: dict[str, Any], service: services.ApiService, action: str
+    world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
     """In each text of a request: no database fails, and no enum is looked up in vain."""
     shape = service.operation(action).input_shape
     for path, text in texts_in(shape):
         name = next((step for step in reversed(path) if isinstance(step, str)), "")
-        good = known.get(name) or (text.metadata.get("enum") or ["x"])[0]
+        good = samples.get(name) or (text.metadata.get("enum") or ["x"])[0]
         for value in ("WRONG", f"{good}\x00", "\x00", "a" * 3_000, "\U0001f600" * 2):
-            params = json.loads(json.dumps(filled(shape, known, path, None)))
+            params = json.loads(json.dumps(filled(shape, samples, path, None)))
             put(params, path, value)
             outcome(lambda params=params: ask(world, service, action, params))
 
 
 @pytest.mark.parametrize("member", ["EvaluationPeriods", "ComparisonOperator", "Threshold"])
 def test_an_alarm_on_a_metric_has_members_that_the_model_does_not_require(
-    world: World, known: dict[str, Any], member: str
+    world: World, samples: dict[str, Any], member: str
 ) -> None:
     """The model leaves them out for alarms of other kinds."""
     names = ("AlarmName", "MetricName", "Namespace", "Statistic", "Period", "Dimensions")
     more = ("EvaluationPeriods", "ComparisonOperator", "Threshold")
-    params = {name: known[name] for name in (*names, *more) if name != member}
+    params = {name: samples[name] for name in (*names, *more) if name != member}
     refused, _ = outcome(lambda: ask(world, services.CLOUDWATCH, "PutMetricAlarm", params))
     assert refused is not None
     assert refused.code == "MissingParameter"
@@ -148,9 +148,9 @@ def test_a_version_that_no_database_can_hold_does_not_exist(
         outcome(lambda arn=arn: world.ask(action, **{member: arn}))
 
 
-def test_a_number_beyond_all_columns_in_a_map_run(world: World, known: dict[str, Any]) -> None:
+def test_a_number_beyond_all_columns_in_a_map_run(world: World, samples: dict[str, Any]) -> None:
     """What is taken by UpdateMapRun is kept by either database."""
     most = {"maxConcurrency": 2**31 - 1, "toleratedFailureCount": 2**31 - 1}
-    world.ask("UpdateMapRun", mapRunArn=known["mapRunArn"], **most)
-    found = world.ask("DescribeMapRun", mapRunArn=known["mapRunArn"])
-    assert {name: found[name] for name in most} == most
+    world.ask("UpdateMapRun", mapRunArn=samples["mapRunArn"], **most)
+    answer = world.ask("DescribeMapRun", mapRunArn=samples["mapRunArn"])
+    assert {name: answer[name] for name in most} == most

@@ -70,22 +70,22 @@ def answer(world: World, *, as_json: bool, **params: Any) -> Any:
     """Return an answer as a client reads it."""
     actor = Actor(world.principal.user.get_username(), world.principal.key_id, "request")
     call = Call("GetExecutionHistory", params, world.principal, "us-east-1", actor)
-    found = services.STATES.handler(call.action)(replace(call, as_json=as_json))
-    return json.loads(msgspec.json.encode(found) if as_json else json.dumps(found))
+    result = services.STATES.handler(call.action)(replace(call, as_json=as_json))
+    return json.loads(msgspec.json.encode(result) if as_json else json.dumps(result))
 
 
 def pages(world: World, **params: Any) -> list[list[Any]]:
     """Return the events of each page, read as JSON; CBOR's way shows the same."""
-    found: list[list[Any]] = []
+    result: list[list[Any]] = []
     token: dict[str, Any] = {}
     while True:
         page = answer(world, as_json=True, **params, **token)
         plain = answer(world, as_json=False, **params, **token)
         assert page["events"] == plain["events"]
         assert ("nextToken" in page) == ("nextToken" in plain)
-        found.append(page["events"])
+        result.append(page["events"])
         if "nextToken" not in page:
-            return found
+            return result
         token = {"nextToken": page["nextToken"]}
 
 
@@ -93,11 +93,11 @@ def pages(world: World, **params: Any) -> list[list[Any]]:
 @pytest.mark.parametrize("size", [7, 100, 1000])
 def test_both_ways_give_the_same_events(world: World, arn: str, size: int, reverse: bool) -> None:
     """Every type, every kind of details, each page, in both directions."""
-    found = pages(world, executionArn=arn, maxResults=size, reverseOrder=reverse)
-    numbers = [event["id"] for page in found for event in page]
+    event_pages = pages(world, executionArn=arn, maxResults=size, reverseOrder=reverse)
+    numbers = [event["id"] for page in event_pages for event in page]
     assert numbers == sorted(numbers, reverse=reverse)
     assert len(numbers) == HistoryEvent.objects.filter(execution__arn=arn).count()
-    assert all(len(page) == size for page in found[:-1])
+    assert all(len(page) == size for page in event_pages[:-1])
 
 
 EVENTS = st.tuples(
@@ -115,7 +115,9 @@ def test_joined_texts_are_the_bytes_of_the_values(
     events: list[tuple[str, int, dict[str, Any] | None]],
 ) -> None:
     """Whatever the events of a page hold: their texts are what ``aws_event`` has, byte for byte."""
-    texts = ["" if given is None else step_rows._details_text(given) for _, _, given in events]
+    texts = [
+        "" if details is None else step_rows._details_text(details) for _, _, details in events
+    ]
     page = history_pages.EventTexts(
         [str(8 + place) for place in range(len(events))],
         ["7"] * len(events),
@@ -123,27 +125,27 @@ def test_joined_texts_are_the_bytes_of_the_values(
         [kind for kind, _, _ in events],
         texts,
     )
-    found = history_pages.event_texts(page)
-    assert len(found) == len(events)
+    event_texts = history_pages.event_texts(page)
+    assert len(event_texts) == len(events)
     for place, (kind, at_ms, _) in enumerate(events):
         row = HistoryEvent(
             event_id=8 + place, previous=7, at_ms=at_ms, type=kind, details=texts[place]
         )
         try:
-            wanted = msgspec.json.encode(history.aws_event(row)).decode()
+            expected = msgspec.json.encode(history.aws_event(row)).decode()
         except OverflowError:  # a number beyond 64 bits, which only the texts keep
-            assert json.loads(found[place]) == history.aws_event(row)
+            assert json.loads(event_texts[place]) == history.aws_event(row)
         else:
-            assert found[place] == wanted
+            assert event_texts[place] == expected
 
 
 @pytest.mark.parametrize("missing", [1, 2, 9, 50])
 def test_what_lacks_an_event_is_read_all_the_same(world: World, arn: str, missing: int) -> None:
     """No event is ever removed; but a page must not end at one that is, nor shift the ids."""
     HistoryEvent.objects.filter(execution__arn=arn, event_id=missing).delete()
-    found = pages(world, executionArn=arn, maxResults=7)
-    left = HistoryEvent.objects.filter(execution__arn=arn).order_by("event_id")
-    assert [event["id"] for page in found for event in page] == [row.event_id for row in left]
+    event_pages = pages(world, executionArn=arn, maxResults=7)
+    rows = HistoryEvent.objects.filter(execution__arn=arn).order_by("event_id")
+    assert [event["id"] for page in event_pages for event in page] == [row.event_id for row in rows]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -181,11 +183,11 @@ def test_each_payload_says_that_it_is_whole(world: World, arn: str) -> None:
 
 def test_without_data_no_payload_is_read_into_the_answer(world: World, arn: str) -> None:
     """``includeExecutionData=false`` has nothing of them in either protocol."""
-    (found,) = pages(world, executionArn=arn, maxResults=1000, includeExecutionData=False)
-    kept = {"name", "taskCredentials", "timeoutInSeconds"}
-    for event in found:
+    (events,) = pages(world, executionArn=arn, maxResults=1000, includeExecutionData=False)
+    allowed = {"name", "taskCredentials", "timeoutInSeconds"}
+    for event in events:
         members = set(event.get(engine.DETAILS[event["type"]], {}))
-        assert members - kept <= {"error", "cause", "roleArn"}
+        assert members - allowed <= {"error", "cause", "roleArn"}
 
 
 def test_a_page_takes_one_query_for_its_events(world: World, arn: str) -> None:

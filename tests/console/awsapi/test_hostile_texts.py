@@ -116,13 +116,13 @@ ACTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("service", "action"), ACTIONS)
 def test_a_value_is_refused_in_the_shape_of_aws_or_taken(
-    world: World, known: dict[str, Any], service: services.ApiService, action: str
+    world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
     """At each place of the request: a 4xx that says what is wrong, or an answer; no failure."""
     shape = service.operation(action).input_shape
     for path in places_in(shape):
         for value in (*TEXTS, *TYPES):
-            whole = filled(shape, known | PRESENT.get(action, {}), (), None)
+            whole = filled(shape, samples | PRESENT.get(action, {}), (), None)
             params: dict[str, Any] = _with_value(whole, shape, path, value)
             about = f"{action} {path}: {str(value)[:60]!r}"
             try:
@@ -152,9 +152,9 @@ def _with_value(whole: Any, shape: Shape, path: Path, value: Any) -> dict[str, A
         if following is None:
             here[step] = value
             break
-        made = filled(at, {}, (), None)
+        filling = filled(at, {}, (), None)
         present = here[step] if step == 0 or step in here else None
-        here[step] = present or (made if following != 0 or made else empty)
+        here[step] = present or (filling if following != 0 or filling else empty)
         here = here[step]
     return params
 

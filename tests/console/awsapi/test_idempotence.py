@@ -37,9 +37,9 @@ def test_a_machine_is_the_same_with_the_same_description_of_its_version(world: W
 def test_a_create_that_was_cut_off_publishes_when_it_is_made_again(world: World) -> None:
     """The machine is there, its version is not."""
     plain = {name: value for name, value in PUBLISHED.items() if name != "publish"}
-    made = world.ask("CreateStateMachine", **plain)
+    answer = world.ask("CreateStateMachine", **plain)
     again = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
-    assert again["stateMachineVersionArn"] == f"{made['stateMachineArn']}:1"
+    assert again["stateMachineVersionArn"] == f"{answer['stateMachineArn']}:1"
 
 
 def test_an_alias_that_is_updated_to_what_it_is_keeps_its_date(

@@ -63,15 +63,17 @@ def test_a_name_is_given_once_whatever_is_kept(world: World, machine: StateMachi
     assert statuses() == ["SUCCEEDED", "SUCCEEDED"]
 
 
-@pytest.mark.parametrize("left", [False, True], ids=["gone", "being-deleted"])
-def test_a_deleted_machine_starts_nothing(world: World, machine: StateMachine, left: bool) -> None:
+@pytest.mark.parametrize("deleting", [False, True], ids=["gone", "being-deleted"])
+def test_a_deleted_machine_starts_nothing(
+    world: World, machine: StateMachine, deleting: bool
+) -> None:
     """It is told as if the machine had not been kept."""
-    if left:
+    if deleting:
         StateMachine.objects.filter(pk=machine.pk).update(status="DELETING")
     else:
         Execution.objects.all().delete()
         StateMachine.objects.filter(pk=machine.pk).delete()
     with pytest.raises(ServiceError) as told:
         world.ask("StartExecution", stateMachineArn=machine.arn)
-    expected = ErrorCode.StateMachineDeleting if left else ErrorCode.StateMachineDoesNotExist
+    expected = ErrorCode.StateMachineDeleting if deleting else ErrorCode.StateMachineDoesNotExist
     assert told.value.code == expected

@@ -22,7 +22,7 @@ from console.models import AuditEntry, Execution, MapRun, Membership, Project
 from console.server.threads import run_in_loop
 from console.store.people import masks, people
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere
+from tests.console.web.masking.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere
 from tests.loops import looped
 from tests.security.test_rights import signed_request
 
@@ -51,11 +51,11 @@ class Caller:
         **params: Any,
     ) -> Any:
         """Return an answer; an error is one, too. ``run``: what runs the event loop, and where."""
-        made = signed_request(service, action, self.key.key_id, **params)
-        raw = [(name.lower().encode(), value.encode()) for name, value in made.headers.items()]
+        request = signed_request(service, action, self.key.key_id, **params)
+        raw = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
         sent: list[dict[str, Any]] = []
 
-        body = [{"type": "http.request", "body": made.data, "more_body": False}]
+        body = [{"type": "http.request", "body": request.data, "more_body": False}]
 
         async def receive() -> dict[str, Any]:
             self.loop_thread = threading.current_thread()
@@ -97,7 +97,7 @@ def reads(caller: Caller, run: Execution) -> dict[str, Any]:
     """Ask every action that tells what is in an execution, in every way."""
     groups: dict[str, Any] = {"service": services.LOGS, "logGroupName": GROUP}
     streams = caller.ask("DescribeLogStreams", **groups)["logStreams"]
-    found: dict[str, Any] = {
+    answers: dict[str, Any] = {
         "loop": caller.ask("DescribeExecution", executionArn=run.arn),
         "metadata": caller.ask(
             "DescribeExecution", executionArn=run.arn, includedData="METADATA_ONLY"
@@ -110,31 +110,31 @@ def reads(caller: Caller, run: Execution) -> dict[str, Any]:
         "list": caller.ask("ListExecutions", stateMachineArn=run.state_machine_arn),
         "map": caller.ask("DescribeMapRun", mapRunArn=MapRun.objects.get().arn),
     }
-    for one in streams:
-        name = one["logStreamName"]
-        found[f"stream {name}"] = caller.ask("GetLogEvents", **groups, logStreamName=name)
-        found[f"few {name}"] = caller.ask("FilterLogEvents", **groups, logStreamNames=[name])
-    for one in Execution.objects.exclude(map_run=None):
-        found[f"child {one.arn}"] = caller.ask("DescribeExecution", executionArn=one.arn)
-        found[f"events {one.arn}"] = caller.ask("GetExecutionHistory", executionArn=one.arn)
-    assert not [one for one in found.values() if "__type" in one], found
-    assert len(found) >= 15
-    return found
+    for stream in streams:
+        name = stream["logStreamName"]
+        answers[f"stream {name}"] = caller.ask("GetLogEvents", **groups, logStreamName=name)
+        answers[f"few {name}"] = caller.ask("FilterLogEvents", **groups, logStreamNames=[name])
+    for child in Execution.objects.exclude(map_run=None):
+        answers[f"child {child.arn}"] = caller.ask("DescribeExecution", executionArn=child.arn)
+        answers[f"events {child.arn}"] = caller.ask("GetExecutionHistory", executionArn=child.arn)
+    assert not [answer for answer in answers.values() if "__type" in answer], answers
+    assert len(answers) >= 15
+    return answers
 
 
 def test_a_masked_value_is_in_no_answer_to_a_viewer(
     run: Execution, caller: Callable[[str], Caller]
 ) -> None:
     """Not at its place, not renamed, not in a cause or a log line, not in a child of a Map Run."""
-    found = reads(caller("viewer"), run)
-    for name, answer in found.items():
+    answers = reads(caller("viewer"), run)
+    for name, answer in answers.items():
         text = json.dumps(answer, ensure_ascii=False)
-        assert not [one for one in SECRETS if one in text], name
+        assert not [secret for secret in SECRETS if secret in text], name
     for name in ("loop", "history", "reverse", "filter"):
-        assert "(masked)" in json.dumps(found[name]), name
-    assert "(masked)" in found["metadata"]["cause"]
-    assert "visible-kind" in found["loop"]["input"]
-    assert json.loads(found["loop"]["input"])["order"] == 4711
+        assert "(masked)" in json.dumps(answers[name]), name
+    assert "(masked)" in answers["metadata"]["cause"]
+    assert "visible-kind" in answers["loop"]["input"]
+    assert json.loads(answers["loop"]["input"])["order"] == 4711
     assert not AuditEntry.objects.filter(action="RevealPayloads").exists()
 
 
@@ -144,9 +144,9 @@ def test_a_filter_pattern_tells_a_viewer_nothing(
     """Who cannot read a value cannot try values either: what is hidden matches no pattern."""
     viewer, operator = caller("viewer"), caller("operator")
     asked: dict[str, Any] = {"service": services.LOGS, "logGroupName": GROUP}
-    for one in SECRETS:
-        assert viewer.ask("FilterLogEvents", **asked, filterPattern=f'"{one}"')["events"] == []
-        assert operator.ask("FilterLogEvents", **asked, filterPattern=f'"{one}"')["events"]
+    for secret in SECRETS:
+        assert viewer.ask("FilterLogEvents", **asked, filterPattern=f'"{secret}"')["events"] == []
+        assert operator.ask("FilterLogEvents", **asked, filterPattern=f'"{secret}"')["events"]
 
 
 def test_an_operator_reads_everything_and_that_is_on_record_once(
@@ -155,13 +155,13 @@ def test_an_operator_reads_everything_and_that_is_on_record_once(
     """One row a person and execution, however often a client asks; another process adds none."""
     first, second = caller("operator"), caller("editor")
     for _ in range(2):
-        found = reads(first, run)
+        answers = reads(first, run)
         masking._noted.clear()  # as another process knows it
     for name in ("loop", "history", "filter"):
-        assert [one for one in SECRETS if one in json.dumps(found[name])], name
+        assert [secret for secret in SECRETS if secret in json.dumps(answers[name])], name
     second.ask("DescribeExecution", executionArn=run.arn)
     rows = AuditEntry.objects.filter(action="RevealPayloads", target=run.arn).order_by("pk")
-    assert [(one.actor, one.key_id) for one in rows] == [
+    assert [(row.actor, row.key_id) for row in rows] == [
         ("operator", first.key.key_id),
         ("editor", second.key.key_id),
     ]
@@ -205,7 +205,7 @@ def test_a_long_masked_history_does_not_stop_the_event_loop(
 ) -> None:
     """What is masked is looked for on a thread, never in the thread that answers everybody."""
     mask(project)
-    found = start(create(project, WAIT), {"password": "canary-one"}, "x")
+    execution = start(create(project, WAIT), {"password": "canary-one"}, "x")
     where = []
     family = masked_execution._family
 
@@ -215,7 +215,7 @@ def test_a_long_masked_history_does_not_stop_the_event_loop(
 
     monkeypatch.setattr(masked_execution, "_family", note)
     viewer = caller("viewer")
-    viewer.ask("DescribeExecution", executionArn=found.arn)
+    viewer.ask("DescribeExecution", executionArn=execution.arn)
     assert where
     assert viewer.loop_thread is not None
     assert viewer.loop_thread not in where
@@ -225,12 +225,12 @@ def test_without_masked_paths_a_read_takes_the_queries_it_took(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:
     """Two for a description and three for a history, and no thread is changed for the first."""
-    found = drain(start(create(project, PASS), {"password": "canary-one"}, "x"))
+    execution = drain(start(create(project, PASS), {"password": "canary-one"}, "x"))
     viewer = caller("viewer")
     for action, most in (("DescribeExecution", 3), ("GetExecutionHistory", 3)):
-        viewer.ask(action, executionArn=found.arn)
+        viewer.ask(action, executionArn=execution.arn)
         counts: list[int] = []
-        ask = partial(viewer.ask, action, run=partial(counting, counts), executionArn=found.arn)
+        ask = partial(viewer.ask, action, run=partial(counting, counts), executionArn=execution.arn)
         assert "canary-one" in json.dumps(ask())
         assert counts[0] <= most
         # a history is read by another thread, and so is everything in a database of its own process
@@ -285,19 +285,21 @@ def sensitive(shape: Shape | None, seen: frozenset[str] = frozenset()) -> bool:
     if shape.metadata.get("sensitive"):
         return True
     inner = [*getattr(shape, "members", {}).values()]
-    inner += [one for one in (getattr(shape, "member", None), getattr(shape, "value", None)) if one]
-    return any(sensitive(one, seen | {shape.name}) for one in inner)
+    inner += [
+        part for part in (getattr(shape, "member", None), getattr(shape, "value", None)) if part
+    ]
+    return any(sensitive(part, seen | {shape.name}) for part in inner)
 
 
 def test_every_answer_that_can_hold_payloads_is_accounted_for() -> None:
     """By what the service models call sensitive; logs' model does not say it of their lines."""
-    found = {
+    operations = {
         service.permission(action)
         for service in services.SERVICES
         for action in service.handlers
         if sensitive(shapes.service_model(service.name).operation_model(action).output_shape)
     }
-    assert found | {"logs:FilterLogEvents", "logs:GetLogEvents"} == set(SEAM)
+    assert operations | {"logs:FilterLogEvents", "logs:GetLogEvents"} == set(SEAM)
     for name, why in SEAM.items():
         if why.startswith("an operator's"):
             assert access.least_role(name) == "operator"

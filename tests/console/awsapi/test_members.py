@@ -205,17 +205,17 @@ INSTEAD = {
 
 
 def request(
-    world: World, known: dict[str, Any], service: ApiService, action: str, member: str
+    world: World, samples: dict[str, Any], service: ApiService, action: str, member: str
 ) -> dict[str, Any]:
     """Return a request that has a member and goes as far as its handler reads it."""
     shape = service.operation(action).input_shape
-    params: dict[str, Any] = filled(shape, known, (), None)
+    params: dict[str, Any] = filled(shape, samples, (), None)
     if action == "StartSyncExecution":
         params["stateMachineArn"] = world.fresh(PASS, type="EXPRESS")
     if action == "TestState":
         params["definition"] = json.dumps({"Type": "Pass", "End": True})
     if action == "GetMetricData":
-        params["MetricDataQueries"] = [{"Id": "a", "MetricStat": known["MetricStat"]}]
+        params["MetricDataQueries"] = [{"Id": "a", "MetricStat": samples["MetricStat"]}]
     if action == "ListExecutions" and member not in ("redriveFilter", "mapRunArn"):
         del params["mapRunArn"]
     if action == "CreateStateMachine":
@@ -223,7 +223,7 @@ def request(
     if action == "GetLogEvents":
         group, stream = logged(world)
         params |= {"logGroupName": group, "logStreamName": stream}
-    params[member] = params.get(member) or known.get(member) or full(shape.members[member])
+    params[member] = params.get(member) or samples.get(member) or full(shape.members[member])
     params.pop(INSTEAD.get(member, ""), None)
     return params
 
@@ -235,20 +235,20 @@ def logged(world: World) -> tuple[str, str]:
     logging = {"level": "ALL", "includeExecutionData": True, "destinations": [destination]}
     machine = world.fresh(PASS, loggingConfiguration=logging)
     drain(Execution.objects.get(arn=world.start(machine)))
-    found = ask(world, services.LOGS, "DescribeLogStreams", {"logGroupName": GROUP})
-    return GROUP, found["logStreams"][0]["logStreamName"]
+    answer = ask(world, services.LOGS, "DescribeLogStreams", {"logGroupName": GROUP})
+    return GROUP, answer["logStreams"][0]["logStreamName"]
 
 
 @pytest.mark.parametrize(("service", "action"), ACTIONS)
 def test_a_declared_member_is_read(
-    world: World, known: dict[str, Any], service: ApiService, action: str
+    world: World, samples: dict[str, Any], service: ApiService, action: str
 ) -> None:
     """Its handler asks for it by name, whatever comes of the call."""
     ignored = members.ignored_members(service.handlers[action])
     for member, served in tree_of(service, action).items():
         if member in ignored or isinstance(served, Only):
             continue
-        recorder = Recorder(request(world, known, service, action, member))
+        recorder = Recorder(request(world, samples, service, action, member))
         actor = Actor("ana", "AKIATEST", "request")
         call = Call(action, recorder, world.principal, REGION, actor)
         try:

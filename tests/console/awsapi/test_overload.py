@@ -121,18 +121,18 @@ def door(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("door")
 @pytest.mark.parametrize(
-    ("hours", "left", "behind"),
+    ("hours", "remaining", "behind"),
     [
         (0, 2 * overload.MANY_WAITING, False),
         (2, overload.MANY_WAITING - 1, False),
         (2, overload.MANY_WAITING, True),
     ],
 )
-def test_the_thread_that_commits_is_behind(*, hours: int, left: int, behind: bool) -> None:
+def test_the_thread_that_commits_is_behind(*, hours: int, remaining: int, behind: bool) -> None:
     """If it leaves many, and what it takes has waited for long; until it leaves few."""
     since = time.monotonic() - hours * 3600
     jobs: list[tuple[Any, float | None]] = [((None, Future()), None), ((None, Future()), since)]
-    overload.refuse_late(jobs, left)
+    overload.refuse_late(jobs, remaining)
     assert overload.is_behind() == behind
     overload.refuse_late(jobs[:1], 0)
     assert not overload.is_behind()

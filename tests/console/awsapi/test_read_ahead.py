@@ -29,12 +29,12 @@ SIZE = 10
 @pytest.fixture
 def execution(project: Project) -> Execution:
     """Return an execution that has succeeded, with 35 events."""
-    made = start(create(project, PASS))
-    for number in range(HistoryEvent.objects.filter(execution=made).count() + 1, 36):
-        add_event(made, number)
-    made.status, made.stop_ms = ExecutionStatus.SUCCEEDED, 1_700_000_001_000
-    made.save()
-    return made
+    execution = start(create(project, PASS))
+    for number in range(HistoryEvent.objects.filter(execution=execution).count() + 1, 36):
+        add_event(execution, number)
+    execution.status, execution.stop_ms = ExecutionStatus.SUCCEEDED, 1_700_000_001_000
+    execution.save()
+    return execution
 
 
 def add_event(execution: Execution, number: int) -> None:
@@ -84,9 +84,9 @@ def test_each_page_is_read_once_whoever_reads_on(
     whole: list[int] = []
     while len(whole) < 35:
         after = whole[-1] if whole else 0
-        found = read(ahead, page_key(execution, after, SIZE, reverse=reverse))
+        page = read(ahead, page_key(execution, after, SIZE, reverse=reverse))
         assert reads.after.count(after) == 1
-        whole += found
+        whole += page
     assert whole == sorted(range(1, 36), reverse=reverse)
     assert len(reads.after) == 4
 

@@ -26,7 +26,7 @@ def test_every_pattern_of_the_model_is_understood() -> None:
     for service in services.SERVICES:
         model = shapes.service_model(service.name)
         shapes_of_it = [model.shape_for(name) for name in model.shape_names]
-        for pattern in filter(None, (one.metadata.get("pattern") for one in shapes_of_it)):
+        for pattern in filter(None, (shape.metadata.get("pattern") for shape in shapes_of_it)):
             assert hasattr(shapes._compiled(pattern), "search"), pattern
     check("StartExecution", stateMachineArn=ARN, traceHeader="Root=1-5759e988-bd862e3fe1be46a9")
     with pytest.raises(ValidationException, match="traceHeader"):

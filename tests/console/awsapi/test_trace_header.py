@@ -33,23 +33,23 @@ def key(world: World) -> Iterator[str]:
     """Return the id of a key of the world's owner."""
     access._principals.clear()
     principal = world.principal
-    made, _ = people.new_key(principal.user, principal.project, Actor("owner", "", "test"))
-    yield made.key_id
+    key, _ = people.new_key(principal.user, principal.project, Actor("owner", "", "test"))
+    yield key.key_id
     access._principals.clear()
 
 
 def send(key: str, action: str, header: str | None, **params: Any) -> Any:
     """Send a call with a header that the client does not sign, as SDKs do."""
-    made = signed_request(services.STATES, action, key, **params)
-    headers = {name.lower(): [value] for name, value in made.headers.items()}
+    request = signed_request(services.STATES, action, key, **params)
+    headers = {name.lower(): [value] for name, value in request.headers.items()}
     if header is not None:
         headers["x-amzn-trace-id"] = [header]
-    answer = asgi.answer_call({"path": "/"}, headers, made.data, "request")
+    answer = asgi.answer_call({"path": "/"}, headers, request.data, "request")
     return answer.result() if isinstance(answer, Change) else answer
 
 
 @pytest.mark.parametrize(
-    ("header", "member", "wanted"),
+    ("header", "member", "expected"),
     [
         (OURS, None, OURS),
         (OURS, "Root=1-0-0", OURS),
@@ -61,13 +61,13 @@ def send(key: str, action: str, header: str | None, **params: Any) -> Any:
     ],
 )
 def test_the_header_wins_over_the_member(
-    world: World, key: str, header: str | None, member: str | None, wanted: str
+    world: World, key: str, header: str | None, member: str | None, expected: str
 ) -> None:
     """One that no trace header can be is left alone: proxies may send anything."""
-    given = {} if member is None else {"traceHeader": member}
-    made = send(key, "StartExecution", header, stateMachineArn=world.machine, **given)
-    described = world.ask("DescribeExecution", executionArn=made["executionArn"])
-    assert described.get("traceHeader", "") == wanted
+    parameters = {} if member is None else {"traceHeader": member}
+    execution = send(key, "StartExecution", header, stateMachineArn=world.machine, **parameters)
+    described = world.ask("DescribeExecution", executionArn=execution["executionArn"])
+    assert described.get("traceHeader", "") == expected
 
 
 def test_a_synchronous_execution_has_it_too(world: World, key: str) -> None:

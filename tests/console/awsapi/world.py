@@ -67,16 +67,16 @@ class World:
     def awaited(self, answer: LongPoll, seconds: float) -> dict[str, Any]:
         """Return a later answer, or what comes instead when it is not there in time."""
         deadline = time.monotonic() + seconds
-        while (found := answer.look()) is None and time.monotonic() < deadline:
+        while (result := answer.look()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        found = found.result() if isinstance(found, Change) else found
-        return answer.otherwise if found is None else found
+        result = result.result() if isinstance(result, Change) else result
+        return answer.otherwise if result is None else result
 
     def create(self, name: str, definition: Any, **more: Any) -> str:
         """Create a machine and return its ARN."""
         text = json.dumps(definition)
-        made = self.ask("CreateStateMachine", name=name, definition=text, roleArn=ROLE, **more)
-        arn: str = made["stateMachineArn"]
+        answer = self.ask("CreateStateMachine", name=name, definition=text, roleArn=ROLE, **more)
+        arn: str = answer["stateMachineArn"]
         return arn
 
     def fresh(self, definition: Any = WAIT, **more: Any) -> str:
@@ -97,15 +97,15 @@ class World:
 
     def version(self, machine: str | None = None) -> str:
         """Publish a version and return its ARN."""
-        made = self.ask("PublishStateMachineVersion", stateMachineArn=machine or self.fresh())
-        arn: str = made["stateMachineVersionArn"]
+        answer = self.ask("PublishStateMachineVersion", stateMachineArn=machine or self.fresh())
+        arn: str = answer["stateMachineVersionArn"]
         return arn
 
     def alias(self, version: str | None = None, name: str = "live") -> str:
         """Make an alias of a version and return its ARN."""
         route = routes(version or self.version())
-        made = self.ask("CreateStateMachineAlias", name=name, routingConfiguration=route)
-        arn: str = made["stateMachineAliasArn"]
+        answer = self.ask("CreateStateMachineAlias", name=name, routingConfiguration=route)
+        arn: str = answer["stateMachineAliasArn"]
         return arn
 
     def token(self) -> str:
@@ -125,7 +125,7 @@ class World:
 def routes(*versions: str) -> list[dict[str, Any]]:
     """Return a routing configuration with equal weights."""
     weight = 100 // len(versions)
-    return [{"stateMachineVersionArn": one, "weight": weight} for one in versions]
+    return [{"stateMachineVersionArn": arn, "weight": weight} for arn in versions]
 
 
 def definition(value: Any) -> str:
