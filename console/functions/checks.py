@@ -48,20 +48,20 @@ def find_problem(target: str, options: FunctionOptions) -> str:
     if not options.python and not options.folder:
         return handlers.find_problem(target)
     key = target, options
-    known = _known.get(key)
+    checked = _known.get(key)
     if (
-        known is None
-        or known.at + _KEPT_S < time.monotonic()
-        or file_stamp(known.path) != known.stamp
+        checked is None
+        or checked.at + _KEPT_S < time.monotonic()
+        or file_stamp(checked.path) != checked.stamp
     ):
         problem, file = _ask_interpreter(python, target, options)
         path = Path(file or python)
-        known = _Checked(problem, path, file_stamp(path), time.monotonic())
+        checked = _Checked(problem, path, file_stamp(path), time.monotonic())
         with _lock:
             if len(_known) >= _MOST:
                 _known.clear()
-            _known[key] = known
-    return known.problem
+            _known[key] = checked
+    return checked.problem
 
 
 def _ask_interpreter(python: str, target: str, options: FunctionOptions) -> tuple[str, str]:

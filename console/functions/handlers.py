@@ -61,14 +61,14 @@ class _HandlerCache:
     def load(self, target: str) -> Callable[[Any, Any], Any]:
         """Return the callable; raise HandlerError, or what the module raises at its import."""
         self.forget_changed()
-        found = self._handlers.get(target)
-        if found is None:
+        handler = self._handlers.get(target)
+        if handler is None:
             with self._lock:
-                found = self._handlers[target] = self._import(target)
-        return found
+                handler = self._handlers[target] = self._import(target)
+        return handler
 
     def forget_changed(self) -> None:
-        """Forget all modules that were imported for handlers, if the file of one has changed."""
+        """Forget all imported handler modules if one of their files has changed."""
         now = time.monotonic()
         if now - self._looked < _LOOK_S:
             return
@@ -160,6 +160,6 @@ def find_problem(target: str) -> str:
     _cache.forget_changed()
     loaded = sys.modules.get(name)
     if loaded is not None:
-        known = hasattr(loaded, attribute.split(".")[0])
-        return "" if known else f"{NOT_FOUND}: {missing_handler(attribute, name)}"
+        exists = hasattr(loaded, attribute.split(".")[0])
+        return "" if exists else f"{NOT_FOUND}: {missing_handler(attribute, name)}"
     return find_target_problem(target)[0]

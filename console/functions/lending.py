@@ -1,15 +1,16 @@
 """Lend function processes to calls: queue callers, start processes, make room.
 
-Theory of operation. A process that comes back goes straight to the caller of its function that has
-waited longest, so nobody is woken in vain. A caller starts a process at once if its function has
-none, and after ``_PATIENCE_S`` if all are busy: short calls share the processes that there are,
-since a start takes longer than many of them, and long ones get a process each. At the limit, the
-process that has been idle longest makes room for another function. Without an idle one, the next
-process that comes back does, if somebody has waited ``_LONG_S`` for room:
+Theory of operation. A returned process goes directly to the longest-waiting caller of its function,
+so only the caller that gets the process wakes up. A caller starts a process at once if its function
+has none, and after ``_PATIENCE_S`` if all of them are busy. Short calls therefore share the running
+processes, because a start takes longer than many short calls, and each long call gets a process of
+its own. When the limit of processes is reached, the process that has been idle longest is ended to
+make room for another function. If none is idle, and a caller has waited ``_LONG_S`` for room, the
+next returned process is ended:
 
 1. The limit is 1, and function A is called without a pause.
-2. A call of B waits. Each time the process comes back, a call of A waits, too.
-3. After a second the process of A is ended as it comes back, and B starts its own.
+2. A call of B waits. Each time the process is returned, another call of A is waiting, too.
+3. After a second the process of A is ended when it is returned, and B starts its own.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
 _PATIENCE_S = 0.05
 _LONG_S = 1.0
 _STARTING = max(2, os.cpu_count() or 1)
-"""So many are started at once: more would only slow each other down."""
+"""Maximum of processes starting at the same time: more would only slow each other down."""
 
 
 @dataclass(eq=False, slots=True)
 class WaitingCaller:
-    """A waiting call. ``answered``: locked until a process is lent or may be started (None)."""
+    """A call that waits for a process.
+
+    ``answered``: a lock, released when the call may continue: with ``process``, or with None if the
+    call shall start a process itself.
+    """
 
     key: FunctionKey
     since: float
@@ -44,7 +49,11 @@ class WaitingCaller:
 
 
 class ProcessLender:
-    """The pool of processes. Callers of every method but ``take`` hold its lock."""
+    """The pool of processes.
+
+    Every method except ``take`` must be called with the lock held. The property ``has_surplus`` may
+    be read without it.
+    """
 
     def __init__(self, limit: int, lock: threading.Lock) -> None:
         self._limit = limit
@@ -57,7 +66,11 @@ class ProcessLender:
         self._surplus: list[FunctionProcess] = []
 
     def take(self, key: FunctionKey) -> FunctionProcess | None:
-        """Return a process of a function, or None: the caller starts one, which is counted."""
+        """Wait for a process of a function; return it, or None if the caller shall start one.
+
+        A process to be started is counted at once. The caller then calls ``started``, and if the
+        start failed, ``forget``.
+        """
         with self._lock:
             idle = self._idle.get(key)
             if idle:
@@ -77,14 +90,14 @@ class ProcessLender:
         return caller.process
 
     def started(self) -> None:
-        """Note that a start is over, whatever came of it."""
+        """Note that a process start has ended, successfully or not."""
         self._starting -= 1
         self._grant_room()
 
     def give_back(self, process: FunctionProcess) -> None:
-        """Lend a process to the next caller of its function, or keep it."""
+        """Lend a returned process to the next caller, end it to make room, or keep it idle."""
         caller = self._next_caller(process.key)
-        if caller is not None and self._is_urgent(caller):
+        if caller is not None and self._must_make_room(caller):
             self._waiting[process.key].appendleft(caller)
             self._surplus.append(process)
             self.forget(process.key)
@@ -96,22 +109,22 @@ class ProcessLender:
             self._grant_room()
 
     def forget(self, key: FunctionKey) -> None:
-        """Note that a process which was lent, or could not be started, is gone."""
+        """Note that a lent process has ended, or could not be started."""
         self._counts[key] -= 1
         if not self._counts[key]:
-            caller = self._next_caller(key)  # nobody else starts one for it
+            caller = self._next_caller(key)  # no other call starts a process for this function
             if caller is not None:
                 self._waiting[key].appendleft(caller)
                 self._for_room.append(caller)
         self._grant_room()
 
     def idle(self) -> Iterator[FunctionProcess]:
-        """Yield the processes that nobody uses."""
+        """Yield the idle processes."""
         for processes in self._idle.values():
             yield from processes
 
     def remove(self, process: FunctionProcess) -> None:
-        """Forget an idle process."""
+        """Take an idle process out of the pool."""
         self._remove(process)
         self._grant_room()
 
@@ -124,11 +137,11 @@ class ProcessLender:
 
     @property
     def has_surplus(self) -> bool:
-        """Tell, also without the lock, whether processes had to make room."""
+        """Whether ``take_surplus`` has processes to end."""
         return bool(self._surplus)
 
     def take_surplus(self) -> list[FunctionProcess]:
-        """Return the processes that had to make room, for the caller to end."""
+        """Return the processes that made room for others; the caller ends them."""
         surplus, self._surplus = self._surplus, []
         return surplus
 
@@ -140,7 +153,7 @@ class ProcessLender:
             self._grant_room()
 
     def _grant_room(self) -> None:
-        """Let callers start processes as long as there is room."""
+        """Let waiting callers start processes while the limit allows it."""
         while (caller := self._first_for_room()) is not None and self._has_room():
             self._for_room.popleft()
             self._counts[caller.key] += 1
@@ -159,8 +172,11 @@ class ProcessLender:
         self._remove(longest)
         return True
 
-    def _is_urgent(self, caller: WaitingCaller) -> bool:
-        """Tell whether somebody needs room more than this caller needs a process."""
+    def _must_make_room(self, caller: WaitingCaller) -> bool:
+        """Tell whether a call must make room, as a caller of another function waited too long.
+
+        ``caller``: the call that would get the returned process.
+        """
         first = self._first_for_room()
         return (
             first is not None
@@ -176,7 +192,7 @@ class ProcessLender:
         return self._for_room[0] if self._for_room else None
 
     def _next_caller(self, key: FunctionKey) -> WaitingCaller | None:
-        """Take the caller of a function that has waited longest."""
+        """Remove and return the longest-waiting caller of a function."""
         waiting = self._waiting.get(key, ())
         while waiting:
             caller = waiting.popleft()

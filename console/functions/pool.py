@@ -291,11 +291,11 @@ def _said(record: CallRecord, message: str) -> str:
 
 def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
     """Return the variables of a function: the server's, Lambda's own, those of its entry."""
-    found = clean_environment(key.options)
+    variables = clean_environment(key.options)
     region = settings.STATEYARD_REGION
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
-        found.setdefault(name, region)
-    found |= {
+        variables.setdefault(name, region)
+    variables |= {
         "AWS_LAMBDA_FUNCTION_NAME": key.name,
         "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory_mb),
@@ -306,8 +306,8 @@ def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
     }
     if key.options.memory_mb:
         # each thread's arena reserves 64 MB of the address space that is limited
-        found["MALLOC_ARENA_MAX"] = "1"
-    return found | dict(key.options.environment)
+        variables["MALLOC_ARENA_MAX"] = "1"
+    return variables | dict(key.options.environment)
 
 
 def _trace() -> str:

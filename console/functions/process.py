@@ -236,20 +236,22 @@ class FunctionProcess:
 def find_interpreter(options: FunctionOptions) -> str:
     """Return the interpreter of a function; raise StartError if it or the folder is not there."""
     python = options.python or sys.executable
-    found = shutil.which(python)
-    if found is None:
+    interpreter = shutil.which(python)
+    if interpreter is None:
         raise StartError(BAD_INTERPRETER, f"exec: {python}: no such file, or not executable")
     if options.folder and not Path(options.folder).is_dir():
         raise StartError(BAD_FOLDER, f"chdir: {options.folder}: no such folder")
-    return found
+    return interpreter
 
 
 def clean_environment(options: FunctionOptions) -> dict[str, str]:
-    """Return the server's variables without those that are its own."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_PASSED)}
+    """Return the environment variables without the server's own."""
+    variables = {
+        name: text for name, text in os.environ.items() if not name.startswith(_NOT_PASSED)
+    }
     if options.python:
-        kept = {name: text for name, text in kept.items() if name not in _OF_INTERPRETER}
-    return kept
+        variables = {name: text for name, text in variables.items() if name not in _OF_INTERPRETER}
+    return variables
 
 
 _decode_header = msgspec.json.Decoder(_AnswerHeader).decode
@@ -267,11 +269,11 @@ def _start(
     key: FunctionKey, environment: dict[str, str], life: int | None
 ) -> subprocess.Popen[bytes]:
     python = find_interpreter(key.options)
-    kept = () if life is None else (life,)
+    descriptors = () if life is None else (life,)
     try:
         process = subprocess.Popen(  # noqa: S603 - the operator's interpreter, our own file
-            [python, _RUNNER, *map(str, kept)],
-            pass_fds=kept,
+            [python, _RUNNER, *map(str, descriptors)],
+            pass_fds=descriptors,
             env=environment,
             cwd=key.options.folder or None,
             stdin=subprocess.PIPE,

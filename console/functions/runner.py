@@ -156,17 +156,17 @@ def import_handler(target: str) -> Callable[[Any, Any], Any]:
     """Import the callable of ``module:callable``; raise HandlerError, or what the module raises."""
     name, _, attribute = target.partition(":")
     try:
-        found: Any = importlib.import_module(name)
+        member: Any = importlib.import_module(name)
     except ImportError as error:
         raise HandlerError(IMPORT_ERROR, f"Unable to import module '{name}': {error}") from error
     except SyntaxError as error:
         raise HandlerError(SYNTAX_ERROR, f"Syntax error in module '{name}': {error}") from error
     try:
         for part in attribute.split("."):
-            found = getattr(found, part)
+            member = getattr(member, part)
     except AttributeError:
         raise HandlerError(NOT_FOUND, missing_handler(attribute, name)) from None
-    handler: Callable[[Any, Any], Any] = found
+    handler: Callable[[Any, Any], Any] = member
     return handler
 
 
@@ -356,11 +356,11 @@ class FunctionRunner:
             if _is_installed(path):
                 continue
             try:
-                found = os.stat(path)
+                status = os.stat(path)
             except OSError:
                 continue
             cached = importlib.util.cache_from_source(path)
-            yield path, cached, found.st_mtime_ns, found.st_size, found.st_ino
+            yield path, cached, status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class _RequestFilter(logging.Filter):
@@ -381,9 +381,9 @@ def read_request(pipe: BinaryIO) -> tuple[Any, bytes]:
 
 def write_all(pipe: int, frame: bytes) -> None:
     """Write a frame to a pipe; raise OSError if nobody reads it."""
-    left = memoryview(frame)
-    while left:
-        left = left[os.write(pipe, left) :]
+    rest = memoryview(frame)
+    while rest:
+        rest = rest[os.write(pipe, rest) :]
 
 
 def _exactly(pipe: BinaryIO, length: int) -> bytes:
@@ -411,7 +411,7 @@ def _limit_memory(memory_mb: int) -> None:
 
 
 def _used_memory_mb() -> int:
-    """Return the most memory that the process has had, 0 where that is not known."""
+    """Return the peak memory of the process, 0 if unknown."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             for line in file:
@@ -487,7 +487,7 @@ def _log_as_lambda() -> None:
 
 
 def main() -> None:
-    """Serve the process that started this one."""
+    """Serve the parent process."""
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]
     life = int(sys.argv.pop()) if len(sys.argv) > 1 else None
     if life is not None:

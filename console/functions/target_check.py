@@ -61,19 +61,19 @@ def _find_module(name: str) -> ModuleSpec | None:
 
 def _find_top(name: str) -> ModuleSpec | None:
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except ValueError:  # a module without a spec, as __main__ is
         return None
-    if found is None:
+    if spec is None:
         raise ModuleNotFoundError(f"No module named '{name}'")
-    return found
+    return spec
 
 
 def _problem_of_source(path: Path, module: str, name: str) -> str:
-    bound, wanted, problem = _read_source(path, _stamp(path))
+    bound, imported, problem = _read_source(path, _stamp(path))
     if problem:
         return f"{_SYNTAX_ERROR}: Syntax error in module '{module}': {problem}"
-    for other in wanted:
+    for other in imported:
         try:
             _find_top(other)
         except ModuleNotFoundError as error:
@@ -121,16 +121,16 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def main() -> None:
     """Print the problem of a target and its file. Arguments: target, folders first and last."""
     target, first, last = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
     own = Path(__file__).resolve().parent
-    kept = [folder for folder in sys.path if Path(folder).resolve() != own]
-    sys.path[:] = [*first, *kept, *last]
+    others = [folder for folder in sys.path if Path(folder).resolve() != own]
+    sys.path[:] = [*first, *others, *last]
     json.dump(find_target_problem(target), sys.stdout)
 
 

@@ -112,16 +112,16 @@ def build_request(task: TaskAttempt) -> Request | Failed:
 
 def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
-    found = shapes.from_answer(
+    result = shapes.from_answer(
         operation.model.output_shape, answer, epoch=epoch, field_name=operation.field_name
     )
-    if task.service == "events" and found.get("FailedEntryCount"):
-        return Failed("EventBridge.FailedEntry", engine.dumps(found))
-    found |= _added(task)
+    if task.service == "events" and result.get("FailedEntryCount"):
+        return Failed("EventBridge.FailedEntry", engine.dumps(result))
+    result |= _added(task)
     if epoch and task.service not in _PLAIN:
         own = operation.client == "stepfunctions"
-        found |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
-    return Succeeded(engine.dumps(found))
+        result |= _metadata(answer.get("ResponseMetadata", {}), _NOT_AWS if own else frozenset())
+    return Succeeded(engine.dumps(result))
 
 
 def request_outcome(
@@ -182,8 +182,8 @@ def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str
             operation.model.name, asked.sent
         )
     except Exception as error:
-        known = isinstance(error, BotoCoreError | ClientError)
-        if known or not validating or not isinstance(client, BaseClient):
+        is_client_error = isinstance(error, BotoCoreError | ClientError)
+        if is_client_error or not validating or not isinstance(client, BaseClient):
             raise  # without validation it may mean the request, and this server's API says more
         # botocore's parsers raise what they like for an answer that no model describes.
         raise UnreadableAnswerError(_unreadable(error)) from error
@@ -192,8 +192,8 @@ def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str
 
 def _has_null(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(_has_null(one) for one in value.values())
-    return value is None or (isinstance(value, list) and any(_has_null(one) for one in value))
+        return any(_has_null(part) for part in value.values())
+    return value is None or (isinstance(value, list) and any(_has_null(part) for part in value))
 
 
 def _unreadable(error: Exception) -> str:
@@ -216,8 +216,8 @@ def _added(task: TaskAttempt) -> dict[str, Any]:
 
 def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
     """Return what optimized integrations tell of the HTTP answer, without ``hidden`` headers."""
-    given = about.get("HTTPHeaders", {})
-    headers = _headers({name: one for name, one in given.items() if name not in hidden})
+    received = about.get("HTTPHeaders", {})
+    headers = _headers({name: value for name, value in received.items() if name not in hidden})
     return {
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [value] for name, value in headers.items()},
@@ -230,8 +230,8 @@ def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
     """Spell headers as AWS sends them; botocore hands them out in lower case."""
-    known = {_SPELLED.get(name, name): value for name, value in headers.items()}
-    return {"connection": "keep-alive", **known}
+    spelled = {_SPELLED.get(name, name): value for name, value in headers.items()}
+    return {"connection": "keep-alive", **spelled}
 
 
 def _code(error: ClientError) -> str:

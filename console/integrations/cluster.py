@@ -117,9 +117,11 @@ def _kind(method: str, body: Any) -> str:
 
 def _cluster_entry(task: TaskAttempt, endpoint: str) -> Mapping[str, Any]:
     """Return the entry that names a cluster."""
-    found = targets.find_exact_entry(targets.KUBERNETES, task.machine)
-    said = found.target if found else {}
-    if web.origin_of(endpoint) not in {web.origin_of(one) for one in said.get("endpoints", ())}:
+    entry = targets.find_exact_entry(targets.KUBERNETES, task.machine)
+    said = entry.target if entry else {}
+    if web.origin_of(endpoint) not in {
+        web.origin_of(address) for address in said.get("endpoints", ())
+    }:
         where = 'the endpoints of "kubernetes" in targets.json'
         raise NotNamedError(f"'{'://'.join(web.origin_of(endpoint))}' is not among {where}")
     return said

@@ -27,20 +27,22 @@ _BY_NAME = {
 
 def call(task: TaskAttempt) -> Outcome:
     """Call EMR's operation behind one of the integration's."""
-    given = engine.loads(task.input)
-    if not isinstance(given, dict):
+    parameters = engine.loads(task.input)
+    if not isinstance(parameters, dict):
         return aws.call(task)  # which tells what is wrong
     if task.action in _BY_NAME:
-        return _modify(task, given)
-    outcome = aws.call(replace(task, input=engine.dumps(to_emr_parameters(task.action, given))))
+        return _modify(task, parameters)
+    outcome = aws.call(
+        replace(task, input=engine.dumps(to_emr_parameters(task.action, parameters)))
+    )
     if not isinstance(outcome, Succeeded):
         return outcome
     return Succeeded(engine.dumps(_call_outcome(task.action, engine.loads(outcome.output))))
 
 
-def to_emr_parameters(action: str, given: dict[str, Any]) -> dict[str, Any]:
+def to_emr_parameters(action: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters as EMR names them."""
-    rest = dict(given)
+    rest = dict(parameters)
     if action == "addStep" and "Step" in rest:
         rest["Steps"] = [rest.pop("Step")]
     if action == "addStep" and "ClusterId" in rest:
@@ -62,20 +64,20 @@ def _first_if_listed(name: str, value: Any) -> Any:
     return value[0] if name in _LISTED and value else value
 
 
-def _modify(task: TaskAttempt, given: dict[str, Any]) -> Outcome:
+def _modify(task: TaskAttempt, parameters: dict[str, Any]) -> Outcome:
     """Change a fleet or a group by its name, which EMR knows by an id."""
     kind, listed, number = _BY_NAME[task.action]
-    asked = {"ClusterId": given.get("ClusterId")}
-    found = aws.call(replace(task, action=f"list{listed}", input=engine.dumps(asked)))
-    if not isinstance(found, Succeeded):
-        return found
-    name, change = given.get(f"{kind}Name"), given.get(kind)
-    every = engine.loads(found.output).get(listed, [])
-    one = next((each.get("Id") for each in every if each.get("Name") == name), None)
-    if one is None or not isinstance(change, dict):
+    asked = {"ClusterId": parameters.get("ClusterId")}
+    outcome = aws.call(replace(task, action=f"list{listed}", input=engine.dumps(asked)))
+    if not isinstance(outcome, Succeeded):
+        return outcome
+    name, change = parameters.get(f"{kind}Name"), parameters.get(kind)
+    every = engine.loads(outcome.output).get(listed, [])
+    identifier = next((each.get("Id") for each in every if each.get("Name") == name), None)
+    if identifier is None or not isinstance(change, dict):
         return Failed("States.Runtime", f"The cluster has no {kind} that is called '{name}'.")
-    changed = {**change, number: one}
+    changed = {**change, number: identifier}
     one_alone = kind == "InstanceFleet"  # EMR changes one fleet, but a list of groups
-    wanted = {kind: changed} if one_alone else {listed: [changed]}
-    text = engine.dumps({**asked, **wanted})
+    body = {kind: changed} if one_alone else {listed: [changed]}
+    text = engine.dumps({**asked, **body})
     return aws.call(replace(task, action=f"modify{kind if one_alone else listed}", input=text))

@@ -53,11 +53,11 @@ class CallPlan:
 
 
 def plan_call(
-    resource: Resource, given: Any, machine: targets.MachineKey, *, sample: bool = False
+    resource: Resource, parameters: Any, machine: targets.MachineKey, *, sample: bool = False
 ) -> CallPlan:
     """Return what a Task of a state machine calls.
 
-    ``given``: its Parameters or Arguments; ``sample``: it is of a sample machine.
+    ``parameters``: its Parameters or Arguments; ``sample``: it is of a sample machine.
     """
     if resource.kind == "activity":
         return _activity(resource.arn, machine.project, sample=sample)
@@ -66,16 +66,16 @@ def plan_call(
         return _function(name, resource.arn, machine, sample=sample)
     then = _then(resource)
     if _invokes(resource):
-        return _with(_invoke(given, machine, sample=sample), then)
+        return _with(_invoke(parameters, machine, sample=sample), then)
     if resource.service in ("http", "apigateway"):
-        return _with(_web_plan(resource.service, given, machine), then)
+        return _with(_web_plan(resource.service, parameters, machine), then)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
-        return _with(_cluster(resource.action, given, machine), then)
+        return _with(_cluster(resource.action, parameters, machine), then)
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
         what = f"{resource.service}:{resource.action}"
         return CallPlan(what, problem="This service integration cannot be called from here yet.")
     if resource.service == "bedrockagentcore":
-        registered = _harness(given, machine)
+        registered = _harness(parameters, machine)
         if registered is not None:
             return registered
     return _with(_service(resource, machine), then)
@@ -88,14 +88,14 @@ def _invokes(resource: Resource) -> bool:
     return (resource.service, resource.action) == ("lambda", "invoke")
 
 
-def _harness(given: Any, machine: targets.MachineKey) -> CallPlan | None:
+def _harness(parameters: Any, machine: targets.MachineKey) -> CallPlan | None:
     """Return what stands for a harness in ``functions.json``; None if nothing does."""
-    named = given.get("HarnessArn") if isinstance(given, dict) else None
+    named = parameters.get("HarnessArn") if isinstance(parameters, dict) else None
     name = harness.harness_name(named) if isinstance(named, str) else ""
-    found = targets.find_harness(name, machine)
-    if found is None:
+    registration = targets.find_harness(name, machine)
+    if registration is None:
         return None
-    return CallPlan(f"harness {name}", _place(found), entry=found.where)
+    return CallPlan(f"harness {name}", _place(registration), entry=registration.where)
 
 
 def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
@@ -109,15 +109,15 @@ def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
     )
 
 
-def _with(made: CallPlan, then: str) -> CallPlan:
+def _with(plan: CallPlan, then: str) -> CallPlan:
     return CallPlan(
-        made.what,
-        made.where,
-        made.region,
-        made.credentials,
-        made.entry,
-        made.problem,
-        "" if made.problem else then,
+        plan.what,
+        plan.where,
+        plan.region,
+        plan.credentials,
+        plan.entry,
+        plan.problem,
+        "" if plan.problem else then,
     )
 
 
@@ -132,19 +132,24 @@ def _then(resource: Resource) -> str:
 
 def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
     name = arn.rpartition(":")[2]
-    found = targets.find_activity(name, project, sample=sample)
-    if found is not None:
-        problem = function.find_problem(found)
-        return CallPlan(f"activity {name}", _place(found), entry=found.where, problem=problem)
+    registration = targets.find_activity(name, project, sample=sample)
+    if registration is not None:
+        problem = function.find_problem(registration)
+        return CallPlan(
+            f"activity {name}", _place(registration), entry=registration.where, problem=problem
+        )
     return CallPlan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
 def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
     what = f"function {name}"
-    found = targets.find_registered_function(name, arn, machine, sample=sample)
-    if found is not None:
+    registration = targets.find_registered_function(name, arn, machine, sample=sample)
+    if registration is not None:
         return CallPlan(
-            what, _place(found), entry=found.where, problem=function.find_problem(found)
+            what,
+            _place(registration),
+            entry=registration.where,
+            problem=function.find_problem(registration),
         )
     remote = targets.find_entry("lambda", machine)
     if remote is None and name in settings.STATEYARD_SAMPLE_FUNCTIONS:
@@ -154,18 +159,18 @@ def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool)
     return _call_plan(f"{what}, Lambda Invoke", remote)
 
 
-def _place(found: FoundFunction) -> str:
+def _place(registration: FoundFunction) -> str:
     """Return where a registered function runs."""
-    if function.is_url(found.target):
-        return without_secrets(found.target)
-    if function.shares_process(found.options):
-        return f"{_HERE}: {found.target}"
-    python = found.options.python
-    return f"a process of its own{f' of {python}' if python else ''}: {found.target}"
+    if function.is_url(registration.target):
+        return without_secrets(registration.target)
+    if function.shares_process(registration.options):
+        return f"{_HERE}: {registration.target}"
+    python = registration.options.python
+    return f"a process of its own{f' of {python}' if python else ''}: {registration.target}"
 
 
-def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
-    named = given.get("FunctionName") if isinstance(given, dict) else None
+def _invoke(parameters: Any, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
+    named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
     if not isinstance(named, str) or named.startswith("{%"):
         return CallPlan(
             "the function that FunctionName names at run time", "as functions.json says"
@@ -174,40 +179,40 @@ def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> CallPla
     return _function(name, invoke.function_arn(name), machine, sample=sample)
 
 
-def _web_plan(service: str, given: Any, machine: targets.MachineKey) -> CallPlan:
-    url = given.get("ApiEndpoint") if isinstance(given, dict) else None
-    method = given.get("Method", "") if isinstance(given, dict) else ""
+def _web_plan(service: str, parameters: Any, machine: targets.MachineKey) -> CallPlan:
+    url = parameters.get("ApiEndpoint") if isinstance(parameters, dict) else None
+    method = parameters.get("Method", "") if isinstance(parameters, dict) else ""
     what = f"{service} {method}".strip()
-    found = targets.find_exact_entry(service, machine)
-    if found is None:
+    entry = targets.find_exact_entry(service, machine)
+    if entry is None:
         return CallPlan(
             what, problem=f'"{service}" is not in targets.json: no address may be called.'
         )
     if service == "apigateway":
-        base = found.target.get("endpoint_url")
+        base = entry.target.get("endpoint_url")
         url = base or (f"https://{url}" if url else None)
     if not isinstance(url, str) or url.startswith("{%"):
-        return CallPlan(what, "the address that ApiEndpoint names at run time", entry=found.where)
-    return CallPlan(what, without_secrets(url), entry=found.where)
+        return CallPlan(what, "the address that ApiEndpoint names at run time", entry=entry.where)
+    return CallPlan(what, without_secrets(url), entry=entry.where)
 
 
-def _cluster(action: str, given: Any, machine: targets.MachineKey) -> CallPlan:
+def _cluster(action: str, parameters: Any, machine: targets.MachineKey) -> CallPlan:
     """Return what a Task asks of a Kubernetes cluster."""
-    known = given if isinstance(given, dict) else {}
+    fields = parameters if isinstance(parameters, dict) else {}
     what = "kubernetes: run a job"
     if action == "call":
-        what = f"kubernetes {known.get('Method', '')} {known.get('Path', '')}".strip()
-    found = targets.find_exact_entry(targets.KUBERNETES, machine)
-    if found is None:
+        what = f"kubernetes {fields.get('Method', '')} {fields.get('Path', '')}".strip()
+    entry = targets.find_exact_entry(targets.KUBERNETES, machine)
+    if entry is None:
         return CallPlan(
             what, problem='"kubernetes" is not in targets.json: no cluster may be called.'
         )
-    url = known.get("Endpoint")
+    url = fields.get("Endpoint")
     where = "the cluster that Endpoint names at run time"
     if isinstance(url, str) and not url.startswith("{%"):
         where = without_secrets(url)
-    token = "a token in targets.json" if found.target.get("token") else _credentials(found.target)
-    return CallPlan(what, where, credentials=token, entry=found.where)
+    token = "a token in targets.json" if entry.target.get("token") else _credentials(entry.target)
+    return CallPlan(what, where, credentials=token, entry=entry.where)
 
 
 def _service(resource: Resource, machine: targets.MachineKey) -> CallPlan:
@@ -221,19 +226,23 @@ def _service(resource: Resource, machine: targets.MachineKey) -> CallPlan:
         if not own_api.serves(operation.client, operation.model.name):
             problem = f"This server does not serve {operation.model.name} of '{operation.client}'."
         return CallPlan(what, _HERE, credentials="the rights of the execution", problem=problem)
-    found = targets.find_entry(operation.client, machine)
-    if found is None:
+    entry = targets.find_entry(operation.client, machine)
+    if entry is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."
         return CallPlan(what, problem=problem)
-    return _call_plan(what, found)
+    return _call_plan(what, entry)
 
 
-def _call_plan(what: str, found: targets.Entry) -> CallPlan:
-    made = describe_entry(found.target, found.where)
-    return CallPlan(what, made.where, made.region, made.credentials, made.entry)
+def _call_plan(what: str, entry: targets.Entry) -> CallPlan:
+    description = describe_entry(entry.target, entry.where)
+    return CallPlan(
+        what, description.where, description.region, description.credentials, description.entry
+    )
 
 
 def _credentials(said: Mapping[str, Any]) -> str:
+    if targets.OF_PAGE in said:
+        return "a key in the project settings"
     if said.get("access_key_id"):
         return "a key in targets.json"
     if said.get("profile"):

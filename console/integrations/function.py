@@ -1,9 +1,9 @@
-"""Call a Lambda function by what the operator registered under its name.
+"""Call a Lambda function through the target that the operator registered for its name.
 
-``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks).
-``module:callable``: called as ``callable(event, context)``, in a process of its own
-(``console.functions``) or in this one (``lambda_runtime``).
-Registered in settings, never from a page.
+A target ``http(s)://...`` is called with the Lambda invoke protocol of the runtime interface
+emulator. A target ``module:callable`` is called as ``callable(event, context)``, in a process of
+its own (``console.functions``) or in this process (``lambda_runtime``). Targets are registered in
+settings, never on a page.
 """
 
 from __future__ import annotations
@@ -40,43 +40,45 @@ _NO_OPTIONS = FunctionOptions()
 NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
 MAX_LOSSES = 3
-"""A callable that was lost so often with its process is what ends the processes (G14)."""
+"""Lost processes after which a callable is blamed and no longer called (G14)."""
 _DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Call the function of a task."""
+    """Call the function of a task, by its registered target."""
     name = function_name(task.resource)
-    found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
-    if found is None:
+    registration = targets.find_registered_function(
+        name, task.resource, task.machine, sample=task.sample
+    )
+    if registration is None:
         request = uuid.uuid4()
         return Failed(
             "Lambda.ResourceNotFoundException",
             f"Function not found: {task.resource} (Service: Lambda, Status Code: 404, "
             f"Request ID: {request})",
         )
-    return call_target(found.target, name, task, found.options)
+    return call_target(registration.target, name, task, registration.options)
 
 
 def call_target(
     target: str, name: str, task: TaskAttempt, options: FunctionOptions = _NO_OPTIONS
 ) -> Outcome:
-    """Call what is registered under a name: a web address or a Python callable."""
+    """Call a target: a URL or a Python callable."""
     return _call_url(target, task) if is_url(target) else call_python(target, name, task, options)
 
 
 def is_url(target: str) -> bool:
-    """Tell a web address from a Python callable."""
+    """Tell whether a target is a URL, not a Python callable."""
     return target.startswith(("http://", "https://"))
 
 
-def find_problem(found: FoundFunction) -> str:
-    """Return why a registered callable cannot be called, "" if nothing is known against it."""
-    if is_url(found.target):
+def find_problem(registration: FoundFunction) -> str:
+    """Return why a registered callable cannot be called, "" if no problem is known."""
+    if is_url(registration.target):
         return ""
-    if shares_process(found.options):
-        return handlers.find_problem(found.target)
-    return checks.find_problem(found.target, found.options)
+    if shares_process(registration.options):
+        return handlers.find_problem(registration.target)
+    return checks.find_problem(registration.target, registration.options)
 
 
 def shares_process(options: FunctionOptions) -> bool:
@@ -89,20 +91,26 @@ def shares_process(options: FunctionOptions) -> bool:
 
 
 def broken_registrations() -> Iterator[tuple[str, str, str]]:
-    """Yield entry, target and problem of each callable that cannot be called."""
-    for found in targets.list_registrations():
-        problem = find_problem(found)
+    """Yield (entry, target, problem) for each callable that cannot be called."""
+    for registration in targets.list_registrations():
+        problem = find_problem(registration)
         if problem:
-            yield found.where, found.target, problem
+            yield registration.where, registration.target, problem
 
 
 def runs_here(task: TaskAttempt) -> bool:
-    """Tell whether a task is a callable in this process: it can take the process with it."""
+    """Tell whether a task calls a callable in this process, which it could crash."""
     if task.kind != "lambda":
         return False
     name = function_name(task.resource)
-    found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
-    return found is not None and not is_url(found.target) and shares_process(found.options)
+    registration = targets.find_registered_function(
+        name, task.resource, task.machine, sample=task.sample
+    )
+    return (
+        registration is not None
+        and not is_url(registration.target)
+        and shares_process(registration.options)
+    )
 
 
 def function_name(arn: str) -> str:
@@ -127,7 +135,7 @@ def call_python(
         task.idempotency_key,
         task.input,
         limit_s,
-        # the Task's own time ends in the store, which says States.Timeout
+        # the Task's own time limit is enforced by the store, with States.Timeout
         limit_s if own_limit else limit_s + outbound.GRACE_S,
     )
     result = pool.call_in_process(call)

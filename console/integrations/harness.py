@@ -58,14 +58,14 @@ def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) ->
 # -- a registered function -------------------------------------------------------------------------
 
 
-def _call_function(found: FoundFunction, arn: str, task: TaskAttempt) -> Outcome:
+def _call_function(registration: FoundFunction, arn: str, task: TaskAttempt) -> Outcome:
     begun = time.monotonic()
     seconds = min(task.timeout_s or MOST_S, MOST_S)
     outcome = function.call_target(
-        found.target,
+        registration.target,
         harness_name(arn),
         replace(task, resource=arn, timeout_s=seconds),
-        found.options,
+        registration.options,
     )
     if isinstance(outcome, Failed):
         return replace(outcome, error=f"{_PREFIX}.{outcome.error or 'BedrockAgentCoreException'}")

@@ -89,47 +89,49 @@ def _items(
     if reader["resource"].endswith(":listObjectsV2"):
         listed = _listed(client, arguments)
         if config.get("Transformation") != "LOAD_AND_FLATTEN":
-            return (engine.DatasetItem(found, source=f"S3://{bucket}") for found in listed)
+            return (engine.DatasetItem(entry, source=f"S3://{bucket}") for entry in listed)
         return _flattened(client, bucket, listed, config)
     if "Key" not in arguments or "Bucket" not in arguments:
         raise ReaderError("ItemReader needs 'Bucket' and 'Key'")
-    wanted = {name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments}
+    location = {
+        name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments
+    }
     manifest = config.get("ManifestType")
     if manifest == "ATHENA_DATA":
-        return _athena_data(client, wanted, config)
+        return _athena_data(client, location, config)
     if manifest == "S3_INVENTORY" or config.get("InputType") == "MANIFEST":
-        return _inventory(client, wanted)
-    return _file(client, wanted, config)
+        return _inventory(client, location)
+    return _file(client, location, config)
 
 
 def _file(
-    client: Any, wanted: dict[str, Any], config: dict[str, Any]
+    client: Any, location: dict[str, Any], config: dict[str, Any]
 ) -> Iterator[engine.DatasetItem]:
     """Yield the items of one file, each with the file's address."""
     kind = str(config.get("InputType", "JSON"))
     if kind not in _READ:
         raise ReaderError(f"InputType: got {kind}, which cannot be read here")
-    body = client.get_object(**wanted)["Body"]
-    source = f"S3://{wanted['Bucket']}/{wanted['Key']}"
-    for found in _READ[kind](_unpacked(body, str(wanted["Key"])), config):
-        if isinstance(found, engine.DatasetItem):
-            yield replace(found, source=source)
+    body = client.get_object(**location)["Body"]
+    source = f"S3://{location['Bucket']}/{location['Key']}"
+    for item in _READ[kind](_unpacked(body, str(location["Key"])), config):
+        if isinstance(item, engine.DatasetItem):
+            yield replace(item, source=source)
         else:
-            yield engine.DatasetItem(found, source=source)
+            yield engine.DatasetItem(item, source=source)
 
 
 def _flattened(
     client: Any, bucket: str, listed: Iterable[dict[str, Any]], config: dict[str, Any]
 ) -> Iterator[engine.DatasetItem]:
     """Yield the items of every listed file; folders hold none."""
-    for found in listed:
-        if not found["Key"].endswith("/"):
-            yield from _file(client, {"Bucket": bucket, "Key": found["Key"]}, config)
+    for entry in listed:
+        if not entry["Key"].endswith("/"):
+            yield from _file(client, {"Bucket": bucket, "Key": entry["Key"]}, config)
 
 
-def _inventory(client: Any, wanted: dict[str, Any]) -> Iterator[engine.DatasetItem]:
+def _inventory(client: Any, location: dict[str, Any]) -> Iterator[engine.DatasetItem]:
     """Yield the objects of an S3 inventory: a manifest that names compressed CSV files."""
-    manifest = engine.loads(client.get_object(**wanted)["Body"].read(_MAX_JSON).decode())
+    manifest = engine.loads(client.get_object(**location)["Body"].read(_MAX_JSON).decode())
     try:
         headers = [name.strip() for name in manifest["fileSchema"].split(",")]
         bucket = manifest["destinationBucket"].rpartition(":")[2]
@@ -142,7 +144,7 @@ def _inventory(client: Any, wanted: dict[str, Any]) -> Iterator[engine.DatasetIt
 
 
 def _athena_data(
-    client: Any, wanted: dict[str, Any], config: dict[str, Any]
+    client: Any, location: dict[str, Any], config: dict[str, Any]
 ) -> Iterator[engine.DatasetItem]:
     """Yield the rows of an Athena UNLOAD: its manifest names one file a line, ``s3://bucket/key``.
 
@@ -151,7 +153,7 @@ def _athena_data(
     kind = config.get("InputType")
     if kind not in _ATHENA_TYPES:
         raise ReaderError(f"InputType: got {kind}, wanted one of {', '.join(_ATHENA_TYPES)}")
-    manifest = _lines(_unpacked(client.get_object(**wanted)["Body"], str(wanted["Key"])))
+    manifest = _lines(_unpacked(client.get_object(**location)["Body"], str(location["Key"])))
     for row in csv.reader(manifest):
         if not row:
             continue
@@ -171,15 +173,15 @@ def _unpacked(body: Any, key: str) -> Any:
 
 
 def _listed(client: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    wanted = {name: arguments[name] for name in ("Bucket", "Prefix") if name in arguments}
-    for page in client.get_paginator("list_objects_v2").paginate(**wanted):
-        for one in page.get("Contents", ()):
+    location = {name: arguments[name] for name in ("Bucket", "Prefix") if name in arguments}
+    for page in client.get_paginator("list_objects_v2").paginate(**location):
+        for entry in page.get("Contents", ()):
             yield {
-                "Etag": one["ETag"],
-                "Key": one["Key"],
-                "LastModified": int(one["LastModified"].timestamp()),
-                "Size": one["Size"],
-                "StorageClass": one.get("StorageClass", "STANDARD"),
+                "Etag": entry["ETag"],
+                "Key": entry["Key"],
+                "LastModified": int(entry["LastModified"].timestamp()),
+                "Size": entry["Size"],
+                "StorageClass": entry.get("StorageClass", "STANDARD"),
             }
 
 
@@ -201,8 +203,8 @@ def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
     unescaped = (_LINE_END.sub(r"\1\2", line) for line in _lines(body))
     lines = _escape_doubled_quotes(unescaped, delimiter)
     rows = csv.reader(lines, delimiter=delimiter, escapechar="\\", strict=False)
-    given = config.get("CSVHeaderLocation") == "GIVEN"
-    headers = config.get("CSVHeaders", []) if given else next(rows, [])
+    in_config = config.get("CSVHeaderLocation") == "GIVEN"
+    headers = config.get("CSVHeaders", []) if in_config else next(rows, [])
     if len(set(headers)) != len(headers):
         raise ReaderError("CSV headers cannot contain duplicates.")
     for row in rows:
@@ -231,9 +233,7 @@ def _escape_doubled_quotes(lines: Iterable[str], delimiter: str) -> Iterator[str
         pieces = [line[:start]]
         for match in token.finditer(line[start:]):
             quoted = match["open"] is not None
-        pieces.append(
-            token.sub(lambda found: '\\"' if found["doubled"] else found[0], line[start:])
-        )
+        pieces.append(token.sub(lambda pair: '\\"' if pair["doubled"] else pair[0], line[start:]))
         yield "".join(pieces)
 
 

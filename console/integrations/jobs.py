@@ -39,13 +39,13 @@ def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     refused = placement_failure(task, answer)
     if refused is not None:
         return refused
-    first, given = engine.loads(answer), engine.loads(task.input)
-    kept = {"ask": _filled(job.ask, first, given), "since": int(time.time())}
+    first, parameters = engine.loads(answer), engine.loads(task.input)
+    record = {"ask": _filled(job.ask, first, parameters), "since": int(time.time())}
     if job.also:
-        kept["also"] = _filled(job.also, first, given)
+        record["also"] = _filled(job.also, first, parameters)
     if job.cancel is not None:
-        kept["cancel"] = _filled(job.cancel[1], first, given)
-    return Submitted(answer, engine.dumps(kept), _FIRST_S)
+        record["cancel"] = _filled(job.cancel[1], first, parameters)
+    return Submitted(answer, engine.dumps(record), _FIRST_S)
 
 
 def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
@@ -58,34 +58,34 @@ def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
     return Failed("AmazonECS.Unknown", engine.dumps(told.get("Failures", [])))
 
 
-def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
+def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
-    job, known = JOBS[task.service, task.action], engine.loads(kept)
-    told = aws.call(replace(task, action=job.look, input=engine.dumps(known["ask"])))
+    job, record = JOBS[task.service, task.action], engine.loads(job_text)
+    told = aws.call(replace(task, action=job.look, input=engine.dumps(record["ask"])))
     if isinstance(told, Failed):
-        return _not_told(job, told, known)
+        return _not_told(job, told, record)
     if not isinstance(told, Succeeded):
         return None
     answer = {k: v for k, v in engine.loads(told.output).items() if k not in _METADATA}
-    statuses = _statuses(job, answer, known)
-    if None in statuses and _lost(answer, known):
+    statuses = _statuses(job, answer, record)
+    if None in statuses and _lost(answer, record):
         return Failed("AmazonECS.Unknown", engine.dumps(answer["Failures"]))
     if not job.good | job.bad >= set(statuses):
         return None
-    return _ended(task, job, answer, known, well=job.good >= set(statuses))
+    return _ended(task, job, answer, record, well=job.good >= set(statuses))
 
 
-def cancel_job(task: TaskAttempt, kept: str) -> Outcome | None:
+def cancel_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     """Stop a job whose task is over; no more than an attempt, as with the service."""
     job = JOBS.get((task.service, task.action))
     if job is None or job.cancel is None:
         return None
-    parameters = engine.loads(kept).get("cancel", {})
+    parameters = engine.loads(job_text).get("cancel", {})
     outcomes = [
-        aws.call(replace(task, action=job.cancel[0], input=engine.dumps(one)))
-        for one in _apart(job, parameters)
+        aws.call(replace(task, action=job.cancel[0], input=engine.dumps(request)))
+        for request in _apart(job, parameters)
     ]
-    return next((one for one in outcomes if isinstance(one, Failed)), outcomes[-1])
+    return next((outcome for outcome in outcomes if isinstance(outcome, Failed)), outcomes[-1])
 
 
 def next_look_s(looks: int) -> float:
@@ -96,28 +96,28 @@ def next_look_s(looks: int) -> float:
 # -- the end of a job ------------------------------------------------------------------------------
 
 
-def _not_told(job: Job, told: Failed, known: Any) -> Outcome | None:
+def _not_told(job: Job, told: Failed, record: Any) -> Outcome | None:
     """Return the outcome of a task whose job the service did not describe."""
     error, cause = told.error or "", told.cause or ""
     if error.endswith(_OUT_OF_REACH) or _BUSY.search(cause):
         return None
     if job.gone and _UNKNOWN.search(error):
-        return Succeeded(engine.dumps(known.get("also", {})))
+        return Succeeded(engine.dumps(record.get("also", {})))
     return told
 
 
-def _statuses(job: Job, answer: Any, known: Any) -> list[Any]:
+def _statuses(job: Job, answer: Any, record: Any) -> list[Any]:
     """Return the status of each started job; None where the service reports none."""
     if not job.each:
         return [_value_at(answer, job.status)]
-    told = [_value_at(one, job.status) for one in answer.get(job.each, [])]
-    return told + [None] * (len(known["ask"][job.each]) - len(told))
+    told = [_value_at(item, job.status) for item in answer.get(job.each, [])]
+    return told + [None] * (len(record["ask"][job.each]) - len(told))
 
 
-def _lost(answer: Any, known: Any) -> bool:
+def _lost(answer: Any, record: Any) -> bool:
     """Tell whether ECS has forgotten tasks: at first it may not know them yet."""
-    gone = [one for one in answer.get("Failures", []) if one.get("Reason") == "MISSING"]
-    return bool(gone) and time.time() - known.get("since", 0) > _KNOWN_S
+    gone = [failure for failure in answer.get("Failures", []) if failure.get("Reason") == "MISSING"]
+    return bool(gone) and time.time() - record.get("since", 0) > _KNOWN_S
 
 
 def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -125,59 +125,59 @@ def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
     lists = {name: value for name, value in parameters.items() if isinstance(value, list)}
     if not job.each or not lists:
         return [parameters]
-    return [parameters | {name: one} for name, value in lists.items() for one in value]
+    return [parameters | {name: part} for name, value in lists.items() for part in value]
 
 
-def _ended(task: TaskAttempt, job: Job, answer: Any, known: Any, *, well: bool) -> Outcome:
-    found = _value_at(answer, job.result) if job.result not in ("", NOTHING) else answer
+def _ended(task: TaskAttempt, job: Job, answer: Any, record: Any, *, well: bool) -> Outcome:
+    description = _value_at(answer, job.result) if job.result not in ("", NOTHING) else answer
     if job.each and len(answer[job.each]) == 1:
-        found = answer[job.each][0]
+        description = answer[job.each][0]
     if task.service == "states":
-        found = _nested(found)
-    shown = {job.under: found} if job.under else found
-    if not (well and _containers_well(task, found)):
+        description = _nested(description)
+    shown = {job.under: description} if job.under else description
+    if not (well and _containers_well(task, description)):
         return Failed("States.TaskFailed", engine.dumps(shown))
     result = {} if job.result == NOTHING else _parsed(task, shown)
-    return Succeeded(engine.dumps(result | known.get("also", {})))
+    return Succeeded(engine.dumps(result | record.get("also", {})))
 
 
-def _containers_well(task: TaskAttempt, found: Any) -> bool:
+def _containers_well(task: TaskAttempt, description: Any) -> bool:
     """ECS says only that tasks stopped: well if every container ended with 0."""
     if task.service != "ecs":
         return True
-    for one in found.get("Tasks", [found]):
-        codes = [container.get("ExitCode") for container in one.get("Containers", [])]
+    for ecs_task in description.get("Tasks", [description]):
+        codes = [container.get("ExitCode") for container in ecs_task.get("Containers", [])]
         if set(codes) != {0}:
             return False
     return True
 
 
-def _nested(found: Any) -> Any:
+def _nested(execution: Any) -> Any:
     """Return a nested execution as it is shown to its parent [recorded]."""
     hidden = ("RedriveCount", "RedriveStatus", "RedriveStatusReason")
-    return {name: value for name, value in found.items() if name not in hidden}
+    return {name: value for name, value in execution.items() if name not in hidden}
 
 
-def _parsed(task: TaskAttempt, found: Any) -> Any:
+def _parsed(task: TaskAttempt, result: Any) -> Any:
     """``.sync:2``: input and output of a nested execution as JSON, not as text."""
     if task.service != "states" or task.pattern != ".sync:2":
-        return found
-    read = {name: engine.loads(found[name]) for name in ("Input", "Output") if name in found}
-    return {**found, **read}
+        return result
+    read = {name: engine.loads(result[name]) for name in ("Input", "Output") if name in result}
+    return {**result, **read}
 
 
 # -- places in parameters and answers --------------------------------------------------------------
 
 
-def _filled(template: Any, first: Any, given: Any) -> Any:
+def _filled(template: Any, first: Any, parameters: Any) -> Any:
     """Put the values in their places; leave out what is not there."""
     if isinstance(template, str) and template[:1] in "@?":
-        return _value_at(first if template[0] == "@" else given, template[1:])
+        return _value_at(first if template[0] == "@" else parameters, template[1:])
     if isinstance(template, list):
-        return [_filled(one, first, given) for one in template]
+        return [_filled(part, first, parameters) for part in template]
     if isinstance(template, str):
         return template
-    pairs = ((name, _filled(one, first, given)) for name, one in template.items())
+    pairs = ((name, _filled(part, first, parameters)) for name, part in template.items())
     return {name: value for name, value in pairs if value is not None}
 
 
@@ -185,7 +185,7 @@ def _value_at(value: Any, path: str) -> Any:
     for place, name in enumerate(path.split(".")):
         if name == "*":
             rest = ".".join(path.split(".")[place + 1 :])
-            return [_value_at(one, rest) for one in value or []]
+            return [_value_at(part, rest) for part in value or []]
         if isinstance(value, list):
             value = value[int(name)] if int(name) < len(value) else None
         else:

@@ -56,16 +56,16 @@ def _sagemaker(kind: str) -> Job:
 
 
 def _codebuild(kind: str, look: str, stop: str) -> Job:
-    one, where = f"@{kind}.Id", "Builds.0" if kind == "Build" else "BuildBatches.0"
+    build_id, where = f"@{kind}.Id", "Builds.0" if kind == "Build" else "BuildBatches.0"
     return Job(
         look,
-        {"Ids": [one]},
+        {"Ids": [build_id]},
         f"{where}.{kind}Status",
         _words("SUCCEEDED"),
         _words("FAILED FAULT STOPPED TIMED_OUT"),
         result=where,
         under=kind,
-        cancel=(stop, {"Id": one}),
+        cancel=(stop, {"Id": build_id}),
     )
 
 
@@ -79,9 +79,9 @@ def _eks_job(kind: str, ask: Mapping[str, Any], bad: str, *, deleted: bool = Fal
 def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job:
     """An EMR Serverless application. ``named``: where its id is."""
     ask = {"ApplicationId": f"{named}ApplicationId"}
-    wanted, bad = _words(good), _words("TERMINATED") - _words(good)
-    gone = "TERMINATED" in wanted
-    return Job("getApplication", ask, "Application.State", wanted, bad, NOTHING, "", also, gone)
+    statuses, bad = _words(good), _words("TERMINATED") - _words(good)
+    gone = "TERMINATED" in statuses
+    return Job("getApplication", ask, "Application.State", statuses, bad, NOTHING, "", also, gone)
 
 
 _BATCH = _codebuild("BuildBatch", "batchGetBuildBatches", "stopBuildBatch")

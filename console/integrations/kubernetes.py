@@ -1,4 +1,4 @@
-"""``eks:call`` and ``eks:runJob``: the Kubernetes API of a cluster, and jobs that run in it.
+"""Run ``eks:call`` and ``eks:runJob``: call the Kubernetes API of a cluster, and run jobs in it.
 
 Source: "Create and manage Amazon EKS clusters with Step Functions" of the documentation.
 """
@@ -24,12 +24,16 @@ from console.integrations.outcome import (
 
 ACTIONS = ("call", "runJob")
 ATTEMPT = "stateyard/attempt"
-"""The annotation by which a call that is made again finds the job that it had made."""
+"""Annotation with the idempotency key: after a crash, a repeated call finds its job by it."""
 _ENDPOINT = re.compile(r"https?://[^/?#\s]+(/[^?#\s]*)?")
 _METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "PATCH")
 _FIRST_LOOK_S = 0.5
 _CONFLICT, _GONE, _TOO_MANY, _TROUBLE = 409, 404, 429, 500
-_MOST_READ = 6 * 1024 * 1024  # of what is only looked at here: pods are long
+_MOST_READ = 6 * 1024 * 1024
+"""Maximum size in bytes of a job or a list of pods.
+
+It is larger than that of a payload, because lists of pods are long.
+"""
 _CLUSTER = {name: {"shape": "Text"} for name in ("ClusterName", "CertificateAuthority", "Endpoint")}
 _SHAPES = ShapeResolver(
     {
@@ -72,7 +76,11 @@ _SHAPES = ShapeResolver(
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Ask the cluster's API what the state says, or begin its job; else call EKS itself."""
+    """Run a Task of the service ``eks``; return its outcome.
+
+    ``eks:call`` sends the state's request to the cluster, ``eks:runJob`` creates the job there. Any
+    other action, such as ``createCluster``, is a call of the AWS service EKS.
+    """
     if task.action not in ACTIONS:
         return aws.call(task)
     try:
@@ -86,10 +94,10 @@ def call(task: TaskAttempt) -> Outcome:
         return Failed("EKS.SdkClientException", str(error))
 
 
-def find_problem(action: str, given: Any) -> str:
-    """Return why parameters are no request, "" if they are one."""
+def find_problem(action: str, parameters: Any) -> str:
+    """Return the error in the parameters of ``call`` or ``runJob``, "" if they are valid."""
     try:
-        _asked(action, given)
+        _asked(action, parameters)
     except shapes.ParametersError as error:
         return str(error)
     return ""
@@ -99,7 +107,7 @@ def find_problem(action: str, given: Any) -> str:
 
 
 def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
-    """Return what a ``.sync`` task waits for: the job that the cluster has made."""
+    """Return the job to poll for a ``.sync`` Task, from the cluster's answer to its creation."""
     name = _value_at(engine.loads(answer), "ResponseBody", "metadata", "name")
     if not isinstance(name, str):
         return Failed("EKS.SdkClientException", f"The cluster's answer is no Job: {answer}")
@@ -107,9 +115,12 @@ def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     return Submitted(answer, engine.dumps({"Path": path}), _FIRST_LOOK_S)
 
 
-def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
-    """Look at a job; return the task's outcome, None while the job goes on."""
-    asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(kept)["Path"]
+def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
+    """Query a job; return the Task's outcome, None while the job is running.
+
+    Errors of the cluster (no answer, 429, 5xx) do not end the Task: the job is queried again later.
+    """
+    asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(job_text)["Path"]
     try:
         answer = cluster.send_request(task, asked, "GET", path, most=_MOST_READ)
     except cluster.NotNamedError as error:
@@ -122,9 +133,9 @@ def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
         return answer.outcome
     job = answer.value
     ended = {
-        one["type"]
-        for one in _value_at(job, "status", "conditions") or ()
-        if one["status"] == "True"
+        condition["type"]
+        for condition in _value_at(job, "status", "conditions") or ()
+        if condition["status"] == "True"
     }
     if not ended & {"Complete", "Failed"}:
         return None
@@ -134,12 +145,12 @@ def poll_job(task: TaskAttempt, kept: str) -> Outcome | None:
     return Succeeded(text) if "Complete" in ended else Failed("States.TaskFailed", text)
 
 
-def cancel_job(task: TaskAttempt, kept: str) -> Outcome:
-    """Delete a job whose task is over, with its pods."""
+def cancel_job(task: TaskAttempt, job_text: str) -> Outcome:
+    """Delete the job of a Task that was stopped or timed out, with its pods."""
     asked = _asked("runJob", engine.loads(task.input))
     query = {"propagationPolicy": ["Background"]}  # the API would leave the pods running
     try:
-        answer = cluster.send_request(task, asked, "DELETE", engine.loads(kept)["Path"], query)
+        answer = cluster.send_request(task, asked, "DELETE", engine.loads(job_text)["Path"], query)
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
     return Succeeded(answer.told) if answer.status == _GONE else answer.outcome
@@ -152,14 +163,14 @@ def _begin(task: TaskAttempt, asked: dict[str, Any]) -> Outcome:
     marked = {**asked["Job"], "metadata": {**about, "annotations": notes}}
     answer = cluster.send_request(task, asked, "POST", _path(asked), body=marked)
     if answer.status == _CONFLICT and about.get("name"):
-        known = cluster.send_request(task, asked, "GET", _path(asked, str(about["name"])))
-        if _value_at(known.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
-            return known.outcome
+        existing = cluster.send_request(task, asked, "GET", _path(asked, str(about["name"])))
+        if _value_at(existing.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
+            return existing.outcome
     return answer.outcome
 
 
 def _parsed(job: Any) -> Any:
-    """Return a Job that is given as JSON or as its text, None if it is none."""
+    """Return the object of ``Job``, which may be an object or JSON text; None if it is invalid."""
     try:
         job = engine.loads(job) if isinstance(job, str) else job
     except engine.JsonTextError:
@@ -170,7 +181,7 @@ def _parsed(job: Any) -> Any:
 
 
 def _path(asked: dict[str, Any], name: str = "") -> str:
-    """Return where the task's jobs are, or one of them."""
+    """Return the path of the Task's jobs in the Kubernetes API, or of the job with a name."""
     space = asked.get("Namespace") or "default"
     every = f"/apis/batch/v1/namespaces/{quote(space, safe='')}/jobs"
     return f"{every}/{quote(name, safe='')}" if name else every
@@ -180,7 +191,7 @@ def _path(asked: dict[str, Any], name: str = "") -> str:
 
 
 def _logs(task: TaskAttempt, asked: dict[str, Any], job: str) -> dict[str, Any]:
-    """Return the logs of a job's containers, as far as they can be had."""
+    """Return the logs of a job's containers, with an error in place of a log if it is missing."""
     pods = _path(asked).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
     try:
         query = {"labelSelector": [f"job-name={job}"]}
@@ -189,13 +200,17 @@ def _logs(task: TaskAttempt, asked: dict[str, Any], job: str) -> dict[str, Any]:
             return {"error": answer.outcome.error, "cause": answer.outcome.cause}
     except cluster.NoAnswerError as error:
         return {"error": "EKS.SdkClientException", "cause": str(error)}
-    found = {}
+    logs = {}
     for pod in answer.value.get("items") or ():
         name = pod["metadata"]["name"]
-        names = [one["name"] for one in pod["spec"]["containers"]]
+        names = [container["name"] for container in pod["spec"]["containers"]]
         where = f"{pods}/{quote(name, safe='')}/log"
-        found[name] = {"containers": {one: _read_log(task, asked, where, one) for one in names}}
-    return {"pods": found}
+        logs[name] = {
+            "containers": {
+                container: _read_log(task, asked, where, container) for container in names
+            }
+        }
+    return {"pods": logs}
 
 
 def _read_log(
@@ -215,12 +230,14 @@ def _read_log(
 # -- requests --------------------------------------------------------------------------------------
 
 
-def _asked(action: str, given: Any) -> dict[str, Any]:
-    """Return the parameters under their own names; raise ``ParametersError``."""
-    known = given
-    if isinstance(given, dict):  # a cluster is asked by Stateyard: no service judges a null
-        known = {name: one for name, one in given.items() if one is not None}
-    asked = shapes.to_request(_SHAPES.get_shape_by_name(action), known, "")
+def _asked(action: str, parameters: Any) -> dict[str, Any]:
+    """Check the parameters; return them by name, or raise ``ParametersError``."""
+    members = parameters
+    if isinstance(parameters, dict):
+        # Treat null as missing: for AWS services the service would refuse it, but no service checks
+        # these parameters.
+        members = {name: value for name, value in parameters.items() if value is not None}
+    asked = shapes.to_request(_SHAPES.get_shape_by_name(action), members, "")
     if action == "runJob":
         asked["Job"] = _parsed(asked["Job"])
     rules = {

@@ -167,13 +167,13 @@ def find_operation(service: str, action: str) -> Operation | None:
     return Operation(client, service_model(client).operation_model(name), old)
 
 
-def split_added_fields(service: str, action: str, given: Any) -> tuple[dict[str, Any], Any]:
+def split_added_fields(service: str, action: str, parameters: Any) -> tuple[dict[str, Any], Any]:
     """Return the fields that Step Functions adds to an action's request, and all others."""
     names_added = ADDED_FIELDS.get((service, action), {})
-    if not names_added or not isinstance(given, dict):
-        return {}, given
-    added = {key: value for key, value in given.items() if key in names_added}
-    return added, {key: value for key, value in given.items() if key not in added}
+    if not names_added or not isinstance(parameters, dict):
+        return {}, parameters
+    added = {key: value for key, value in parameters.items() if key in names_added}
+    return added, {key: value for key, value in parameters.items() if key not in added}
 
 
 def has_operation(service: str, action: str) -> bool:
@@ -225,8 +225,12 @@ def service_model(client: str) -> ServiceModel:
 def client_names() -> dict[str, str]:
     """Return Step Functions' names -> botocore's: ``databasemigration`` -> ``dms``."""
     names = Loader().list_available_services("service-2")
-    found = {name: _service_id(_DATA / name) for name in names}
-    return {sdk_names.service_class(known).lower(): name for name, known in found.items() if known}
+    service_ids = {name: _service_id(_DATA / name) for name in names}
+    return {
+        sdk_names.service_class(service_id).lower(): name
+        for name, service_id in service_ids.items()
+        if service_id
+    }
 
 
 def _open_model(folder: Path) -> gzip.GzipFile | BufferedReader:
@@ -267,7 +271,9 @@ def _find_shape(operation: Operation, code: str) -> str | None:
     shapes: list[Any] = [*model.error_shapes]
     if operation.old is None:
         shapes += model.service_model.error_shapes
-    return next((str(one.name) for one in shapes if code in (one.name, one.error_code)), None)
+    return next(
+        (str(shape.name) for shape in shapes if code in (shape.name, shape.error_code)), None
+    )
 
 
 def _exception_class(operation: Operation, shape: str) -> str:

@@ -84,10 +84,10 @@ def stream_answer(
     timeout = httpx.Timeout(limit_s, connect=min(_CONNECT_S, limit_s))
     try:
         client = _client(trust) if trust else _client()
-        made = client.build_request(method, url, timeout=timeout, **more)
+        request = client.build_request(method, url, timeout=timeout, **more)
         if told is not None:
-            told(made)
-        with contextlib.closing(client.send(made, stream=True)) as answer:
+            told(request)
+        with contextlib.closing(client.send(request, stream=True)) as answer:
             yield answer
     finally:
         _running.until = None
@@ -150,10 +150,7 @@ class _Backend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         """Resolve once, judge every address, and connect to one that was judged."""
         problem: Exception = Refused(f"{host} has no address")
-        addresses = _resolved(host, port)
-        for address in addresses:
-            check_address(host, address, port)
-        for address in addresses:
+        for address in find_addresses(host, port):
             try:
                 inner = httpcore.SyncBackend().connect_tcp(
                     address, port, timeout, local_address, socket_options or ()
@@ -196,19 +193,27 @@ def _seconds_left(timeout: float | None) -> float | None:
     until = getattr(_running, "until", None)
     if until is None:
         return timeout
-    left = float(until) - time.monotonic()
-    if left <= 0:
+    remaining_s = float(until) - time.monotonic()
+    if remaining_s <= 0:
         raise httpcore.ReadTimeout("the answer is too slow")
-    return left if timeout is None else min(timeout, left)
+    return remaining_s if timeout is None else min(timeout, remaining_s)
+
+
+def find_addresses(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, all judged; raise ``Refused``, or that there is none."""
+    addresses = _resolved(host, port)
+    for address in addresses:
+        check_address(host, address, port)
+    return addresses
 
 
 def _resolved(host: str, port: int) -> list[str]:
     """Return the addresses of a host, in the order of the resolver."""
     try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise httpcore.ConnectError(str(error)) from None
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
+    return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
 
 def check_address(host: str, address: str, port: int) -> None:
@@ -249,12 +254,12 @@ def _own_addresses() -> frozenset[tuple[str, int]]:
 @lru_cache(maxsize=8)
 def _places(url: str, database: str, port: int) -> frozenset[tuple[str, int]]:
     parts = urlsplit(url)
-    wanted = [(database, port)] if database and not database.startswith("/") else []
+    hosts = [(database, port)] if database and not database.startswith("/") else []
     if parts.hostname:
         own = parts.port or (443 if parts.scheme == "https" else 80)
-        wanted += [(parts.hostname, own), ("127.0.0.1", own), ("::1", own)]
-    found = set()
-    for host, number in wanted:
+        hosts += [(parts.hostname, own), ("127.0.0.1", own), ("::1", own)]
+    places = set()
+    for host, number in hosts:
         with contextlib.suppress(httpcore.ConnectError):
-            found |= {(one, number) for one in _resolved(host, number)}
-    return frozenset(found)
+            places |= {(address, number) for address in _resolved(host, number)}
+    return frozenset(places)

@@ -18,25 +18,25 @@ _OWN_FIELDS = ("eks", "elasticmapreduce", "bedrockagentcore")
 _WEB = ("http", "apigateway")
 
 
-def parameter_problem(resource: Resource, state: str, given: Any) -> str:
+def parameter_problem(resource: Resource, state: str, parameters: Any) -> str:
     """Return why a service would take these parameters for no request, "" if it would not."""
     if mocks.mentions_state(state):
         return ""
     if resource.service in _WEB:
-        return web.find_problem(resource.service, given)
+        return web.find_problem(resource.service, parameters)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
-        return kubernetes.find_problem(resource.action, given)
-    if resource.service == "elasticmapreduce" and isinstance(given, dict):
-        given = emr.to_emr_parameters(resource.action, given)
+        return kubernetes.find_problem(resource.action, parameters)
+    if resource.service == "elasticmapreduce" and isinstance(parameters, dict):
+        parameters = emr.to_emr_parameters(resource.action, parameters)
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so
-    added, given = names.split_added_fields(resource.service, resource.action, given)
-    found = [
+    added, parameters = names.split_added_fields(resource.service, resource.action, parameters)
+    problems = [
         *_added_problems(resource, added),
-        *shapes.find_problems(operation.model.input_shape, given, operation.field_name),
+        *shapes.find_problems(operation.model.input_shape, parameters, operation.field_name),
     ]
-    return ", ".join(found)
+    return ", ".join(problems)
 
 
 def unsupported_fields(resource: Resource, template: Any) -> list[str]:

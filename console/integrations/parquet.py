@@ -38,8 +38,8 @@ def read_rows(body: Any) -> Iterator[dict[str, Any]]:
         shutil.copyfileobj(body, file)
         file.seek(0)
         try:
-            found = parquet.ParquetFile(pa.PythonFile(file, mode="r"))
-            for batch in found.iter_batches(batch_size=_ROWS):
+            parquet_file = parquet.ParquetFile(pa.PythonFile(file, mode="r"))
+            for batch in parquet_file.iter_batches(batch_size=_ROWS):
                 for row in batch.to_pylist(maps_as_pydicts="lossy"):
                     yield {name: _as_json(value) for name, value in row.items()}
         except (pa.ArrowException, OSError) as error:

@@ -4,6 +4,8 @@
 role is a name or an ARN, an action IAM's name of it (``sqs:SendMessage``); either may have ``*``.
 A task whose machine has such a role, and that needs such an action, fails with
 ``States.Permissions`` and calls nothing. Source of the names: the Service Authorization Reference.
+
+Owners deny roles of their project further actions on a page; what the operator denies stays denied.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from console.db import project_settings
 from console.integrations import names
 from console.integrations.outcome import Failed
 from engine import TaskKind
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
     from console.integrations.outcome import TaskAttempt
 
+KIND = "denied-role"
+"""The kind of the owners' settings: the role is the name, the actions are the value."""
 ERROR = "States.Permissions"
 _INVOKE = "lambda:InvokeFunction"
 _ACTIONS = {
@@ -40,11 +45,10 @@ _PREFIXES = {"monitoring": "cloudwatch"}
 
 def find_denial(task: TaskAttempt) -> Failed | None:
     """Return the failure of a task whose role lacks a permission, None if it is allowed."""
-    denied = settings.STATEYARD_PERMISSIONS.get("deny")
-    if not denied or not task.role_arn:
+    if not task.role_arn or not _denials(task.project):
         return None
     action = needed_action(task.kind, task.service, task.action)
-    if not denies(task.role_arn, action):
+    if not denies(task.project, task.role_arn, action):
         return None
     parts = task.execution_arn.split(":")
     session = parts[7] if len(parts) > 7 else "TestState"  # noqa: PLR2004 - an execution's name
@@ -56,12 +60,27 @@ def find_denial(task: TaskAttempt) -> Failed | None:
     )
 
 
-def denies(role_arn: str, action: str) -> bool:
+def denied_by_operator() -> dict[str, list[str]]:
+    """Return role -> actions that the operator denies in every project."""
+    denied: dict[str, list[str]] = settings.STATEYARD_PERMISSIONS.get("deny", {})
+    return denied
+
+
+def _denials(project: str) -> list[tuple[str, list[str]]]:
+    """Return roles and actions: of the operator, and of the owners of a project (its name)."""
+    denied = list(denied_by_operator().items())
+    if project_settings.names_in_use(KIND):
+        own = project_settings.read_settings(project, KIND)
+        denied += [(role, row.value) for role, row in own.items()]
+    return denied
+
+
+def denies(project: str, role_arn: str, action: str) -> bool:
     """Tell whether the settings deny a role an action; IAM's actions have no case."""
     name = role_arn.rpartition("/")[2]
     return bool(action) and any(
         _matches(action, actions)
-        for role, actions in settings.STATEYARD_PERMISSIONS.get("deny", {}).items()
+        for role, actions in _denials(project)
         if fnmatchcase(name, role) or fnmatchcase(role_arn, role)
     )
 

@@ -124,7 +124,7 @@ def without_url_secrets(text: str, url: str = "") -> str:
     if url:
         called = addresses.web_address(url)
         text = redact(text.replace(called, without_secrets(url)), url_secrets(url))
-    return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
+    return _URL.sub(lambda match: without_secrets(match[0]), text) if "://" in text else text
 
 
 def url_secrets(url: str) -> tuple[str, ...]:
@@ -138,19 +138,19 @@ def url_secrets(url: str) -> tuple[str, ...]:
     user = parts.netloc.rpartition("@")[0]
     shown = set(_masked_path(url, parts).split("/"))
     hidden = [part for part in parts.path.split("/") if part not in shown]
-    given = [user, *user.split(":", 1), parts.query, "/".join(hidden), *hidden]
+    secrets = [user, *user.split(":", 1), parts.query, "/".join(hidden), *hidden]
     values = [value for _, value in parse_qsl(parts.query)]
-    return tuple(one for text in (*given, *values) for one in {text, unquote(text)} if one)
+    return tuple(form for text in (*secrets, *values) for form in {text, unquote(text)} if form)
 
 
 def _within(value: Any, pattern: re.Pattern[str]) -> Any:
     if isinstance(value, dict):
-        return {name: _within(one, pattern) for name, one in value.items()}
+        return {name: _within(member, pattern) for name, member in value.items()}
     if not isinstance(value, str) or not pattern.search(value):
         return value
-    found = pattern.sub(MASK, value)
+    redacted = pattern.sub(MASK, value)
     # a number that is a secret leaves no JSON behind, which a client would stumble over
-    return json.dumps(MASK) if _is_json(value) and not _is_json(found) else found
+    return json.dumps(MASK) if _is_json(value) and not _is_json(redacted) else redacted
 
 
 def _is_json(text: str) -> bool:
@@ -163,9 +163,9 @@ def _is_json(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
-    texts = {form for one in secrets for form in _forms(one) if len(form) >= SHORTEST}
+    texts = {form for secret in secrets for form in _forms(secret) if len(form) >= SHORTEST}
     # the longest first: a value may begin with another
-    parts = [_spelled_form(one) for one in sorted(texts, key=len, reverse=True)]
+    parts = [_spelled_form(form) for form in sorted(texts, key=len, reverse=True)]
     return re.compile("|".join(parts)) if parts else None
 
 

@@ -47,8 +47,8 @@ def write_results(
     try:
         client = targets.service_client("s3", None, region, machine)
         files = {
-            status: _file(client, arguments["Bucket"], f"{folder}/{status}_0", found, config)
-            for status, found in records.items()
+            status: _file(client, arguments["Bucket"], f"{folder}/{status}_0", children, config)
+            for status, children in records.items()
         }
         manifest = {
             "DestinationBucket": arguments["Bucket"],

@@ -74,8 +74,8 @@ def class_name(name: str) -> str:
 
 def exception_class(shape: str) -> str:
     """Return the class of an error: ``KMSInvalidState`` -> ``KmsInvalidStateException``."""
-    kept = shape.removesuffix("Fault").removesuffix("Exception")
-    return f"{class_name(kept)}Exception"
+    stem = shape.removesuffix("Fault").removesuffix("Exception")
+    return f"{class_name(stem)}Exception"
 
 
 def service_class(service_id: str) -> str:

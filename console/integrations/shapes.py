@@ -34,16 +34,16 @@ def to_request(
     repeatable, for services that take such a token. ``field_name``: how state machines write the
     members. A null is left out, as the SDKs do.
     """
-    found = find_problems(shape, value, field_name)
-    if found:
-        raise ParametersError(", ".join(found))
+    problems = find_problems(shape, value, field_name)
+    if problems:
+        raise ParametersError(", ".join(problems))
     if shape is None:
         return {}
-    made: dict[str, Any] = _to_service(shape, value, field_name)
+    parameters: dict[str, Any] = _to_service(shape, value, field_name)
     for name, member in shape.members.items():
-        if member.metadata.get("idempotencyToken") and name not in made:
-            made[name] = key
-    return made
+        if member.metadata.get("idempotencyToken") and name not in parameters:
+            parameters[name] = key
+    return parameters
 
 
 def find_problems(shape: Any, value: Any, field_name: FieldName = capitalized_name) -> list[str]:
@@ -78,35 +78,35 @@ def _wrong(shape: Any, value: Any, path: str, field_name: FieldName) -> Iterator
     kind = shape.type_name
     if kind == "structure" and shape.is_document_type:
         return  # any JSON
-    wanted, types = _WANTED.get(kind, ("", ()))
+    description, types = _WANTED.get(kind, ("", ()))
     number_only = isinstance(value, bool) and bool not in types
     if types and (number_only or not isinstance(value, types)):
-        yield f"The value for the field '{path}' must be {wanted}, got {_shown(value)}"
+        yield f"The value for the field '{path}' must be {description}, got {_shown(value)}"
     elif kind == "structure":
         yield from _wrong_members(shape, value, path, field_name)
     elif kind == "list":
-        for index, one in enumerate(value):
-            if one is not None:
-                yield from _wrong(shape.member, one, f"{path}[{index}]", field_name)
+        for index, member in enumerate(value):
+            if member is not None:
+                yield from _wrong(shape.member, member, f"{path}[{index}]", field_name)
     elif kind == "map":
-        for key, one in value.items():
-            if one is not None:
-                yield from _wrong(shape.value, one, f"{path}.{key}", field_name)
+        for key, member in value.items():
+            if member is not None:
+                yield from _wrong(shape.value, member, f"{path}.{key}", field_name)
 
 
 def _wrong_members(
     shape: Any, value: dict[str, Any], path: str, field_name: FieldName
 ) -> Iterator[str]:
     before = f"{path}." if path else ""
-    known = member_names(shape, field_name)
-    for key, one in value.items():
-        if key not in known:
+    names = member_names(shape, field_name)
+    for key, member in value.items():
+        if key not in names:
             yield f'The field "{before}{key}" is not supported by Step Functions'
-        elif one is not None:
-            yield from _wrong(shape.members[known[key]], one, before + key, field_name)
-    given = {known.get(key) for key in value}
+        elif member is not None:
+            yield from _wrong(shape.members[names[key]], member, before + key, field_name)
+    present = {names.get(key) for key in value}
     for name in shape.required_members:
-        if name not in given and not shape.members[name].metadata.get("idempotencyToken"):
+        if name not in present and not shape.members[name].metadata.get("idempotencyToken"):
             yield f"The field '{before}{field_name(shape, name)}' is required but was missing"
 
 
@@ -117,18 +117,18 @@ def unknown_names(shape: Any, template: Any, field_name: FieldName) -> Iterator[
     """
     kind = shape.type_name
     if kind == "structure" and isinstance(template, dict) and not shape.is_document_type:
-        known = member_names(shape, field_name)
-        for key, one in template.items():
-            if key in known and not key[:1].islower():
-                yield from unknown_names(shape.members[known[key]], one, field_name)
+        names = member_names(shape, field_name)
+        for key, member in template.items():
+            if key in names and not key[:1].islower():
+                yield from unknown_names(shape.members[names[key]], member, field_name)
             elif not key.endswith(".$"):
                 yield key
     elif kind == "list" and isinstance(template, list):
-        for one in template:
-            yield from unknown_names(shape.member, one, field_name)
+        for member in template:
+            yield from unknown_names(shape.member, member, field_name)
     elif kind == "map" and isinstance(template, dict):
-        for one in template.values():
-            yield from unknown_names(shape.value, one, field_name)
+        for member in template.values():
+            yield from unknown_names(shape.value, member, field_name)
 
 
 def _shown(value: Any) -> str:
@@ -146,14 +146,14 @@ def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
     if kind == "structure":
         names = member_names(shape, field_name)
         return {
-            names[key]: _to_service(shape.members[names[key]], one, field_name)
-            for key, one in value.items()
-            if one is not None
+            names[key]: _to_service(shape.members[names[key]], member, field_name)
+            for key, member in value.items()
+            if member is not None
         }
     if kind == "list":
-        return [_to_service(shape.member, one, field_name) for one in value]
+        return [_to_service(shape.member, member, field_name) for member in value]
     if kind == "map":
-        return {key: _to_service(shape.value, one, field_name) for key, one in value.items()}
+        return {key: _to_service(shape.value, member, field_name) for key, member in value.items()}
     if kind == "string" and isinstance(value, dict | list):
         return engine.dumps(value)  # MessageBody, Message, Detail, Input: objects become text
     if kind == "blob":
@@ -164,9 +164,9 @@ def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
 def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
     """Return how members may be written -> their names: as AWS does, or as the model does."""
     members = shape.members
-    known = {capitalized_name(shape, name): name for name in members}
-    known |= {field_name(shape, name): name for name in members}
-    return known | {name: name for name in members}
+    names = {capitalized_name(shape, name): name for name in members}
+    names |= {field_name(shape, name): name for name in members}
+    return names | {name: name for name in members}
 
 
 # -- what came back --------------------------------------------------------------------------------
@@ -178,9 +178,9 @@ def from_answer(
     """Return an answer as a state's result; ``epoch``: times as milliseconds, else ISO 8601."""
     if shape is None:
         return {}
-    known = {name: one for name, one in value.items() if name in shape.members}
-    found: dict[str, Any] = _from_service(shape, known, field_name, epoch=epoch)
-    return found
+    members = {name: member for name, member in value.items() if name in shape.members}
+    result: dict[str, Any] = _from_service(shape, members, field_name, epoch=epoch)
+    return result
 
 
 def _from_service(shape: Any, value: Any, field_name: FieldName, *, epoch: bool) -> Any:
@@ -188,15 +188,17 @@ def _from_service(shape: Any, value: Any, field_name: FieldName, *, epoch: bool)
     if kind == "structure":
         members = shape.members
         return {
-            field_name(shape, name): _from_service(members[name], one, field_name, epoch=epoch)
-            for name, one in value.items()
-            if one is not None and name in members
+            field_name(shape, name): _from_service(members[name], member, field_name, epoch=epoch)
+            for name, member in value.items()
+            if member is not None and name in members
         }
     if kind == "list":
-        return [_from_service(shape.member, one, field_name, epoch=epoch) for one in value]
+        return [_from_service(shape.member, member, field_name, epoch=epoch) for member in value]
     if kind == "map":
         of = shape.value
-        return {key: _from_service(of, one, field_name, epoch=epoch) for key, one in value.items()}
+        return {
+            key: _from_service(of, member, field_name, epoch=epoch) for key, member in value.items()
+        }
     if isinstance(value, dt.datetime):
         return int(value.timestamp() * 1000) if epoch else _java_instant(value)
     if kind == "blob":

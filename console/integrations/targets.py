@@ -11,7 +11,11 @@ other project gets it. ``"machines": {<state machine>: {...}}``, within a projec
 general entries it counts for the project ``default`` alone: a name says nothing of whose machine it
 is, and each project may have one of that name. What is nearest comes first: the state machine's,
 the project's, the general entry. An entry is taken whole: a project with an ``"http"`` of its own
-has none of the general addresses and connections.
+has none of the general addresses and connections. A branch has the entries of its parent.
+
+Owners may set targets and functions of their project on pages (``Hook.PROJECT_TARGETS``,
+``Hook.PROJECT_FUNCTIONS``). These come after the project's section in the files, so that the
+operator's entry for a project wins, and before the general entries.
 """
 
 from __future__ import annotations
@@ -34,6 +38,9 @@ from console.config.function_options import (
     read_entry,
 )
 from console.config.functions_file import FunctionsFile
+from console.db.branch_names import parent_name
+from console.feature import Hook, hooked
+from console.integrations import guarded_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,6 +66,10 @@ MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
 PROJECTS = "projects"
 APART = (MACHINES, FUNCTIONS, KUBERNETES, PROJECTS, "http")
 """Keys of the file that are no service of botocore's."""
+PAGE = "project settings: "
+"""Begins the place of an entry that an owner has set on a page."""
+OF_PAGE = "of_page"
+"""A member of such an entry: it is called with care."""
 DEFAULT = "default"
 """The project whose state machines ``"machines"`` beside the general entries means."""
 _making = threading.Lock()
@@ -117,8 +128,8 @@ def find_function(name: str, arn: str, machine: MachineKey) -> FoundFunction | N
         if is_function(name, said.get(name)):
             return _read(said, name, place)
         for pattern, target in said.items():
-            known = "*" in pattern and is_function(pattern, target)
-            if known and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
+            is_pattern = "*" in pattern and is_function(pattern, target)
+            if is_pattern and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
                 return _read(said, pattern, place)
     return None
 
@@ -132,10 +143,10 @@ def find_registered_function(
     there), and for a ``sample`` machine alone the function that came with it. A target for all
     services, ``"*"``, was hardly made for the samples' functions and does not take their place.
     """
-    found = find_function(name, arn, machine)
-    if found is None and sample and find_exact_entry("lambda", machine) is None:
+    registration = find_function(name, arn, machine)
+    if registration is None and sample and find_exact_entry("lambda", machine) is None:
         return _sample_function(name)
-    return found
+    return registration
 
 
 def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunction | None:
@@ -176,9 +187,14 @@ def read_function(
 
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the sections of ``functions.json`` that count for a project, its own first."""
+    """Yield the sections of ``functions.json`` that count for a project, its own first.
+
+    Between its own and the general one stands what its owners registered on pages.
+    """
     functions = _all_functions()
+    project = parent_name(project)
     yield f"functions: projects: {project}: ", _project_section(functions, project)
+    yield PAGE, _of_page(Hook.PROJECT_FUNCTIONS, project)
     yield "functions: ", functions
 
 
@@ -210,9 +226,10 @@ def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[FoundFunctio
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
+    project = parent_name(project)
     own = _project_section(settings.STATEYARD_TARGETS, project)
     general = settings.STATEYARD_TARGETS
-    yield "", _over(own, general)
+    yield "", _over(own, _over(_of_page(Hook.PROJECT_TARGETS, project), general))
     machines = _section(general, MACHINES) if project == DEFAULT else {}
     for name in sorted({*_section(own, MACHINES), *machines}):
         yield name, _over(_section(_section(own, MACHINES), name), _section(machines, name))
@@ -221,11 +238,13 @@ def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what counts of two sections: a ``"*"`` that is nearer stands before every service."""
     hidden = "*" in nearer
-    left = {name: one for name, one in farther.items() if not hidden or name in APART}
-    made = {**left, **nearer}
-    if FUNCTIONS in made:  # entry by entry, as ``function`` looks for them
-        made[FUNCTIONS] = functions_over(_section(nearer, FUNCTIONS), _section(farther, FUNCTIONS))
-    return made
+    rest = {name: value for name, value in farther.items() if not hidden or name in APART}
+    section = {**rest, **nearer}
+    if FUNCTIONS in section:  # entry by entry, as ``function`` looks for them
+        section[FUNCTIONS] = functions_over(
+            _section(nearer, FUNCTIONS), _section(farther, FUNCTIONS)
+        )
+    return section
 
 
 def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -233,14 +252,16 @@ def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Map
 
     Activities and harnesses have no patterns.
     """
-    patterns = [name for name, one in nearer.items() if "*" in name and is_function(name, one)]
-    left = {
-        name: one
-        for name, one in farther.items()
+    patterns = [
+        name for name, target in nearer.items() if "*" in name and is_function(name, target)
+    ]
+    rest = {
+        name: target
+        for name, target in farther.items()
         if name.startswith(("activity:", "harness:"))
         or not any(fnmatchcase(name, each) for each in patterns)
     }
-    return {**left, **nearer}
+    return {**rest, **nearer}
 
 
 def _functions(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -252,20 +273,20 @@ def _functions(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _places(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections to look in: the state machine's own first."""
     yield from _of_machine(machine)
-    yield (
-        f"{PROJECTS}: {machine.project}: ",
-        _project_section(settings.STATEYARD_TARGETS, machine.project),
-    )
+    project = parent_name(machine.project)
+    yield f"{PROJECTS}: {project}: ", _project_section(settings.STATEYARD_TARGETS, project)
+    yield PAGE, _of_page(Hook.PROJECT_TARGETS, project)
     yield "", settings.STATEYARD_TARGETS
 
 
 def _of_machine(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not machine.name:
         return
-    own = _project_section(settings.STATEYARD_TARGETS, machine.project)
+    project = parent_name(machine.project)
+    own = _project_section(settings.STATEYARD_TARGETS, project)
     place = f"{MACHINES}: {machine.name}: "
-    yield f"{PROJECTS}: {machine.project}: {place}", _section(_section(own, MACHINES), machine.name)
-    if machine.project == DEFAULT:
+    yield f"{PROJECTS}: {project}: {place}", _section(_section(own, MACHINES), machine.name)
+    if project == DEFAULT:
         yield place, _section(_section(settings.STATEYARD_TARGETS, MACHINES), machine.name)
 
 
@@ -274,9 +295,25 @@ def _project_section(said: Mapping[str, Any], project: str) -> Mapping[str, Any]
     return _section(_section(said, PROJECTS), project) if project else {}
 
 
+def of_file(project: str) -> Mapping[str, Any]:
+    """Return the section of a project in ``targets.json``, which its owners cannot change."""
+    return _project_section(settings.STATEYARD_TARGETS, project)
+
+
+def functions_of_file(project: str) -> Mapping[str, Any]:
+    """Return the section of a project in ``functions.json``, which its owners cannot change."""
+    return _project_section(_all_functions(), project)
+
+
+def _of_page(hook: Hook, project: str) -> Mapping[str, Any]:
+    """Return what the owners of a project set on pages; nothing without the feature."""
+    sections = [section(project) for section in hooked(hook)] if project else []
+    return sections[0] if sections else {}
+
+
 def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = said.get(name)
-    return found if isinstance(found, dict) else {}
+    section = said.get(name)
+    return section if isinstance(section, dict) else {}
 
 
 def is_here(service: str, machine: MachineKey) -> bool:
@@ -301,8 +338,8 @@ def service_client(
     otherwise.
     ``validating``: refuse parameters before they are sent.
     """
-    found = find_entry(service, machine)
-    target = None if found is None else dict(found.target)
+    entry = find_entry(service, machine)
+    target = None if entry is None else dict(entry.target)
     if home is not None and is_here(service, machine):
         return home.client(service, region or settings.STATEYARD_REGION)
     if target is None:
@@ -310,26 +347,47 @@ def service_client(
             f"No target is configured for the service '{service}': name its endpoint in "
             'targets.json in the data folder, or one for all services under "*"'
         )
+    return make_client(service, target, validating=validating)
+
+
+def make_client(
+    service: str, target: Mapping[str, str], *, validating: bool = True, limit_s: float = 0
+) -> Any:
+    """Return the client for an entry; of an owner's, it connects as ``outbound`` does.
+
+    ``limit_s``: for a connection and for silence, 0 for the usual ones.
+    """
     with _making:  # making clients is not safe in threads, using them is
-        return _client(service, tuple(sorted(target.items())), validating=validating)
+        fields = tuple(sorted(target.items()))
+        return _client(service, fields, validating=validating, limit_s=limit_s)
 
 
 @lru_cache(maxsize=256)
-def _client(service: str, target: tuple[tuple[str, str], ...], *, validating: bool) -> Any:
-    given = dict(target)
-    session = botocore.session.Session(profile=given.get("profile"))
-    return session.create_client(
+def _client(
+    service: str, target: tuple[tuple[str, str], ...], *, validating: bool, limit_s: float = 0
+) -> Any:
+    fields = dict(target)
+    guarded = OF_PAGE in fields
+    session = botocore.session.Session(profile=fields.get("profile"))
+    client = session.create_client(
         service,
-        region_name=given.get("region", settings.STATEYARD_REGION),
-        endpoint_url=given.get("endpoint_url"),
-        aws_access_key_id=given.get("access_key_id"),
-        aws_secret_access_key=given.get("secret_access_key"),
-        config=_config(service, validating=validating),
+        region_name=fields.get("region", settings.STATEYARD_REGION),
+        endpoint_url=fields.get("endpoint_url"),
+        aws_access_key_id=fields.get("access_key_id"),
+        aws_secret_access_key=fields.get("secret_access_key"),
+        config=_config(service, guarded=guarded, validating=validating, limit_s=limit_s),
     )
+    if guarded:
+        guarded_connections.guard_client(client)
+    return client
 
 
-def _config(service: str, *, validating: bool) -> Config:
+def _config(service: str, *, guarded: bool, validating: bool, limit_s: float) -> Config:
     changes = Config(parameter_validation=validating)
-    if service in _SLOW_S:
+    if limit_s:
+        changes = changes.merge(Config(connect_timeout=limit_s, read_timeout=limit_s))
+    if guarded:
+        changes = changes.merge(Config(proxies={}))
+    if service in _SLOW_S and not limit_s:
         changes = changes.merge(Config(read_timeout=_SLOW_S[service]))
     return _CONFIG.merge(changes)

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _FUNCTION = ":function:"
+_INVOKE = ":states:::lambda:invoke"
+
+
+def may_call_functions(text: str) -> bool:
+    """Tell whether a definition may call a function: a cheap test, and most definitions do not.
+
+    Behind a backslash of JSON anything may stand.
+    """
+    return _FUNCTION in text or _INVOKE in text or "\\" in text
 
 
 def unregistered_functions(text: str, project: Project, region: str) -> Iterator[tuple[str, str]]:
@@ -23,6 +32,8 @@ def unregistered_functions(text: str, project: Project, region: str) -> Iterator
     A function that any state machine of the project has registered for itself is no finding, and
     neither is a name that the execution computes.
     """
+    if not may_call_functions(text):
+        return
     names = ["", *(name for name, _ in targets.sections_of(project.name) if name)]
     keys = [targets.MachineKey(project.name, name) for name in names]
     prefix = f"arn:{arns.partition_of(region)}:lambda:{region}:{project.account_id}{_FUNCTION}"
@@ -45,7 +56,7 @@ def _has_place(name: str, arn: str, machine: targets.MachineKey) -> bool:
 def _function_of(state: dict[str, Any]) -> str:
     """Return the name of the function that a state calls; "" if it is not a literal."""
     resource = str(state.get("Resource", ""))
-    if ":states:::lambda:invoke" in resource:
+    if _INVOKE in resource:
         parameters = state.get("Arguments", state.get("Parameters"))
         named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
         resource = named if isinstance(named, str) and not named.startswith("{%") else ""

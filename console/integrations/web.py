@@ -151,7 +151,7 @@ def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBOD
         )
         aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
         return own or (targets.find_exact_entry("apigateway", machine) is not None and aws)
-    origins = {origin_of(one) for one in target.get("endpoints", ())}
+    origins = {origin_of(address) for address in target.get("endpoints", ())}
     return origin_of(url) in origins
 
 

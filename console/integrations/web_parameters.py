@@ -1,4 +1,4 @@
-"""Read the Parameters of ``http:invoke`` and ``apigateway:invoke`` as a request that can be sent.
+"""Turn the Parameters of ``http:invoke`` and ``apigateway:invoke`` into an HTTP request.
 
 Sources: "Call HTTPS APIs in Step Functions workflows" and "Create API Gateway REST APIs with Step
 Functions" of the documentation.
@@ -90,15 +90,16 @@ _SHAPES = ShapeResolver(
 
 
 class BadRequestError(Exception):
-    """The parameters are no request that can be sent."""
+    """The parameters do not describe a valid HTTP request."""
 
 
 @dataclass
 class WebRequest:
-    """A request as a state has it.
+    """An HTTP request, built from the parameters of a state.
 
-    ``form``: how arrays go into a form, "" for a body in JSON. ``signed``: by the credentials of
-    the target.
+    ``query``: name -> values. ``body``: a JSON value, None for no body. ``form``: the
+    ``ArrayFormat`` of a form-encoded body, "" for a JSON body. ``signed``: whether the request is
+    signed with AWS credentials (Signature Version 4).
     """
 
     method: str
@@ -111,21 +112,21 @@ class WebRequest:
 
     @property
     def target(self) -> str:
-        """Return the address with the query."""
+        """Return the URL with its query string."""
         pairs = [(name, text) for name, texts in self.query.items() for text in texts]
         if not pairs:
             return self.url
         return self.url + ("&" if "?" in self.url else "?") + urlencode(pairs, quote_via=quote)
 
     def set_header(self, name: str, value: str) -> None:
-        """Set a header in place of one of the same name, whose case does not count."""
+        """Set a header. An existing header of the same name, in any case, is replaced."""
         for own in [own for own in self.headers if own.lower() == name.lower()]:
             del self.headers[own]
         self.headers[name] = value
 
     @property
     def default_headers(self) -> dict[str, str]:
-        """Return the type of the body, if no header says it."""
+        """Return a ``Content-Type`` header for the body; {} without a body or if it is set."""
         if self.body is None or any(name.lower() == "content-type" for name in self.headers):
             return {}
         return {
@@ -133,7 +134,7 @@ class WebRequest:
         }
 
     def content(self) -> bytes | None:
-        """Return the body as it is sent; raise ``BadRequestError``."""
+        """Return the encoded body, None for no body; raise ``BadRequestError``."""
         if self.body is None:
             return None
         if isinstance(self.body, str):
@@ -147,14 +148,14 @@ class WebRequest:
 
 
 def unknown_names(service: str, template: Any) -> list[str]:
-    """Return the names in a template of Parameters or Arguments that are no fields."""
+    """Return the keys of a Parameters or Arguments template that the service does not have."""
     return list(
         shapes.unknown_names(_SHAPES.get_shape_by_name(service), template, capitalized_name)
     )
 
 
 def find_wrong_values(service: str, template: Any) -> list[str]:
-    """Return what is wrong with the literal values of a template, which may have expressions."""
+    """Return a message for each invalid enum value of a template. Expressions are skipped."""
     top = template if isinstance(template, dict) else {}
     checks: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [(top, "AuthType", _AUTH_TYPES)]
     if service == "http":
@@ -183,9 +184,10 @@ def _member(holder: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def read_request(service: str, parameters: Any, endpoint: str = "") -> WebRequest:
-    """Return the request that parameters describe; raise ``BadRequestError``.
+    """Return the HTTP request of parameters; raise ``BadRequestError``.
 
-    ``endpoint``: where the operator sends calls of API Gateway, "" for AWS itself.
+    ``service``: ``http`` or ``apigateway``. ``endpoint``: base URL for calls of API Gateway that
+    the operator set, "" for the ``ApiEndpoint`` of the parameters.
     """
     problems = shapes.find_problems(_SHAPES.get_shape_by_name(service), parameters)
     problems = problems or find_wrong_values(service, parameters)
@@ -195,7 +197,7 @@ def read_request(service: str, parameters: Any, endpoint: str = "") -> WebReques
 
 
 def connection_arn(parameters: dict[str, Any]) -> str:
-    """Return the connection of an HTTP Task; raise ``BadRequestError``."""
+    """Return the ARN of the connection of an HTTP Task; raise ``BadRequestError``."""
     config = parameters.get("InvocationConfig", parameters.get("Authentication")) or {}
     if not isinstance(config.get("ConnectionArn"), str):
         raise BadRequestError("The field 'ConnectionArn' is required but was missing")
@@ -213,7 +215,7 @@ def _http(parameters: dict[str, Any]) -> WebRequest:
         name: value for name, value in request.headers.items() if name.lower() != "user-agent"
     }
     if not any(name.lower() == "range" for name in request.headers):
-        request.headers["Range"] = "bytes=0-262144"
+        request.headers["Range"] = "bytes=0-262144"  # as on AWS: 256 KiB and a byte
     request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STATEYARD_REGION}"
     return request
 
@@ -231,7 +233,7 @@ def _gateway(parameters: dict[str, Any], endpoint: str) -> WebRequest:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a body without the members that are null, which are sent only where a state says."""
+    """Return a body without null members. ``AllowNullValues`` keeps them."""
     if isinstance(value, dict):
         return {
             name: _without_nulls(member) for name, member in value.items() if member is not None
@@ -250,14 +252,16 @@ def _request(service: str, parameters: dict[str, Any], url: str) -> WebRequest:
             raise BadRequestError(f"The header '{name}' cannot be set")
         if not http_headers.is_header(name, *texts):
             raise BadRequestError("The value of the field 'Headers' has an invalid format")
-        known = names.setdefault(name.lower(), name)
-        headers[known] = ", ".join([*([headers[known]] if known in headers else []), *texts])
+        spelling = names.setdefault(name.lower(), name)
+        headers[spelling] = ", ".join(
+            [*([headers[spelling]] if spelling in headers else []), *texts]
+        )
     query = _texts(parameters, "QueryParameters")
     return WebRequest(method, url, headers, query, parameters.get("RequestBody"))
 
 
 def _texts(parameters: dict[str, Any], field: str) -> dict[str, list[str]]:
-    """Return a map of texts, or of lists of texts, as lists."""
+    """Return a field as name -> texts; its values are single texts or lists of texts."""
     value = parameters.get(field)
     items = value.items() if isinstance(value, dict) else [] if value is None else [("", value)]
     texts = {}
@@ -280,9 +284,9 @@ def _required_text(parameters: dict[str, Any], name: str) -> str:
 
 
 def encode_form(body: Any, arrays: str) -> str:
-    """Return an object as a form, blanks as ``%20``; raise ``BadRequestError``.
+    """Return an object form-encoded, with ``%20`` for blanks; raise ``BadRequestError``.
 
-    ``arrays``: their format. A member of an object has its name in brackets: ``m[k]=v``.
+    ``arrays``: an ``ArrayFormat``. A member of a nested object is written ``m[k]=v``.
     """
     if not isinstance(body, dict):
         raise BadRequestError("The value for the field 'RequestBody' must be an OBJECT for a form")

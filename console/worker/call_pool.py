@@ -109,7 +109,7 @@ class CallPool:
         return [key for key in keys if key is not None]
 
     def replace(self, key: Hashable) -> bool:
-        """Start a thread in place of a hung one, which ends with its job.
+        """Start a thread in place of a hung thread, which ends with its job.
 
         (No thread can be stopped from outside.) Return whether there was one to replace.
         """

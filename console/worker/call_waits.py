@@ -64,61 +64,61 @@ class Waits:
 
     def add(self, key: Key, waiting: Waiting) -> None:
         """Keep a call of a task (execution, task) until it is over; ``over`` is called then."""
-        kept = _Kept(key, waiting)
+        call = _Kept(key, waiting)
         with self._lock:
-            self._kept[key] = kept
-        on_signal = partial(self._on_signal, kept)
-        kept.end = signals.subscribe(
+            self._kept[key] = call
+        on_signal = partial(self._on_signal, call)
+        call.end = signals.subscribe(
             waiting.topic, lambda *_: on_signal(), in_turn=waiting.one_each
         )
-        self._ask(kept)  # the answer may have come before we listened
+        self._ask(call)  # the answer may have come before we listened
 
-    def _on_signal(self, kept: _Kept) -> None:
+    def _on_signal(self, call: _Kept) -> None:
         """Take a signal; one that comes too late is passed to another listener."""
         with self._lock:
-            kept.signalled = True
-            over = kept.over
+            call.signalled = True
+            over = call.over
         if not over:
-            self._ask(kept)
-        elif kept.waiting.one_each:
-            signals.deliver(kept.waiting.topic)
+            self._ask(call)
+        elif call.waiting.one_each:
+            signals.deliver(call.waiting.topic)
 
-    def _ask(self, kept: _Kept) -> None:
+    def _ask(self, call: _Kept) -> None:
         with self._lock:
-            if kept.busy or kept.over:
+            if call.busy or call.over:
                 return  # the look under way finds that it was signalled, and looks again
-            kept.busy = True
-        self._submit(partial(self._look_at, kept), ("wait", *kept.key))
+            call.busy = True
+        self._submit(partial(self._look_at, call), ("wait", *call.key))
 
-    def _look_at(self, kept: _Kept) -> None:
+    def _look_at(self, call: _Kept) -> None:
         with self._lock:
-            kept.signalled = False
-        over = log_errors("looking for an answer failed", kept.waiting.look, otherwise=False)
+            call.signalled = False
+        over = log_errors("looking for an answer failed", call.waiting.look, otherwise=False)
         with self._lock:
             now = time.monotonic()
-            kept.due = now + min(max(_FIRST_S, (now - kept.since) * _SLOWER), _LONGEST_S)
-            kept.busy, kept.over = False, over
-            again = kept.signalled
+            call.due = now + min(max(_FIRST_S, (now - call.since) * _SLOWER), _LONGEST_S)
+            call.busy, call.over = False, over
+            again = call.signalled
         if over:
-            self._drop(kept, signalled=again)
+            self._drop(call, signalled=again)
         elif again:
-            self._ask(kept)
+            self._ask(call)
 
-    def _drop(self, kept: _Kept, *, signalled: bool) -> None:
-        kept.end()
+    def _drop(self, call: _Kept, *, signalled: bool) -> None:
+        call.end()
         with self._lock:
-            self._kept.pop(kept.key, None)
-        self._over(kept.key)
-        if signalled and kept.waiting.one_each:  # the signal is for another listener
-            signals.deliver(kept.waiting.topic)
+            self._kept.pop(call.key, None)
+        self._over(call.key)
+        if signalled and call.waiting.one_each:  # the signal is for another listener
+            signals.deliver(call.waiting.topic)
 
     def look(self) -> None:
         """Look at what has not been looked at for a while: a signal may have been lost."""
         now = time.monotonic()
         with self._lock:
-            due = [kept for kept in self._kept.values() if kept.due <= now]
-        for kept in due:
-            self._ask(kept)
+            due = [call for call in self._kept.values() if call.due <= now]
+        for call in due:
+            self._ask(call)
 
     def stop(self) -> None:
         """End all waits; the next start of the server calls their tasks again."""

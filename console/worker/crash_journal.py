@@ -81,7 +81,7 @@ class CrashJournal:
 
     @contextlib.contextmanager
     def of(self, execution_id: int, task: int = 0) -> Iterator[None]:
-        """Write down what this thread computes: a step of an execution, or one of its tasks."""
+        """Record the work of this thread: a step of an execution, or one of its tasks."""
         place = self._place()
         self._write(place, execution_id, task)
         try:
@@ -90,7 +90,7 @@ class CrashJournal:
             self._write(place, 0, 0)
 
     def dead(self) -> list[tuple[int, int]]:
-        """Return, once, (execution, task or 0) of what processes that are gone were computing."""
+        """Return, once, the (execution, task or 0) on which dead processes were working."""
         entries: list[tuple[int, int]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             pid = path.name.removeprefix(self._prefix)

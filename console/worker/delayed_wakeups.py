@@ -46,14 +46,14 @@ class DelayedWakeups:
         threading.Thread(target=self._run, name="delayed-wakeups", daemon=True).start()
 
     def stop(self) -> None:
-        """Hear of no more, and forget those that wait."""
+        """Unsubscribe, and drop the waiting executions."""
         if self._end is not None:
             self._end()
         with self._change:
             self._ended = True
-            left = list(self._waiting)
+            waiting = list(self._waiting)
             self._change.notify()
-        for number in left:
+        for number in waiting:
             self._drop(number)
 
     def _add(self, execution_id: int) -> None:

@@ -11,19 +11,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
-from django.conf import settings
 from django.db import connections
 from django.db.models import Q
 
+from console.config import quotas
 from console.db import clock, epoch, identity, signals
 from console.db.rows import keep_connection
 from console.db.writer import release_connection
 from console.feature import Hook, hooked
+from console.integrations import mocks
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.executions.waiting_starts import WAITING_STARTS
-from console.store.state import crash_watch, health, inbox, transition_rate, wait_scale
+from console.store.state import crash_watch, health, inbox, pause, transition_rate, wait_scale
 from console.store.state.open_work import OpenWork, find_open_work
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.store.tasks.call_targets import find_call_targets
@@ -117,7 +118,7 @@ class Embedded:
             thread.start()
 
     def _take_over(self) -> None:
-        """Take the database, and what a process that is gone had in hand."""
+        """Take the database, and recover the work of a process that died."""
         self._worker_lock.acquire()
         self._steps.poison_guard.watch(runnable_executions(_ALL))
         for execution_id, task in JOURNAL.dead():
@@ -209,14 +210,14 @@ class Embedded:
             self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        """Hear that an activity has a task, maybe on an event loop: what reads rows is a job."""
+        """Offer an activity's task; reading rows is a job, since this may be an event loop."""
         name = task_delivery.activity_name(arn)
         if name in task_delivery.registered_activities():
             job = partial(self._offer_if_worked_here, execution_id, task, arn)
             self._calls.submit(partial(log_errors, "offering a task failed", job, None))
         elif name in task_delivery.sample_activities():
             self._offer(execution_id, task, task_delivery.deliver_sample_activity)
-        elif settings.STATEYARD_MOCKS:
+        elif mocks.are_in_use():
             job = partial(self._offer_if_mocked, execution_id, task)
             self._calls.submit(partial(log_errors, "offering a mocked task failed", job, None))
 
@@ -302,7 +303,7 @@ class Embedded:
                 return
 
     def _keep(self) -> bool:
-        """Stay the one who may work here; return whether this still is."""
+        """Renew the worker lock; return whether this process still holds it."""
         return self._worker_lock.renew()
 
     def sweep(self) -> None:
@@ -371,7 +372,8 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
-    if settings.STATEYARD_QUOTAS:  # their timer comes; asking earlier is in vain
+    messages = messages.exclude(execution__in=pause.paused_executions())
+    if quotas.limit_transitions():  # their timer comes; asking earlier is in vain
         held = Q(execution_id__in=transition_rate.held_back())
         messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
     execution_ids: list[int] = []

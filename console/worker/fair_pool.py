@@ -98,10 +98,10 @@ class FairPool:
         while batch := self._next_batch():
             abouts = [job.about for job in batch]
             find = partial(self._find_shares or _nobody, abouts)
-            found: Mapping[Any, FairShare] = log_errors("calls could not be sorted", find, {})
+            shares: Mapping[Any, FairShare] = log_errors("calls could not be sorted", find, {})
             with self._lock:
                 for job in batch:
-                    self._place(job, found.get(job.about, NOBODY))
+                    self._place(job, shares.get(job.about, NOBODY))
                 self._begin_waiting()
 
     def _next_batch(self) -> list[_Job]:
@@ -163,7 +163,7 @@ class FairPool:
         return self._threads.lasting(seconds)
 
     def replace(self, key: Hashable) -> bool:
-        """Let another thread take the place of the one that hangs in a call (``CallPool``)."""
+        """Replace a thread that hangs in a call (``CallPool``)."""
         if not self._threads.replace(key):
             return False
         with self._lock:

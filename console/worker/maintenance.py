@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import structlog
-from django.conf import settings
 from django.utils.module_loading import import_string
 
 import engine
@@ -22,6 +21,7 @@ from console.db.audit import Actor
 from console.db.postgres import patient_statements
 from console.db.writer import drop_broken_connection, is_outage
 from console.feature import Hook, chosen_features, hooked
+from console.models import Project
 from console.store.executions import children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
@@ -43,6 +43,7 @@ THREADS = 4
 DATA_THREADS = 24
 """Map Runs that read items from buckets or write results there at once: 12 of one project."""
 RETENTION_EVERY_S = 3600.0
+RETENTION_ASKED_EVERY_S = 60.0  # an owner may set a retention any time
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
 RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
@@ -87,7 +88,7 @@ class Maintenance:
             self._lead(work)
 
     def _lead(self, work: OpenWork) -> None:
-        """Do what one does for all."""
+        """Run the leader's jobs."""
         if work.deletions:
             self._once("deletions", machines.finish_deletions)
         for job, due_at in self._due_at.items():
@@ -98,10 +99,9 @@ class Maintenance:
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
-        days = settings.STATEYARD_RETENTION_DAYS
-        if days is not None and time.monotonic() >= self._retention_at:
+        if time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
-            self._once("retention", partial(self._prune, days))
+            self._once("retention", self._prune)
         for background in self._backgrounds:
             background.sweep(work)
 
@@ -197,22 +197,31 @@ class Maintenance:
 
     # -- retention ---------------------------------------------------------------------------------
 
-    def _prune(self, days: float) -> None:
+    def _prune(self) -> None:
         """Delete executions past their retention; keep those a feature still needs."""
+        if not retention.is_anything_removed():
+            self._retention_at = time.monotonic() + RETENTION_ASKED_EVERY_S
+            return
         if not self._pruning.acquire(blocking=False):
             return
         try:
-            kept_ms = int(days * 24 * 3600 * 1000)
             needed_ms = [needed_since() for needed_since in hooked(Hook.NEEDED_SINCE)]
-            before_ms = min([clock.now_ms() - kept_ms, *needed_ms])
-            pruned = retention.prune(
-                retention.RetentionScope(before_ms),
-                batch=RETENTION_BATCH,
-                actor=Actor("retention"),
-                go_on=lambda _: not self._stopped.wait(RETENTION_PAUSE_S),
-            )
-            if pruned.executions:
-                log.info("old executions were removed", executions=pruned.executions)
+            removed = 0
+            for project in Project.objects.order_by("pk").values_list("name", flat=True):
+                days = retention.retention_days(project)
+                if days is None or self._stopped.is_set():
+                    continue
+                kept_ms = int(days * retention.DAY_MS)
+                before_ms = min([clock.now_ms() - kept_ms, *needed_ms])
+                pruned = retention.prune(
+                    retention.RetentionScope(before_ms, project),
+                    batch=RETENTION_BATCH,
+                    actor=Actor("retention"),
+                    go_on=lambda _: not self._stopped.wait(RETENTION_PAUSE_S),
+                )
+                removed += pruned.executions
+            if removed:
+                log.info("old executions were removed", executions=removed)
         finally:
             self._pruning.release()
 

@@ -1,7 +1,7 @@
 """Read the items of a Map Run from a bucket, and write its results to a bucket.
 
-Both are calls to the outside, so neither runs in a transaction; both are done anew from the
-beginning after a crash.
+Both call a service, so neither runs in a transaction. After a crash, reading or writing starts
+again from the beginning.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _inputs(transfer: Outside) -> Iterator[str]:
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
-    """Return region and state machine, by which the bucket is found."""
+    """Return region and state machine of an execution, which select the target of the bucket."""
     machine = targets.MachineKey(project_of(execution_arn), targets.machine_of(execution_arn))
     return execution_arn.split(":")[3], machine
 

@@ -184,7 +184,7 @@ class _Call:
         return integrations.apply_pattern(self.task, outcome)
 
     def refused(self, error: Exception) -> Outcome:
-        """Return the task's outcome for an error that an operation raised and that is no outage."""
+        """Return the task's outcome for an error of an operation, other than an outage."""
         if not isinstance(error, ServiceError | BotoCoreError):
             log.error("a call raised", exc_info=error)
             error = ServiceError(ErrorCode.InternalFailure, "The processing has failed")
@@ -215,7 +215,7 @@ class Waiting:
 
     @property
     def topic(self) -> signals.Channel:
-        """Return what tells that a look may find the answer."""
+        """Return the channel that signals a possible answer."""
         return self._wait.topic
 
     @property

@@ -104,9 +104,9 @@ class PgTransport:
         elif len(added) == 1:  # for transactions that the store did not begin
             transaction.on_commit(self.flush, robust=True)
 
-    def send_all(self, given: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
+    def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
         """Write signals into a transaction that Django does not know of."""
-        self._local.added = list(given)
+        self._local.added = list(batch)
         self.flush()
 
     def drop(self) -> None:

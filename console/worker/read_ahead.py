@@ -49,8 +49,8 @@ class ReadAhead:
     def reserve(self, queued: Iterable[int]) -> dict[int, object]:
         """Return executions of the queue, in its order, whose rows shall be read now."""
         mark = object()
-        left = (number for number in queued if number not in self._rows)
-        reserved = dict.fromkeys(islice(left, TOGETHER - 1), mark)
+        unread = (number for number in queued if number not in self._rows)
+        reserved = dict.fromkeys(islice(unread, TOGETHER - 1), mark)
         self._rows.update(reserved)
         return reserved
 

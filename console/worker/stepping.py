@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +15,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console.db import epoch, outages, postgres
+from console.db import epoch, instruments, outages, postgres
 from console.db.writer import (
     Change,
     drop_broken_connection,
@@ -67,7 +68,7 @@ class Stepping:
         self._ready: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._queued: dict[int, None] = {}  # in their order
         self._read_ahead = ReadAhead()
-        self._stepping: set[int] = set()
+        self._stepping: dict[int, float] = {}  # since when, by time.perf_counter
         self._again: set[int] = set()
         self._left: set[int] = set()  # what a later version of this program has worked on
         self._outcomes: dict[int, list[_Outcome]] = {}
@@ -92,9 +93,9 @@ class Stepping:
     def return_outcomes(self) -> None:
         """Give back the outcomes that no thread has taken up: the loops have ended."""
         with self._lock:
-            left = [outcome for each in self._outcomes.values() for outcome in each]
+            outcomes = [outcome for each in self._outcomes.values() for outcome in each]
             self._outcomes.clear()
-        _tell(left, committed=False)
+        _tell(outcomes, committed=False)
 
     def wake(self, execution_id: int) -> None:
         """Queue an execution once; one that is being stepped is queued again afterwards."""
@@ -116,7 +117,7 @@ class Stepping:
             self._ready.put(_STOP)
 
     def loop(self) -> None:
-        """Step what is woken until the end; the steps of many go into one commit."""
+        """Step woken executions until the end; one commit takes the steps of many."""
         under_way: deque[_End] = deque()
         while (number := self._next(wait=not under_way)) != _STOP and not self._ended.is_set():
             end = None if number is None else self._begin(number)
@@ -157,11 +158,11 @@ class Stepping:
         WAITING_STARTS.begin(number)
         with self._lock:
             self._queued.pop(number, None)
-            found = self._read_ahead.take(number)
+            stored = self._read_ahead.take(number)
             if number in self._stepping:
                 self._again.add(number)
                 return None
-            self._stepping.add(number)
+            self._stepping[number] = time.perf_counter()
             outcomes = self._outcomes.pop(number, [])
         suspected = self.poison_guard.take(number)
         self.steps += 1
@@ -175,7 +176,7 @@ class Stepping:
             again = self._try(number, lambda: self.poison_guard.step(number), suspected=True)
             self._stepped(number, again=again)
             return None
-        outcome = self._try(number, lambda: step.begin_step(number, found or self._read(number)))
+        outcome = self._try(number, lambda: step.begin_step(number, stored or self._read(number)))
         if isinstance(outcome, step.StepChange):
             return partial(self._settle, number, outcome)
         self._stepped(number, again=outcome)
@@ -233,6 +234,7 @@ class Stepping:
         again = self._try(number, change.result)
         if begin_next is not None and change.is_committed:
             self.steps += 1
+            self._time(number)
             outcome = self._try(number, begin_next)
             if isinstance(outcome, step.StepChange):
                 return partial(self._settle, number, outcome)
@@ -251,9 +253,16 @@ class Stepping:
             drop_broken_connection()
             return None
 
+    def _time(self, number: int) -> None:
+        """Time a step that has ended while the next one of its execution begins."""
+        now = time.perf_counter()
+        instruments.STEPS.add(now - self._stepping[number])
+        self._stepping[number] = now
+
     def _stepped(self, number: int, *, again: bool) -> None:
+        instruments.STEPS.add(time.perf_counter() - self._stepping[number])
         with self._lock:
-            self._stepping.discard(number)
+            del self._stepping[number]
             again = again or number in self._again
             self._again.discard(number)
         if again and not self._ended.is_set():

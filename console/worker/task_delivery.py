@@ -296,11 +296,16 @@ def _mocked(work: claim.ClaimedTask) -> Succeeded | Failed | None:
     if not work.test_case:
         return None
     before = claim.invocations_before(work)
-    machine = targets.machine_of(work.execution_arn)
-    mocked = mocks.mocked_outcome(machine, work.test_case, work.state, before)
+    mocked = mocks.mocked_outcome(
+        _machine_of(work.execution_arn), work.test_case, work.state, before
+    )
     if work.kind == TaskKind.LAMBDA and isinstance(mocked, Succeeded):
         return _payload(mocked)
     return mocked
+
+
+def _machine_of(execution_arn: str) -> targets.MachineKey:
+    return targets.MachineKey(project_of(execution_arn), targets.machine_of(execution_arn))
 
 
 def _payload(mocked: Succeeded) -> Succeeded:
@@ -318,13 +323,13 @@ def _submitted(mocked: Succeeded | Failed) -> Submitted:
 
 def is_mocked(execution_id: int, task: int) -> bool:
     """Tell whether a test case answers in the place of a task's worker."""
-    if not settings.STATEYARD_MOCKS:
+    if not mocks.are_in_use():
         return False
-    found = claim.find_test_case(execution_id, task)
-    if found is None:
+    test_case = claim.find_test_case(execution_id, task)
+    if test_case is None:
         return False
-    arn, case, state = found
-    return mocks.is_mocked(targets.machine_of(arn), case, state)
+    arn, case, state = test_case
+    return mocks.is_mocked(_machine_of(arn), case, state)
 
 
 def mocked_activities(rows: QuerySet[TaskRow]) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ import structlog
 from django.conf import settings
 
 from console.db import clock, epoch, signals
+from console.integrations import mocks
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus, Topic
 from console.store.executions import engine_failures
@@ -170,9 +171,13 @@ class Team(Embedded):
             return
         arn = str(about[0])
         worked = task_delivery.activity_name(arn) in task_delivery.all_activities()
-        if worked or settings.STATEYARD_MOCKS:
-            job = partial(self._offer_tasks_of, arn)
-            self._calls.submit(partial(log_errors, "offering tasks failed", job, None))
+        offer = self._offer_tasks_of if worked else self._offer_mocked_tasks_of
+        self._calls.submit(partial(log_errors, "offering tasks failed", partial(offer, arn), None))
+
+    def _offer_mocked_tasks_of(self, arn: str) -> None:
+        """Offer the tasks of an activity if test cases may answer them; asks the database."""
+        if mocks.are_in_use():
+            self._offer_tasks_of(arn)
 
     def _offer_tasks_of(self, arn: str) -> None:
         """Offer the tasks of an activity that lie in the share of this worker."""
@@ -183,7 +188,7 @@ class Team(Embedded):
             self._activity_offered(*key, arn)
 
     def _events(self) -> None:
-        """Leave them to the one who leads: two would deliver them twice."""
+        """Deliver events only as the leader: two workers would deliver them twice."""
         if self._part.leads:
             super()._events()
 
@@ -193,7 +198,7 @@ class Team(Embedded):
             super()._near(due_ms, kind, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        """Wake what has waited for a while: what is new, somebody has just been told of."""
+        """Wake executions that have waited for a while; new ones were signalled a moment ago."""
         for number in runnable_executions(share, _FORGOTTEN_MS):
             self.wake(number)
 

@@ -15,11 +15,11 @@ def run_task(sfn: Any, resource: str, parameters: Any, data: Any = None) -> dict
     """Run a machine of one Task; return how it ended."""
     state = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}", "End": True}
     definition = {"StartAt": "T", "States": {"T": {**state, "Parameters": parameters}}}
-    made = sfn.create_state_machine(
+    machine = sfn.create_state_machine(
         name=uuid.uuid4().hex, definition=json.dumps(definition), roleArn=ROLE
     )
     started = sfn.start_execution(
-        stateMachineArn=made["stateMachineArn"], input=json.dumps({} if data is None else data)
+        stateMachineArn=machine["stateMachineArn"], input=json.dumps({} if data is None else data)
     )
     return wait_for_end(sfn, started["executionArn"])
 
@@ -35,8 +35,8 @@ def create_machine(sfn: Any, **state: Any) -> str:
     definition = {"StartAt": "C", "States": {"C": {"End": True, **state}}}
     if state["Type"] == "Fail":
         del definition["States"]["C"]["End"]
-    made = sfn.create_state_machine(
+    machine = sfn.create_state_machine(
         name=uuid.uuid4().hex, definition=json.dumps(definition), roleArn=ROLE
     )
-    arn: str = made["stateMachineArn"]
+    arn: str = machine["stateMachineArn"]
     return arn

@@ -37,17 +37,17 @@ def test_a_map_reads_its_items_from_a_bucket(sfn: Any, aws: Moto) -> None:
     s3.put_object(Bucket="items", Key="b.jsonl", Body=b'{"n": 1}\n{"n": 2}\n')
     place = {"Parameters": {"Bucket": "items", "Key": "a.csv"}}
     config = {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}
-    found = output_of(mapped(sfn, {**place, "ReaderConfig": config}))
-    assert found == [{"n": "1", "s": "x"}, {"n": "2", "s": "y"}, {"n": "3", "s": "z"}]
+    output = output_of(mapped(sfn, {**place, "ReaderConfig": config}))
+    assert output == [{"n": "1", "s": "x"}, {"n": "2", "s": "y"}, {"n": "3", "s": "z"}]
     selector = {"at.$": "$$.Map.Item.Index", "s.$": "$$.Map.Item.Value.s"}
     batches = {"ItemSelector": selector, "ItemBatcher": {"MaxItemsPerBatch": 2}}
-    found = output_of(mapped(sfn, {**place, "ReaderConfig": {**config, "MaxItems": 3}}, **batches))
-    assert found[0] == {"Items": [{"at": 0, "s": "x"}, {"at": 1, "s": "y"}]}
+    output = output_of(mapped(sfn, {**place, "ReaderConfig": {**config, "MaxItems": 3}}, **batches))
+    assert output[0] == {"Items": [{"at": 0, "s": "x"}, {"at": 1, "s": "y"}]}
     lines = {"Parameters": {"Bucket": "items", "Key": "b.jsonl"}}
-    found = output_of(mapped(sfn, {**lines, "ReaderConfig": {"InputType": "JSONL"}}))
-    assert found == [{"n": 1}, {"n": 2}]
+    output = output_of(mapped(sfn, {**lines, "ReaderConfig": {"InputType": "JSONL"}}))
+    assert output == [{"n": 1}, {"n": 2}]
     listing = {"Resource": "arn:aws:states:::s3:listObjectsV2", "Parameters": {"Bucket": "items"}}
-    assert [one["Key"] for one in output_of(mapped(sfn, listing))] == ["a.csv", "b.jsonl"]
+    assert [item["Key"] for item in output_of(mapped(sfn, listing))] == ["a.csv", "b.jsonl"]
     flat = {"InputType": "JSONL", "Transformation": "LOAD_AND_FLATTEN"}
     only = {**listing, "Parameters": {"Bucket": "items", "Prefix": "b"}, "ReaderConfig": flat}
     assert output_of(mapped(sfn, only)) == [{"n": 1}, {"n": 2}]
@@ -64,14 +64,16 @@ def test_a_map_reads_parquet_and_what_athena_unloaded(sfn: Any, aws: Moto) -> No
     names = "".join(f"s3://lake/out/part {number}?\n" for number in (1, 2))
     s3.put_object(Bucket="lake", Key="out/q-manifest.csv", Body=names.encode())
     rows = [{"n": 1, "s": "row 1"}, {"n": 2, "s": "row 2"}]
-    one = {"Parameters": {"Bucket": "lake", "Key": "out/part 1?"}}
-    assert output_of(mapped(sfn, {**one, "ReaderConfig": {"InputType": "PARQUET"}})) == rows[:1]
+    location = {"Parameters": {"Bucket": "lake", "Key": "out/part 1?"}}
+    assert (
+        output_of(mapped(sfn, {**location, "ReaderConfig": {"InputType": "PARQUET"}})) == rows[:1]
+    )
     unloaded = {"Parameters": {"Bucket": "lake", "Key": "out/q-manifest.csv"}}
     config = {"InputType": "PARQUET", "ManifestType": "ATHENA_DATA"}
     assert output_of(mapped(sfn, {**unloaded, "ReaderConfig": config})) == rows
     selector = {"n.$": "$$.Map.Item.Value.n", "from.$": "$$.Map.Item.Source"}
-    found = output_of(mapped(sfn, {**unloaded, "ReaderConfig": config}, ItemSelector=selector))
-    assert found[1] == {"n": 2, "from": "S3://lake/out/part 2?"}
+    output = output_of(mapped(sfn, {**unloaded, "ReaderConfig": config}, ItemSelector=selector))
+    assert output[1] == {"n": 2, "from": "S3://lake/out/part 2?"}
 
 
 def test_the_members_of_an_object_are_items(sfn: Any, aws: Moto) -> None:
@@ -115,15 +117,15 @@ def test_a_map_writes_its_results_to_a_bucket(sfn: Any, aws: Moto) -> None:
         "Resource": "arn:aws:states:::s3:putObject",
         "Parameters": {"Bucket": "results", "Prefix": "out"},
     }
-    found = output_of(
+    output = output_of(
         mapped(sfn, {**reader, "ReaderConfig": {"InputType": "JSON"}}, ResultWriter=writer)
     )
-    place = found["ResultWriterDetails"]
+    place = output["ResultWriterDetails"]
     assert place["Key"].startswith("out/")
     manifest = json.loads(s3.get_object(**place)["Body"].read())
     (file,) = manifest["ResultFiles"]["SUCCEEDED"]
     records = json.loads(s3.get_object(Bucket="results", Key=file["Key"])["Body"].read())
-    assert [(one["Status"], one["Output"]) for one in records] == [
+    assert [(record["Status"], record["Output"]) for record in records] == [
         ("SUCCEEDED", "1"),
         ("SUCCEEDED", "2"),
     ]

@@ -24,9 +24,9 @@ def test_a_message_reaches_the_queue(sfn: Any, aws: Moto) -> None:
     """An object becomes its text; the result has the members of the older SDK."""
     queue = aws.client("sqs").create_queue(QueueName="orders")["QueueUrl"]
     body = {"QueueUrl": queue, "MessageBody": {"order.$": "$.id"}}
-    found = output_of(run_task(sfn, "sqs:sendMessage", body, {"id": 7}))
-    assert found["SdkHttpMetadata"]["HttpStatusCode"] == 200
-    assert found["MessageId"]
+    output = output_of(run_task(sfn, "sqs:sendMessage", body, {"id": 7}))
+    assert output["SdkHttpMetadata"]["HttpStatusCode"] == 200
+    assert output["MessageId"]
     (message,) = aws.client("sqs").receive_message(QueueUrl=queue)["Messages"]
     assert json.loads(message["Body"]) == {"order": 7}
 
@@ -64,9 +64,9 @@ def test_a_topic_and_a_bus_take_what_is_published(sfn: Any, aws: Moto) -> None:
     missing = run_task(sfn, "sns:publish", {"TopicArn": topic + "-no", "Message": "x"})
     assert missing["error"] == "SNS.NotFoundException"
     entry = {"Source": "me", "DetailType": "d", "Detail": {"a": 1}}
-    found = output_of(run_task(sfn, "events:putEvents", {"Entries": [entry]}))
-    assert found["FailedEntryCount"] == 0
-    assert "SdkHttpMetadata" not in found
+    output = output_of(run_task(sfn, "events:putEvents", {"Entries": [entry]}))
+    assert output["FailedEntryCount"] == 0
+    assert "SdkHttpMetadata" not in output
 
 
 def test_any_sdk_action(sfn: Any, aws: Moto) -> None:
@@ -74,16 +74,16 @@ def test_any_sdk_action(sfn: Any, aws: Moto) -> None:
     aws.client("s3").create_bucket(Bucket="bucket")
     place = {"Bucket": "bucket", "Key": "k"}
     output_of(run_task(sfn, "aws-sdk:s3:putObject", {**place, "Body": {"a": 1}}))
-    found = output_of(run_task(sfn, "aws-sdk:s3:getObject", place))
-    assert json.loads(found["Body"]) == {"a": 1}
-    assert found["LastModified"].endswith("Z")
-    assert "SdkHttpMetadata" not in found
+    output = output_of(run_task(sfn, "aws-sdk:s3:getObject", place))
+    assert json.loads(output["Body"]) == {"a": 1}
+    assert output["LastModified"].endswith("Z")
+    assert "SdkHttpMetadata" not in output
     missing = run_task(sfn, "aws-sdk:s3:getObject", {**place, "Key": "no"})
     assert missing["error"] == "S3.NoSuchKeyException"
     assert "(Service: S3, Status Code: 404, Request ID: " in missing["cause"]
     secret = {"Name": "s", "SecretString": "x"}
-    made = output_of(run_task(sfn, "aws-sdk:secretsmanager:createSecret", secret))
-    assert made["Arn"]
+    answer = output_of(run_task(sfn, "aws-sdk:secretsmanager:createSecret", secret))
+    assert answer["Arn"]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_what_cannot_be_called(
 
 def test_a_function_by_name(sfn: Any) -> None:
     """``lambda:invoke`` wraps the answer of a registered function; another one is not found."""
-    found = output_of(run_task(sfn, "lambda:invoke", {"FunctionName": "AddressFinder:$LATEST"}))
-    assert (found["StatusCode"], found["ExecutedVersion"]) == (200, "$LATEST")
+    output = output_of(run_task(sfn, "lambda:invoke", {"FunctionName": "AddressFinder:$LATEST"}))
+    assert (output["StatusCode"], output["ExecutedVersion"]) == (200, "$LATEST")
     ended = run_task(sfn, "lambda:invoke", {"FunctionName": "nobody"})
     assert ended["error"] == "Lambda.ResourceNotFoundException"
 
@@ -136,8 +136,8 @@ def test_a_callback_ends_the_task(sfn: Any, aws: Moto) -> None:
     state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
     arn = create_machine(sfn, **state, Parameters=body)
     started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    found = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    token = json.loads(found[0]["Body"])["token"]
+    messages = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    token = json.loads(messages[0]["Body"])["token"]
     sfn.send_task_heartbeat(taskToken=token)
     sfn.send_task_success(taskToken=token, output='{"paid": true}')
     assert output_of(wait_for_end(sfn, started)) == {"paid": True}
@@ -152,8 +152,8 @@ def test_a_silent_callback_times_out(sfn: Any, aws: Moto) -> None:
     state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
     arn = create_machine(sfn, **state, Parameters=body, HeartbeatSeconds=2)
     started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    found = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    token = json.loads(found[0]["Body"])["token"]
+    messages = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    token = json.loads(messages[0]["Body"])["token"]
     for _ in range(4):
         time.sleep(0.8)
         beaten = time.time()
@@ -172,10 +172,10 @@ def test_nested_executions(sfn: Any, pattern: str, shown: Any) -> None:
     """Started only, or waited for with the child's output as text or as JSON."""
     child = create_machine(sfn, Type="Pass")
     parameters = {"StateMachineArn": child, "Input": {"a": 1}}
-    found = output_of(run_task(sfn, f"states:startExecution{pattern}", parameters))
-    assert found["ExecutionArn"].startswith(child.replace(":stateMachine:", ":execution:"))
+    output = output_of(run_task(sfn, f"states:startExecution{pattern}", parameters))
+    assert output["ExecutionArn"].startswith(child.replace(":stateMachine:", ":execution:"))
     if pattern:
-        assert (found["Status"], found["Output"]) == ("SUCCEEDED", shown)
+        assert (output["Status"], output["Output"]) == ("SUCCEEDED", shown)
 
 
 def test_a_failed_child_fails_its_parent(sfn: Any) -> None:
@@ -211,12 +211,12 @@ def test_a_token_by_the_sdk(sfn: Any) -> None:
 def test_jobs_are_waited_for(sfn: Any, aws: Moto) -> None:
     """Athena and Glue, at a server that finishes their jobs at once."""
     query = {"QueryString": "SELECT 1", "ResultConfiguration": {"OutputLocation": "s3://b/"}}
-    found = output_of(run_task(sfn, "athena:startQueryExecution.sync", query))
-    assert found["QueryExecution"]["Status"]["State"] == "SUCCEEDED"
+    output = output_of(run_task(sfn, "athena:startQueryExecution.sync", query))
+    assert output["QueryExecution"]["Status"]["State"] == "SUCCEEDED"
     glue = aws.client("glue")
     glue.create_job(Name="job", Role="r", Command={"Name": "glueetl"})
-    found = output_of(run_task(sfn, "glue:startJobRun.sync", {"JobName": "job"}))
-    assert found["JobRunState"] == "SUCCEEDED"
+    output = output_of(run_task(sfn, "glue:startJobRun.sync", {"JobName": "job"}))
+    assert output["JobRunState"] == "SUCCEEDED"
 
 
 # -- web addresses ---------------------------------------------------------------------------------
@@ -228,14 +228,16 @@ def test_http_tasks(sfn: Any, web: str) -> None:
     The web server sends the key back: the result has a mask in its place.
     """
     connection = {"ConnectionArn": "arn:aws:events:us-east-1:123456789012:connection/shop/1"}
-    wanted = {"Method": "POST", "InvocationConfig": connection, "RequestBody": {"a": 1}}
-    asked = {**wanted, "ApiEndpoint": f"{web}/ok", "QueryParameters": {"q": ["1", "2"]}}
-    found = output_of(run_task(sfn, "http:invoke", asked))
-    assert found["StatusCode"] == 200
-    assert found["ResponseBody"] == {"path": "/ok?q=1&q=2", "key": "(masked)", "body": '{"a":1}'}
-    missing = run_task(sfn, "http:invoke", {**wanted, "ApiEndpoint": f"{web}/no"})
+    request = {"Method": "POST", "InvocationConfig": connection, "RequestBody": {"a": 1}}
+    asked = {**request, "ApiEndpoint": f"{web}/ok", "QueryParameters": {"q": ["1", "2"]}}
+    output = output_of(run_task(sfn, "http:invoke", asked))
+    assert output["StatusCode"] == 200
+    assert output["ResponseBody"] == {"path": "/ok?q=1&q=2", "key": "(masked)", "body": '{"a":1}'}
+    missing = run_task(sfn, "http:invoke", {**request, "ApiEndpoint": f"{web}/no"})
     assert missing["error"] == "States.Http.StatusCode.404"
-    elsewhere = run_task(sfn, "http:invoke", {**wanted, "ApiEndpoint": "http://169.254.169.254/ok"})
+    elsewhere = run_task(
+        sfn, "http:invoke", {**request, "ApiEndpoint": "http://169.254.169.254/ok"}
+    )
     assert "not among the endpoints" in elsewhere["cause"]
     bad = run_task(sfn, "http:invoke", {**asked, "Headers": {"Host": "x"}})
     assert bad["error"] == "States.Runtime"
@@ -244,8 +246,8 @@ def test_http_tasks(sfn: Any, web: str) -> None:
 def test_an_api_gateway(sfn: Any) -> None:
     """Stage and path make the address."""
     asked = {"ApiEndpoint": "x.execute-api", "Method": "POST", "Stage": "ok", "Path": "a b"}
-    found = output_of(run_task(sfn, "apigateway:invoke", asked))
-    assert found["ResponseBody"]["path"] == "/ok/a%20b"
+    output = output_of(run_task(sfn, "apigateway:invoke", asked))
+    assert output["ResponseBody"]["path"] == "/ok/a%20b"
     missing = run_task(sfn, "apigateway:invoke", {**asked, "Stage": "no"})
     assert missing["error"] == "ApiGateway.404"
 
@@ -272,8 +274,8 @@ def test_a_mock_configuration_of_step_functions_local(sfn: Any) -> None:
         started = sfn.start_execution(stateMachineArn=f"{arn}{name}", input="{}")
         return wait_for_end(sfn, started["executionArn"])
 
-    found = output_of(case("#Happy"))
-    assert found == {"called": {"StatusCode": 200, "Payload": 7}, "sent": {"MessageId": "m"}}
+    output = output_of(case("#Happy"))
+    assert output == {"called": {"StatusCode": 200, "Payload": 7}, "sent": {"MessageId": "m"}}
     assert case("#Sad")["error"] == "Gone"
     assert case("")["error"] == "Lambda.ResourceNotFoundException"
     with pytest.raises(ClientError, match="no test case 'Other'"):

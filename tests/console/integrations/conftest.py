@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from console.db import project_settings
 from console.integrations import outbound
 
 if TYPE_CHECKING:
@@ -20,15 +21,21 @@ def _clients_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     Python warns of an open socket that is dropped, and pytest fails the test that runs just then.
     """
-    made: list[httpx.Client] = []
+    clients: list[httpx.Client] = []
 
     class Client(httpx.Client):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            made.append(self)
+            clients.append(self)
 
     monkeypatch.setattr(httpx, "Client", Client)
     monkeypatch.setattr(outbound, "_client", lru_cache(32)(outbound._client.__wrapped__))
     yield
-    for client in made:
+    for client in clients:
         client.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no project have settings of pages, so that a test needs no database for them."""
+    monkeypatch.setattr(project_settings, "_rows_of", lambda _: {})

@@ -18,7 +18,7 @@ ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
 
 def call(entry: Any, event: Any = None, timeout_s: int | None = None, name: str = "f") -> Outcome:
     """Call a function as an entry of ``functions.json`` has it."""
-    found = targets.read_function(entry, "", {})
+    definition = targets.read_function(entry, "", {})
     task = TaskAttempt(
         kind="lambda",
         resource=ARN + name,
@@ -30,7 +30,7 @@ def call(entry: Any, event: Any = None, timeout_s: int | None = None, name: str 
         token="",
         timeout_s=timeout_s,
     )
-    return function.call_target(found.target, name, task, found.options)
+    return function.call_target(definition.target, name, task, definition.options)
 
 
 def result(outcome: Outcome) -> Any:
@@ -43,11 +43,11 @@ def report(outcome: Outcome, name: str) -> dict[str, Any]:
     """Return the report of a failure with this name."""
     assert isinstance(outcome, Failed), outcome
     assert outcome.error == name, outcome
-    found: dict[str, Any] = json.loads(outcome.cause or "")
-    assert found["errorType"] == name
+    report: dict[str, Any] = json.loads(outcome.cause or "")
+    assert report["errorType"] == name
     assert outcome.record is not None
-    assert found["requestId"] == outcome.record.request
-    return found
+    assert report["requestId"] == outcome.record.request
+    return report
 
 
 def write(folder: Path, name: str, source: str) -> None:
@@ -58,9 +58,9 @@ def write(folder: Path, name: str, source: str) -> None:
 def find_pythons() -> list[str]:
     """Return the interpreters of this machine that functions may have."""
     names = [f"python3.{minor}" for minor in range(9, 16)]
-    found = {path for name in names if (path := shutil.which(name))}
+    paths = {path for name in names if (path := shutil.which(name))}
     for version in (Path.home() / ".pyenv/versions").glob("3.*"):
         if version.name.split(".")[1] in ("9", "10", "11", "12", "13", "14"):
-            found.add(str(version / "bin/python"))
-    works = [path for path in found if not subprocess.run([path, "-c", ""], check=False).returncode]
+            paths.add(str(version / "bin/python"))
+    works = [path for path in paths if not subprocess.run([path, "-c", ""], check=False).returncode]
     return sorted({sys.executable, *works})

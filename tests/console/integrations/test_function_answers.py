@@ -101,5 +101,5 @@ def test_anything_but_an_answer_ends_the_process_and_the_call(written: dict[str,
 def test_the_message_of_an_error_is_bounded(folder: Path) -> None:
     """A cause has 32,768 characters at most: a hundred megabytes need not come that far."""
     write(folder, "loud", "def f(event, context): raise ValueError('x' * event)")
-    found = report(call("loud:f", 50_000_000), "ValueError")
-    assert len(found["errorMessage"]) == 100_000
+    error = report(call("loud:f", 50_000_000), "ValueError")
+    assert len(error["errorMessage"]) == 100_000

@@ -317,14 +317,14 @@ def test_environment_folder_and_context(folder: Path, monkeypatch: pytest.Monkey
     assert shown["path"][0] == str(folder / "app")
     variables = shown["environment"]
     assert not [name for name in variables if name.startswith(("STATEYARD_", "DJANGO_"))]
-    wanted = {
+    expected = {
         "TABLE": "orders",
         "AWS_REGION": "eu-west-1",
         "AWS_LAMBDA_FUNCTION_NAME": "orders",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
         "_HANDLER": "around.f",
     }
-    assert {name: variables[name] for name in wanted} == wanted
+    assert {name: variables[name] for name in expected} == expected
     assert variables["_X_AMZN_TRACE_ID"].endswith(";Sampled=0")
 
 
@@ -335,9 +335,9 @@ def test_an_interpreter_of_the_users_choice(folder: Path) -> None:
     write(site, "only_there", "VALUE = 7\n")
     write(folder, "of_venv", "import sys, only_there\ndef f(*_): return sys.executable\n")
     general = {"python": "app/.venv/bin/python"}
-    found = targets.read_function("of_venv:f", "", general)
-    assert found.options.python == str(folder / "app/.venv/bin/python")
-    assert function.find_problem(found) == ""
+    definition = targets.read_function("of_venv:f", "", general)
+    assert definition.options.python == str(folder / "app/.venv/bin/python")
+    assert function.find_problem(definition) == ""
     shown = result(call({"handler": "of_venv:f", **general}))
     assert shown == str(folder / "app/.venv/bin/python")
     report(call("of_venv:f"), "Runtime.ImportModuleError")
@@ -444,12 +444,12 @@ def test_many_threads_share_the_pool(either_way: Path) -> None:
     write(
         either_way, "chat", "def f(event, context):\n    print('said', event)\n    return event\n"
     )
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
 
     def work(number: int) -> None:
         for index in range(20):
             outcome = call("chat:f", [number, index])
-            found[number * 100 + index] = (
+            results[number * 100 + index] = (
                 result(outcome),
                 outcome.record.output,
             )
@@ -459,8 +459,8 @@ def test_many_threads_share_the_pool(either_way: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 160
-    for key, (value, printed) in found.items():
+    assert len(results) == 160
+    for key, (value, printed) in results.items():
         assert value == [key // 100, key % 100]
         assert printed == f"said {value}\n"
 

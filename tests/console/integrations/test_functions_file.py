@@ -60,9 +60,9 @@ def test_options_of_the_file_and_functions_of_their_names(
     setting_shapes.FUNCTIONS.validate_python(settings.STATEYARD_FUNCTIONS, strict=True)
 
     def options(name: str, project: str = "") -> Any:
-        found = targets.find_function(name, ARN + name, targets.MachineKey(project))
-        assert found is not None
-        return found.options
+        definition = targets.find_function(name, ARN + name, targets.MachineKey(project))
+        assert definition is not None
+        return definition.options
 
     assert options("a").python == "python3.9"
     assert options("process").process == ""

@@ -65,13 +65,13 @@ class Site:
 @pytest.fixture
 def site(settings: Any) -> Iterator[Site]:
     """A server that the operator has named, with a connection."""
-    made = Site()
+    site = Site()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             request = Request(self.command, self.path, dict(self.headers), body)
-            status, kind, data = made.answer(request)
+            status, kind, data = site.answer(request)
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
@@ -85,9 +85,9 @@ def site(settings: Any) -> Iterator[Site]:
 
     served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
-    made.url = f"http://127.0.0.1:{served.server_port}"
-    connect(settings, made, {"name": "X-Key", "value": "hush-hush"})
-    yield made
+    site.url = f"http://127.0.0.1:{served.server_port}"
+    connect(settings, site, {"name": "X-Key", "value": "hush-hush"})
+    yield site
     served.shutdown()
     served.server_close()
 
@@ -188,9 +188,9 @@ def test_values_of_every_kind_in_a_form(site: Site, array_format: str, sent: str
 )
 def test_an_unknown_format_is_refused(site: Site, fields: dict[str, Any], said: str) -> None:
     """By the definition where it stands there, else when the task runs; nothing is sent."""
-    found = call(site, RequestBody={"a": 1}, Transform=fields)
-    assert isinstance(found, Failed)
-    assert (found.error, said in str(found.cause)) == ("States.Runtime", True)
+    outcome = call(site, RequestBody={"a": 1}, Transform=fields)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error, said in str(outcome.cause)) == ("States.Runtime", True)
     assert site.requests == []
     assert any(said in message for message in refused({"Transform": fields}))
 
@@ -209,9 +209,9 @@ def test_a_body_that_is_no_form_is_refused(
     """Nothing is sent as JSON in its place."""
     options = {"RequestEncodingOptions": {"ArrayFormat": array_format}}
     fields = transform(RequestBodyEncoding="URL_ENCODED", **options)
-    found = call(site, RequestBody=body, **fields)
-    assert isinstance(found, Failed)
-    assert (found.error, said in str(found.cause)) == ("States.Runtime", True)
+    outcome = call(site, RequestBody=body, **fields)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error, said in str(outcome.cause)) == ("States.Runtime", True)
     assert site.requests == []
 
 
@@ -227,7 +227,7 @@ def refused(parameters: dict[str, Any], service: str = "http", **fields: Any) ->
     resource = f"arn:aws:states:::{service}:invoke"
     task = {"Type": "Task", "Resource": resource, where: whole | parameters, "End": True, **fields}
     text = json.dumps({"StartAt": "Pay", "States": {"Pay": task}})
-    return [one.message for one in engine.check(text)]
+    return [problem.message for problem in engine.check(text)]
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_a_header_that_cannot_be_set_is_refused(
     site: Site, service: str, name: str, value: Any, said: str
 ) -> None:
     """No error of the client's library stands in the way, and nothing is sent."""
-    found = call(site, service, Headers={name: value}, RequestBody={"a": 1})
-    assert isinstance(found, Failed)
-    assert (found.error, said in str(found.cause)) == ("States.Runtime", True)
+    outcome = call(site, service, Headers={name: value}, RequestBody={"a": 1})
+    assert isinstance(outcome, Failed)
+    assert (outcome.error, said in str(outcome.cause)) == ("States.Runtime", True)
     assert site.requests == []
 
 
@@ -319,18 +319,18 @@ def test_an_answer_that_is_no_text_fails_the_task(
 ) -> None:
     """By its type or by its bytes; AWS says so of every response."""
     site.answers = [(status, kind, body)]
-    found = call(site)
-    assert isinstance(found, Failed)
-    assert found.error == "States.Runtime"
-    assert "answer" in str(found.cause)
+    outcome = call(site)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "States.Runtime"
+    assert "answer" in str(outcome.cause)
 
 
 def test_an_answer_in_another_charset_is_read(site: Site) -> None:
     """Its type says which."""
     site.answers = [(200, "text/plain; charset=iso-8859-1", "é".encode("latin-1"))]
-    found = call(site)
-    assert isinstance(found, Succeeded)
-    assert engine.loads(found.output)["ResponseBody"] == "é"
+    outcome = call(site)
+    assert isinstance(outcome, Succeeded)
+    assert engine.loads(outcome.output)["ResponseBody"] == "é"
 
 
 # -- connections -----------------------------------------------------------------------------------
@@ -352,13 +352,13 @@ def test_a_connection_adds_its_parameters(site: Site, settings: Any) -> None:
         BodyParameters={"BodyParam": "connection"},
     )
     connect(settings, site, {"name": "ApiKey", "value": "key", "InvocationHttpParameters": added})
-    found = call(
+    outcome = call(
         site,
         Headers={"Request-Id": "mine", "header-param": "state"},
         QueryParameters={"QueryParam": ["state", "state 2"], "other": "a b"},
         RequestBody={"Job": "Engineer", "BodyParam": "state"},
     )
-    assert isinstance(found, Succeeded), found
+    assert isinstance(outcome, Succeeded), outcome
     sent = site.requests[0]
     assert sent.path == "/pay?QueryParam=connection&other=a%20b"
     assert json.loads(sent.body) == {"Job": "Engineer", "BodyParam": "connection"}
@@ -372,9 +372,9 @@ def test_a_text_is_not_merged_with_the_body_of_a_connection(site: Site, settings
     added = parameters_of(BodyParameters={"a": "1"})
     connect(settings, site, {"value": "key", "InvocationHttpParameters": added})
     for body in ("a text", [1]):
-        found = call(site, RequestBody=body)
-        assert isinstance(found, Failed)
-        assert found.error == "States.Runtime"
+        outcome = call(site, RequestBody=body)
+        assert isinstance(outcome, Failed)
+        assert outcome.error == "States.Runtime"
     assert site.requests == []
     assert isinstance(call(site), Succeeded)
     assert json.loads(site.requests[0].body) == {"a": "1"}
@@ -426,9 +426,9 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(site: Site) -> No
     site.refused = {"token-0-abcdef"}
     assert isinstance(call(site), Succeeded)
     site.refused |= {f"token-{number}-abcdef" for number in range(9)}
-    found = call(site)
-    assert isinstance(found, Failed)
-    assert found.error == "States.Http.StatusCode.401"
+    outcome = call(site)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "States.Http.StatusCode.401"
     assert len(site.tokens) == 3
     assert len(site.requests) == 5
 
@@ -437,16 +437,16 @@ def test_an_authorization_server_that_refuses(site: Site, oauth: dict[str, Any])
     """The connection is unusable, by EventBridge's name for that; no secret is told."""
     oauth["AuthorizationEndpoint"] = f"{site.url}/no"
     site.answers = [(400, "text/plain", b"client-hush is wrong")]
-    found = call(site)
-    assert isinstance(found, Failed)
-    assert found.error == "Events.ConnectionResource.InvalidConnectionState"
-    assert "answered 400" in str(found.cause)
-    assert "client-hush" not in str(found.cause)
+    outcome = call(site)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "Events.ConnectionResource.InvalidConnectionState"
+    assert "answered 400" in str(outcome.cause)
+    assert "client-hush" not in str(outcome.cause)
     oauth["AuthorizationEndpoint"] = "http://127.0.0.1:9/?key=client-hush"
-    found = call(site)
-    assert isinstance(found, Failed)
-    assert found.error == "Events.ConnectionResource.InvalidConnectionState"
-    assert "client-hush" not in str(found.cause)
+    outcome = call(site)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "Events.ConnectionResource.InvalidConnectionState"
+    assert "client-hush" not in str(outcome.cause)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
@@ -542,15 +542,15 @@ def test_a_secret_that_an_endpoint_sends_back_is_not_kept(
     basic = base64.b64encode(f"yard:{SECRET}".encode()).decode()
     echo = {"forms": forms, "list": [forms["plain"]], f"name {secret}": 1, "basic": basic}
     site.answers = [(status, "application/json", json.dumps(echo).encode())]
-    found = call(site, RequestBody={"a": 1})
-    text = found.output if isinstance(found, Succeeded) else str(found.cause)
+    outcome = call(site, RequestBody={"a": 1})
+    text = outcome.output if isinstance(outcome, Succeeded) else str(outcome.cause)
     assert sees(text, secret) == []
     assert "(masked)" in text
     if connection.get("type") == "BASIC":
         assert basic not in text
     site.answers = [(status, "text/plain", json.dumps(echo).encode() + b"no JSON")]
-    found = call(site)
-    text = found.output if isinstance(found, Succeeded) else str(found.cause)
+    outcome = call(site)
+    text = outcome.output if isinstance(outcome, Succeeded) else str(outcome.cause)
     assert sees(text, secret) == []
 
 
@@ -558,9 +558,9 @@ def test_a_number_that_is_a_secret_is_not_kept(site: Site, settings: Any) -> Non
     """What is left is JSON."""
     connect(settings, site, {"value": "12345678"})
     site.answers = [(200, "application/json", b'{"pin": 12345678, "other": [1.5, true, null]}')]
-    found = call(site)
-    assert isinstance(found, Succeeded)
-    body = engine.loads(found.output)["ResponseBody"]
+    outcome = call(site)
+    assert isinstance(outcome, Succeeded)
+    body = engine.loads(outcome.output)["ResponseBody"]
     assert body == {"pin": "(masked)", "other": [1.5, True, None]}
 
 
@@ -570,9 +570,9 @@ def test_a_token_that_an_endpoint_sends_back_is_not_kept(site: Site) -> None:
     call(site)
     site.refused = {"token-0-abcdef"}
     site.answers = [(200, "text/plain", b"token-0-abcdef token-1-abcdef client-hush")]
-    found = call(site)
-    assert isinstance(found, Succeeded)
-    assert engine.loads(found.output)["ResponseBody"] == "(masked) (masked) (masked)"
+    outcome = call(site)
+    assert isinstance(outcome, Succeeded)
+    assert engine.loads(outcome.output)["ResponseBody"] == "(masked) (masked) (masked)"
 
 
 # -- API Gateway -----------------------------------------------------------------------------------
@@ -583,9 +583,9 @@ def test_a_token_that_an_endpoint_sends_back_is_not_kept(site: Site) -> None:
 )
 def test_nulls_reach_an_api_where_the_state_says_so(site: Site, allow: Any, body: Any) -> None:
     """By default members that are null are not sent."""
-    given = {"a": 1, "b": None, "c": {"d": None}}
-    found = call(site, "apigateway", RequestBody=given, AllowNullValues=allow)
-    assert isinstance(found, Succeeded), found
+    content = {"a": 1, "b": None, "c": {"d": None}}
+    outcome = call(site, "apigateway", RequestBody=content, AllowNullValues=allow)
+    assert isinstance(outcome, Succeeded), outcome
     assert json.loads(site.requests[0].body) == body
 
 

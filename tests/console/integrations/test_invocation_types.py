@@ -81,9 +81,12 @@ def answer(outcome: Outcome) -> Any:
 def test_nothing_is_waited_for(kind: str, status: int) -> None:
     """The answer has no payload; the worker makes the call of an event."""
     outcome = invoke(Payload={"a": 1}, InvocationType=kind)
-    found = answer(outcome)
-    assert (found["StatusCode"], found["SdkHttpMetadata"]["HttpStatusCode"]) == (status, status)
-    assert not {"Payload", "ExecutedVersion"} & set(found)
+    response = answer(outcome)
+    assert (response["StatusCode"], response["SdkHttpMetadata"]["HttpStatusCode"]) == (
+        status,
+        status,
+    )
+    assert not {"Payload", "ExecutedVersion"} & set(response)
     assert CALLS == []
     assert isinstance(outcome, Succeeded)
     assert (outcome.event is not None) is (kind == "Event")
@@ -125,9 +128,9 @@ def test_the_answer_of_the_sdk() -> None:
 
 def test_an_error_of_the_function_is_no_error_of_the_sdk() -> None:
     """The report is the payload."""
-    found = answer(invoke_by_sdk(Payload={"failures": 9}))
-    assert (found["FunctionError"], found["StatusCode"]) == ("Unhandled", 200)
-    assert engine.loads(found["Payload"])["errorType"] == "ValueError"
+    response = answer(invoke_by_sdk(Payload={"failures": 9}))
+    assert (response["FunctionError"], response["StatusCode"]) == ("Unhandled", 200)
+    assert engine.loads(response["Payload"])["errorType"] == "ValueError"
     failed = invoke(Payload={"failures": 9})
     assert isinstance(failed, Failed)
     assert failed.error == "ValueError"
@@ -169,9 +172,9 @@ def test_calls_of_the_sdk_are_explained() -> None:
 
 def execution_of(project: Project, payload: Any) -> Any:
     """Run a machine that starts the function and does not wait for it."""
-    given = {"FunctionName": "note", "Payload": payload, "InvocationType": "Event"}
+    parameters = {"FunctionName": "note", "Payload": payload, "InvocationType": "Event"}
     resource = "arn:aws:states:::lambda:invoke"
-    machine = one("Tell", Type="Task", Resource=resource, Parameters=given)
+    machine = one("Tell", Type="Task", Resource=resource, Parameters=parameters)
     return ended(start(create(project, machine, "telling")))
 
 

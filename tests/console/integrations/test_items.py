@@ -25,11 +25,11 @@ class Bucket:
     def __init__(self, data: bytes | dict[str, bytes]) -> None:
         self.data = data
 
-    def get_object(self, **wanted: Any) -> dict[str, Any]:
+    def get_object(self, **parameters: Any) -> dict[str, Any]:
         """Return the object."""
-        assert wanted == {"Bucket": "b", "Key": wanted["Key"]}
-        one = self.data if isinstance(self.data, bytes) else self.data[wanted["Key"]]
-        return {"Body": io.BytesIO(one)}
+        assert parameters == {"Bucket": "b", "Key": parameters["Key"]}
+        data = self.data if isinstance(self.data, bytes) else self.data[parameters["Key"]]
+        return {"Body": io.BytesIO(data)}
 
 
 @pytest.fixture
@@ -39,8 +39,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     def reading(data: bytes | dict[str, bytes], key: str = "k", **config: Any) -> list[Any]:
         monkeypatch.setattr(targets, "service_client", lambda *_: Bucket(data))
         reader = {"resource": "arn:aws:states:::s3:getObject", "config": config}
-        found = items.read_items({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1")
-        return [item.as_input() for item in found]
+        entries = items.read_items(
+            {**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1"
+        )
+        return [item.as_input() for item in entries]
 
     return reading
 
@@ -50,11 +52,15 @@ CSV = 'H1,H2\r\nÄ,"two\nlines"\r\nshort\nlong,x,y\n'.encode()
 
 def test_csv(read: Any) -> None:
     """Texts only; short rows are padded, surplus cells ignored, quoted line ends kept."""
-    found = [{"H1": "Ä", "H2": "two\nlines"}, {"H1": "short", "H2": ""}, {"H1": "long", "H2": "x"}]
-    assert read(CSV, InputType="CSV", CSVHeaderLocation="FIRST_ROW") == found
-    given = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["A"]}
-    assert read(b"a|b\n", InputType="CSV", CSVDelimiter="PIPE", **given) == [{"A": "a"}]
-    assert read(gzip.compress(CSV), "k.gz", InputType="CSV", MaxItems=1) == found[:1]
+    expected = [
+        {"H1": "Ä", "H2": "two\nlines"},
+        {"H1": "short", "H2": ""},
+        {"H1": "long", "H2": "x"},
+    ]
+    assert read(CSV, InputType="CSV", CSVHeaderLocation="FIRST_ROW") == expected
+    header = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["A"]}
+    assert read(b"a|b\n", InputType="CSV", CSVDelimiter="PIPE", **header) == [{"A": "a"}]
+    assert read(gzip.compress(CSV), "k.gz", InputType="CSV", MaxItems=1) == expected[:1]
 
 
 def test_a_backslash_in_csv(read: Any) -> None:
@@ -120,8 +126,8 @@ one"quote,"a"b
         ],
     ]
     piped = data.replace(b",", b"|")
-    given = read(piped, InputType="CSV", CSVDelimiter="PIPE", **two)
-    assert [list(row.values()) for row in given][:6] == rows[:6]
+    table = read(piped, InputType="CSV", CSVDelimiter="PIPE", **two)
+    assert [list(row.values()) for row in table][:6] == rows[:6]
 
 
 def test_json_and_json_lines(read: Any) -> None:
@@ -145,8 +151,8 @@ def test_an_inventory(read: Any) -> None:
         "one.csv.gz": gzip.compress(b'"x","a","1"\n'),
         "two.csv.gz": gzip.compress(b'"x","b","2"\n'),
     }
-    found = [{"Bucket": "x", "Key": key, "Size": size} for key, size in (("a", "1"), ("b", "2"))]
-    assert read(data, "m", InputType="MANIFEST", ManifestType="S3_INVENTORY") == found
+    expected = [{"Bucket": "x", "Key": key, "Size": size} for key, size in (("a", "1"), ("b", "2"))]
+    assert read(data, "m", InputType="MANIFEST", ManifestType="S3_INVENTORY") == expected
 
 
 def parquet_file(rows: list[dict[str, Any]]) -> bytes:
@@ -171,8 +177,8 @@ def test_parquet(read: Any) -> None:
         "list": [{"a": 1}],
         "nan": math.nan,
     }
-    (found,) = read(parquet_file([row]), InputType="PARQUET")
-    assert found == {
+    (item,) = read(parquet_file([row]), InputType="PARQUET")
+    assert item == {
         "number": 1,
         "none": None,
         "text": "ä",
@@ -209,8 +215,8 @@ def test_what_athena_unloaded(read: Any) -> None:
     config = {"InputType": "JSONL", "ManifestType": "ATHENA_DATA"}
     assert read(data, "m.csv", **config) == [{"n": 1}, {"n": 2}, {"n": 3}]
     rows = {"m.csv": b"s3://b/one\n", "one": b"1,2\n"}
-    given = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", "b"]}
-    assert read(rows, "m.csv", **given, ManifestType="ATHENA_DATA") == [{"a": "1", "b": "2"}]
+    options = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", "b"]}
+    assert read(rows, "m.csv", **options, ManifestType="ATHENA_DATA") == [{"a": "1", "b": "2"}]
     with pytest.raises(items.ReaderError, match="not that of Athena: got 'file:///etc/passwd'"):
         read({"m": b"file:///etc/passwd\n"}, "m", **config)
     with pytest.raises(items.ReaderError, match="InputType: got MANIFEST, wanted one of CSV"):

@@ -27,8 +27,8 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
     asked: list[TaskAttempt] = []
 
     def set_answer(outcome: Outcome) -> list[TaskAttempt]:
-        def call(wanted: TaskAttempt) -> Outcome:
-            asked.append(wanted)
+        def call(attempt: TaskAttempt) -> Outcome:
+            asked.append(attempt)
             return outcome
 
         monkeypatch.setattr(aws, "call", call)
@@ -115,11 +115,11 @@ def test_a_task_that_could_not_be_placed_fails(answer: Any) -> None:
 def test_a_container_task_that_an_earlier_version_began(answer: Any) -> None:
     """What is kept of it names one task, not a list: it is looked at and stopped all the same."""
     old = engine.dumps({"ask": {"Tasks": ["a"]}, "cancel": {"Cluster": "c", "Task": "a"}})
-    one = {"LastStatus": "STOPPED", "Containers": [{"ExitCode": 0}]}
-    asked = answer(Succeeded(engine.dumps({"Tasks": [one]})))
+    container_task = {"LastStatus": "STOPPED", "Containers": [{"ExitCode": 0}]}
+    asked = answer(Succeeded(engine.dumps({"Tasks": [container_task]})))
     ended = jobs.poll_job(task("ecs:runTask"), old)
     assert isinstance(ended, Succeeded)
-    assert engine.loads(ended.output) == one
+    assert engine.loads(ended.output) == container_task
     jobs.cancel_job(task("ecs:runTask"), old)
     assert engine.loads(asked[1].input) == {"Cluster": "c", "Task": "a"}
 

@@ -42,13 +42,13 @@ def kube(settings: Any) -> Iterator[Kube]:
 
 
 def task(
-    action: str, kube: Kube, pattern: str = "", key: str = "key-1", **given: Any
+    action: str, kube: Kube, pattern: str = "", key: str = "key-1", **parameters: Any
 ) -> TaskAttempt:
     """Return a task that asks a cluster."""
     authority = base64.b64encode(kube.authority.encode()).decode()
     cluster = {"ClusterName": "blue", "CertificateAuthority": authority, "Endpoint": kube.url}
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
-    text = engine.dumps(cluster | given)
+    text = engine.dumps(cluster | parameters)
     return TaskAttempt(
         "service", action, "eks", action, text, key, arn, "token", None, pattern, project="default"
     )
@@ -68,12 +68,12 @@ def test_a_call_and_its_answer(kube: Kube) -> None:
     kube.logs = {"pod-1": {"pi": "3.14"}}
     query = {"labelSelector": ["job-name=pi", "x"], "limit": ["5"]}
     path = "/api/v1/namespaces/default/pods"
-    found = read(
+    response = read(
         integrations.call_task(task("call", kube, Method="GET", Path=path, QueryParameters=query))
     )
-    assert (found["StatusCode"], found["StatusText"]) == (200, "OK")
-    assert found["ResponseBody"]["items"][0]["metadata"] == {"name": "pod-1"}
-    assert set(found) == {"ResponseBody", "StatusCode", "StatusText"}
+    assert (response["StatusCode"], response["StatusText"]) == (200, "OK")
+    assert response["ResponseBody"]["items"][0]["metadata"] == {"name": "pod-1"}
+    assert set(response) == {"ResponseBody", "StatusCode", "StatusText"}
     (asked,) = kube.seen
     assert (asked.path, asked.query, asked.body) == (path, query, None)
 
@@ -113,7 +113,7 @@ def test_what_the_cluster_refuses(kube: Kube) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "given", "problem"),
+    ("action", "parameters", "problem"),
     [
         ("call", {"Method": "GET"}, "The field 'Path' is required but was missing"),
         (
@@ -143,13 +143,15 @@ def test_what_the_cluster_refuses(kube: Kube) -> None:
         ("runJob", {"Job": JOB, "Endpoint": "ftp://x"}, "The value of the field 'Endpoint' has an"),
     ],
 )
-def test_parameters_that_are_no_request(kube: Kube, action: str, given: Any, problem: str) -> None:
+def test_parameters_that_are_no_request(
+    kube: Kube, action: str, parameters: Any, problem: str
+) -> None:
     """They are told apart before anything is asked."""
-    outcome = integrations.call_task(task(action, kube, **given))
+    outcome = integrations.call_task(task(action, kube, **parameters))
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.Runtime"
     assert f"could not be used to start the Task: [{problem}" in (outcome.cause or "")
-    assert kubernetes.find_problem(action, engine.loads(task(action, kube, **given).input))
+    assert kubernetes.find_problem(action, engine.loads(task(action, kube, **parameters).input))
     assert kube.seen == []
 
 
@@ -266,18 +268,18 @@ def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> Non
 # -- eks:runJob ------------------------------------------------------------------------------------
 
 
-def begun(kube: Kube, **given: Any) -> tuple[TaskAttempt, str]:
+def begun(kube: Kube, **parameters: Any) -> tuple[TaskAttempt, str]:
     """Return a job that is waited for, and what is kept of it."""
-    asked = task("runJob", kube, ".sync", **{"Job": JOB, **given})
+    asked = task("runJob", kube, ".sync", **{"Job": JOB, **parameters})
     outcome = integrations.call_task(asked)
     assert isinstance(outcome, Submitted), outcome
     return asked, outcome.job
 
 
-def ended(asked: TaskAttempt, kept: str) -> Any:
+def ended(asked: TaskAttempt, job: str) -> Any:
     """Look until a job has ended."""
     for _ in range(5):
-        outcome = integrations.poll_job(asked, kept)
+        outcome = integrations.poll_job(asked, job)
         if outcome is not None:
             return outcome
     raise AssertionError("the job goes on")
@@ -285,9 +287,9 @@ def ended(asked: TaskAttempt, kept: str) -> Any:
 
 def test_a_job_is_made(kube: Kube) -> None:
     """Without .sync the cluster's answer is the result; in the namespace that is named."""
-    found = read(integrations.call_task(task("runJob", kube, Job=JOB, Namespace="batch")))
-    assert (found["StatusCode"], found["StatusText"]) == (201, "Created")
-    assert found["ResponseBody"]["metadata"]["namespace"] == "batch"
+    response = read(integrations.call_task(task("runJob", kube, Job=JOB, Namespace="batch")))
+    assert (response["StatusCode"], response["StatusText"]) == (201, "Created")
+    assert response["ResponseBody"]["metadata"]["namespace"] == "batch"
     (asked,) = kube.seen
     assert asked.path == "/apis/batch/v1/namespaces/batch/jobs"
     assert asked.body["spec"] == JOB["spec"]
@@ -299,11 +301,11 @@ def test_a_job_is_made(kube: Kube) -> None:
 )
 def test_a_job_that_ends_well(kube: Kube, job: Any) -> None:
     """It is looked at until it is complete; the result is the job, without logs."""
-    asked, kept = begun(kube, Job=job)
-    found = read(ended(asked, kept))
-    assert found["kind"] == "Job"
-    assert found["status"]["conditions"][-1] == {"type": "Complete", "status": "True"}
-    assert "logs" not in found
+    asked, submitted_job = begun(kube, Job=job)
+    outcome = read(ended(asked, submitted_job))
+    assert outcome["kind"] == "Job"
+    assert outcome["status"]["conditions"][-1] == {"type": "Complete", "status": "True"}
+    assert "logs" not in outcome
     assert len(kube.asked("GET")) == 2
     assert not kube.asked("DELETE")
 
@@ -324,34 +326,37 @@ def test_logs_come_along(kube: Kube, raw: bool, log: Any) -> None:
     """Of every container of every pod, parsed unless raw; one that cannot be had says why."""
     kube.logs = {"pi-1": {"pi": '{"pi": 3.14}\n', "proxy": 400}, "pi-2": {"pi": "not JSON"}}
     options = {"RetrieveLogs": True, "RawLogs": raw, "LogParameters": {"tailLines": ["6"]}}
-    found = read(ended(*begun(kube, LogOptions=options, Namespace="batch")))["logs"]["pods"]
-    assert found["pi-1"]["containers"]["pi"] == {"log": log}
-    assert found["pi-1"]["containers"]["proxy"]["error"] == "EKS.400"
-    assert "waiting to start" in found["pi-1"]["containers"]["proxy"]["cause"]
-    assert found["pi-2"]["containers"] == {"pi": {"log": "not JSON"}}
-    (listed,) = [one for one in kube.asked("GET", "/pods") if not one.path.endswith("/log")]
+    pods = read(ended(*begun(kube, LogOptions=options, Namespace="batch")))["logs"]["pods"]
+    assert pods["pi-1"]["containers"]["pi"] == {"log": log}
+    assert pods["pi-1"]["containers"]["proxy"]["error"] == "EKS.400"
+    assert "waiting to start" in pods["pi-1"]["containers"]["proxy"]["cause"]
+    assert pods["pi-2"]["containers"] == {"pi": {"log": "not JSON"}}
+    (listed,) = [
+        request for request in kube.asked("GET", "/pods") if not request.path.endswith("/log")
+    ]
     assert listed.query == {"labelSelector": ["job-name=pi"]}
-    assert {tuple(one.query["tailLines"]) for one in kube.asked("GET", "/log")} == {("6",)}
+    assert {tuple(request.query["tailLines"]) for request in kube.asked("GET", "/log")} == {("6",)}
     assert all(
-        one.path.startswith("/api/v1/namespaces/batch/") for one in kube.asked("GET", "/log")
+        request.path.startswith("/api/v1/namespaces/batch/")
+        for request in kube.asked("GET", "/log")
     )
 
 
 def test_a_cluster_that_is_busy_says_nothing_of_the_job(kube: Kube) -> None:
     """Throttling, trouble inside and no answer at all are asked about again."""
-    asked, kept = begun(kube)
+    asked, job = begun(kube)
     kube.broken = [429, 503]
-    assert [integrations.poll_job(asked, kept) for _ in range(2)] == [None, None]
+    assert [integrations.poll_job(asked, job) for _ in range(2)] == [None, None]
     kube.server.socket.close()
     kube.server.shutdown()
-    assert integrations.poll_job(asked, kept) is None
+    assert integrations.poll_job(asked, job) is None
 
 
 def test_a_cluster_that_is_named_no_more(kube: Kube, settings: Any) -> None:
     """Its job cannot be looked at again: the task says so instead of waiting on."""
-    asked, kept = begun(kube)
+    asked, job = begun(kube)
     settings.STATEYARD_TARGETS = {}
-    outcome = integrations.poll_job(asked, kept)
+    outcome = integrations.poll_job(asked, job)
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.TaskFailed"
 
@@ -367,18 +372,18 @@ def test_an_answer_that_is_no_job(kube: Kube, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_job_that_somebody_deleted(kube: Kube) -> None:
     """There is nothing left to wait for."""
-    asked, kept = begun(kube)
+    asked, job = begun(kube)
     kube.jobs.clear()
-    outcome = integrations.poll_job(asked, kept)
+    outcome = integrations.poll_job(asked, job)
     assert isinstance(outcome, Failed)
     assert outcome.error == "EKS.404"
 
 
 def test_a_job_is_deleted_with_its_pods(kube: Kube) -> None:
     """When the execution is stopped; one that is gone already is well, too."""
-    asked, kept = begun(kube, Namespace="batch")
+    asked, job = begun(kube, Namespace="batch")
     for _ in range(2):
-        assert isinstance(integrations.cancel_job(asked, kept), Succeeded)
+        assert isinstance(integrations.cancel_job(asked, job), Succeeded)
     assert kube.jobs == {}
     gone = kube.asked("DELETE")[0]
     assert gone.path == "/apis/batch/v1/namespaces/batch/jobs/pi"
@@ -388,8 +393,8 @@ def test_a_job_is_deleted_with_its_pods(kube: Kube) -> None:
 def test_a_call_that_is_made_again_finds_its_job(kube: Kube) -> None:
     """The same attempt, after a crash, does not meet its own job as somebody else's."""
     begun(kube)
-    again, kept = begun(kube)
-    read(ended(again, kept))
+    again, job = begun(kube)
+    read(ended(again, job))
     assert len(kube.jobs) == 1
     other = integrations.call_task(task("runJob", kube, ".sync", key="key-2", Job=JOB))
     assert isinstance(other, Failed)
@@ -403,8 +408,8 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
     """Its address, who names it and as whom it is called; never a secret."""
     parsed = engine.parse_resource("arn:aws:states:::eks:call")
     assert parsed is not None
-    given = {"Endpoint": kube.url, "Method": "GET", "Path": "/api"}
-    plan = explain.plan_call(parsed, given, targets.MachineKey("default", "m"))
+    parameters = {"Endpoint": kube.url, "Method": "GET", "Path": "/api"}
+    plan = explain.plan_call(parsed, parameters, targets.MachineKey("default", "m"))
     assert (plan.what, plan.where, plan.entry) == ("kubernetes GET /api", kube.url, "kubernetes")
     assert plan.credentials == "a key in targets.json"
     assert "hush" not in str(plan)
@@ -417,5 +422,5 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
     settings.STATEYARD_TARGETS = {}
     assert (
         "no cluster may be called"
-        in explain.plan_call(parsed, given, targets.MachineKey("default", "m")).problem
+        in explain.plan_call(parsed, parameters, targets.MachineKey("default", "m")).problem
     )

@@ -82,10 +82,10 @@ def report(outcome: Outcome, name: str) -> dict[str, Any]:
     """Return the report of a failure with this name."""
     assert isinstance(outcome, Failed), outcome
     assert outcome.error == name, outcome
-    found: dict[str, Any] = json.loads(outcome.cause or "")
-    assert found["errorType"] == name
-    assert found["requestId"]
-    return found
+    error: dict[str, Any] = json.loads(outcome.cause or "")
+    assert error["errorType"] == name
+    assert error["requestId"]
+    return error
 
 
 # -- the context -----------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ def test_tracer_and_idempotency_of_powertools_work(monkeypatch: pytest.MonkeyPat
         once: Any = idempotent(persistence_store=layer)(count)
         traced = Tracer(service="tests").capture_lambda_handler(once)
         monkeypatch.setattr(sys.modules[__name__], "work", traced, raising=False)
-        found = [called(f"{__name__}:work", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
-    assert found == [Succeeded("1"), Succeeded("1"), Succeeded("2")]
+        outcomes = [called(f"{__name__}:work", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
+    assert outcomes == [Succeeded("1"), Succeeded("1"), Succeeded("2")]
     assert calls == [{"n": 1}, {"n": 2}]
 
 
@@ -240,9 +240,9 @@ def test_a_broken_target_is_known_before_and_at_the_call(
     assert problem.startswith(name)
     assert said in problem
     assert file.removesuffix(".py") not in sys.modules
-    found = report(called(target), name)
-    assert said in found["errorMessage"]
-    assert found["stackTrace"] == []
+    error = report(called(target), name)
+    assert said in error["errorMessage"]
+    assert error["stackTrace"] == []
 
 
 def test_an_error_at_import_has_its_own_name(folder: Path) -> None:
@@ -336,13 +336,13 @@ def test_broken_registrations_are_listed_with_their_place(settings: Settings) ->
         "projects": {"shop": {"d": f"{__name__}:absent"}},
     }
     settings.STATEYARD_TARGETS = {"machines": {"M": {"functions": {"e": "nowhere_at_all:g"}}}}
-    found = {entry: problem for entry, _, problem in function.broken_registrations()}
-    assert list(found) == [
+    problems = {entry: problem for entry, _, problem in function.broken_registrations()}
+    assert list(problems) == [
         "functions: a",
         "functions: projects: shop: d",
         "machines: M: functions: e",
     ]
-    assert found["functions: projects: shop: d"].startswith(NOT_FOUND)
+    assert problems["functions: projects: shop: d"].startswith(NOT_FOUND)
 
 
 def test_the_log_warns_of_them_at_the_start(settings: Settings) -> None:

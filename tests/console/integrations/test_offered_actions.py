@@ -60,12 +60,12 @@ def test_an_action_that_aws_does_not_offer_is_refused(action: str) -> None:
     """In the words of the service, and a stored definition calls nothing."""
     arn = f"arn:aws:states:::aws-sdk:{action}"
     task = {"Type": "Task", "Resource": arn, "Parameters": {}, "End": True}
-    found = engine.check(json.dumps({"StartAt": "Call", "States": {"Call": task}}))
+    problems = engine.check(json.dumps({"StartAt": "Call", "States": {"Call": task}}))
     message = (
         f"The resource provided {arn} is not recognized. The value is not a valid resource ARN, or "
         "the resource is not available in this region."
     )
-    assert [(one.code, one.message, one.location) for one in found] == [
+    assert [(problem.code, problem.message, problem.location) for problem in problems] == [
         ("SCHEMA_VALIDATION_FAILED", message, "/States/Call/Resource")
     ]
     service, _, name = action.partition(":")
@@ -102,16 +102,18 @@ def attempts() -> Iterator[TaskAttempt]:
         if operation is None or service == "states":
             continue
         shape = operation.model.input_shape
-        given = {}
+        parameters = {}
         if shape is not None:
             sample = _sample(shape, ())
-            given = shapes.from_answer(shape, sample, epoch=False, field_name=operation.field_name)
+            parameters = shapes.from_answer(
+                shape, sample, epoch=False, field_name=operation.field_name
+            )
         yield TaskAttempt(
             kind="service",
             resource=f"arn:aws:states:::{action}",
             service=service,
             action=name,
-            input=engine.dumps(given),
+            input=engine.dumps(parameters),
             idempotency_key="k" * 32,
             execution_arn="",
             token="t",

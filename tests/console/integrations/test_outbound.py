@@ -52,10 +52,10 @@ class Listener:
 @pytest.fixture
 def listener() -> Iterator[Listener]:
     """A server that notes who comes."""
-    made = Listener()
-    made.answer = says(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
-    yield made
-    made.socket.close()
+    listener = Listener()
+    listener.answer = says(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+    yield listener
+    listener.socket.close()
 
 
 @pytest.fixture(autouse=True)
@@ -75,16 +75,18 @@ def says(data: bytes) -> Any:
 def leads_to(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     """Let every name lead to these addresses, one answer after another; return who was asked."""
     asked: list[str] = []
-    left = list(answers)
+    remaining = list(answers)
 
-    known = socket.getaddrinfo
+    original = socket.getaddrinfo
 
     def resolve(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
         if host[0].isdigit():
-            return known(host, port)
+            return original(host, port)
         asked.append(host)
-        found = left.pop(0) if len(left) > 1 else left[0]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+        addresses = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return asked
@@ -126,8 +128,11 @@ def test_addresses_that_no_name_may_lead_to(address: str) -> None:
 @pytest.mark.parametrize(
     ("host", "address"),
     [
-        *(("api.example.com", one) for one in ("10.1.2.3", "192.168.0.7", "172.16.0.1")),
-        *(("api.example.com", one) for one in ("fd12:3456::1", "93.184.216.34", "2606:2800::1")),
+        *(("api.example.com", address) for address in ("10.1.2.3", "192.168.0.7", "172.16.0.1")),
+        *(
+            ("api.example.com", address)
+            for address in ("fd12:3456::1", "93.184.216.34", "2606:2800::1")
+        ),
         *(("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("[::1]", "::1")),
     ],
 )
@@ -213,7 +218,7 @@ def test_no_cookie_comes_back(listener: Listener) -> None:
     listener.answer = says(head)
     for _ in range(2):
         get(f"http://127.0.0.1:{listener.port}/")
-    assert not any(b"secret" in one for one in listener.heard)
+    assert not any(b"secret" in request for request in listener.heard)
 
 
 # -- R4: answers -----------------------------------------------------------------------------------
@@ -273,8 +278,10 @@ def small_bomb(connection: socket.socket) -> None:
     connection.sendall(head.encode() + packed)
 
 
-@pytest.mark.parametrize("ask", [http_task, cluster_task], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("answer", [endless, small_bomb, bomb], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ask", [http_task, cluster_task], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "answer", [endless, small_bomb, bomb], ids=lambda function: function.__name__
+)
 def test_an_answer_that_is_too_large(
     settings: Any, listener: Listener, answer: Any, ask: Any
 ) -> None:
@@ -311,7 +318,7 @@ def test_line_ends_in_a_header(settings: Any, listener: Listener, value: str) ->
     """No header can be made out of another one's value."""
     outcome = http_task(settings, listener, Headers={"X-Mine": value})
     assert isinstance(outcome, Failed)
-    assert not any(b"X-Evil" in one for one in listener.heard)
+    assert not any(b"X-Evil" in request for request in listener.heard)
 
 
 # -- the same for clusters -------------------------------------------------------------------------

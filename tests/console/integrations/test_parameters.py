@@ -29,17 +29,17 @@ NOT_A_PUT = (
 CONTAINERS = "Overrides.ContainerOverrides"
 
 
-def judged(resource: str, given: Any) -> str:
+def judged(resource: str, values: Any) -> str:
     """Return what is said of the parameters of a Task."""
     arn = f"arn:aws:states:::{resource}"
     state = {"Type": "Task", "Resource": arn, "End": True}
     machine = engine.parse(json.dumps({"StartAt": "T", "States": {"T": state}}))
-    found: Any = machine.block.states["T"]
-    return parameters.parameter_problem(found.resource, "T", given)
+    task_state: Any = machine.block.states["T"]
+    return parameters.parameter_problem(task_state.resource, "T", values)
 
 
 @pytest.mark.parametrize(
-    ("resource", "given"),
+    ("resource", "values"),
     [
         ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": {"an": "object"}}),
         ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "m", "DelaySeconds": None}),
@@ -61,13 +61,13 @@ def judged(resource: str, given: Any) -> str:
         ("apigateway:invoke", GATE | {"QueryParameters": {"a": ["1", "2"]}}),
     ],
 )
-def test_what_could_be_a_request(resource: str, given: Any) -> None:
+def test_what_could_be_a_request(resource: str, values: Any) -> None:
     """Objects become texts, tokens come by themselves, null is as good as nothing."""
-    assert judged(resource, given) == ""
+    assert judged(resource, values) == ""
 
 
 @pytest.mark.parametrize(
-    ("resource", "given", "problem"),
+    ("resource", "values", "problem"),
     [
         (
             "bedrock:invokeModel",
@@ -118,15 +118,15 @@ def test_what_could_be_a_request(resource: str, given: Any) -> None:
         ("http:invoke", {"Method": "GET"}, "The field 'ApiEndpoint' is required but was missing"),
     ],
 )
-def test_what_could_be_none(resource: str, given: Any, problem: str) -> None:
+def test_what_could_be_none(resource: str, values: Any, problem: str) -> None:
     """What is wrong is said with its place, what came and what is wanted; all of it at once."""
-    assert judged(resource, given) == problem
+    assert judged(resource, values) == problem
 
 
 def test_a_long_value_and_many_problems_are_cut() -> None:
     """A cause is for people."""
-    given = {f"Wrong{number}": "x" for number in range(40)} | {"QueueUrl": ["y" * 500]}
-    said = judged("sqs:sendMessage", given)
+    values = {f"Wrong{number}": "x" for number in range(40)} | {"QueueUrl": ["y" * 500]}
+    said = judged("sqs:sendMessage", values)
     assert said.count("not supported") == 10
     long = judged("ecs:runTask", RUN | {"Tags": "z" * 500})
     assert len(long) < 150

@@ -43,9 +43,9 @@ def test_every_field_of_every_service_round_trips(part: int) -> None:
         for shape in structures(names.service_model.__wrapped__(service)):
             spelled = {sdk_names.sdk_field_name(shape, name): name for name in shape.members}
             assert len(spelled) == len(shape.members), (service, shape.name)
-            known = shapes.member_names(shape, sdk_names.sdk_field_name)
+            members = shapes.member_names(shape, sdk_names.sdk_field_name)
             for name, member in spelled.items():
-                assert known[name] == known[member] == member, (service, shape.name)
+                assert members[name] == members[member] == member, (service, shape.name)
                 assert name[0].isupper() or not name[0].isalpha()
                 run = RUN.match(name)  # no run of capitals is left, but before a word: ETag
                 assert run is None or (len(run[0]) == 2 and name[2:3].islower()), (service, name)
@@ -85,8 +85,8 @@ def test_each_action_that_a_resource_may_name_is_known(part: int) -> None:
                 or operation.has_event_stream_input
                 or operation.has_event_stream_output
             )
-            known = names.has_operation(service, name[:1].lower() + name[1:])
-            assert known is not excluded, (service, name)
+            exists = names.has_operation(service, name[:1].lower() + name[1:])
+            assert exists is not excluded, (service, name)
         assert not names.has_operation(service, "noSuchAction")
     assert not names.has_operation("nosuchservice", "getObject")
 
@@ -97,9 +97,9 @@ def _sample(shape: Any, above: tuple[str, ...]) -> Any:
     if kind == "structure":
         if shape.is_document_type:
             return {}
-        wanted = shape.members if len(above) < 2 else shape.required_members
+        names = shape.members if len(above) < 2 else shape.required_members
         inside = (*above, shape.name)
-        return {name: _sample(shape.members[name], inside) for name in wanted}
+        return {name: _sample(shape.members[name], inside) for name in names}
     if kind == "list":
         return [_sample(shape.member, above)]
     if kind == "map":
@@ -117,9 +117,9 @@ def _texts(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -204,12 +204,12 @@ def test_an_error(resource: str, codes: tuple[str, ...], name: str) -> None:
 # -- a call ----------------------------------------------------------------------------------------
 
 
-def made(resource: str, given: Any, answer: Any) -> tuple[Any, Any]:
+def made(resource: str, parameters: Any, answer: Any) -> tuple[Any, Any]:
     """Return what a task sends, and what came of it if the service answers so."""
     service, _, action = resource.rpartition(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     task = TaskAttempt(
-        "service", resource, service, action, engine.dumps(given), "key", arn, "token"
+        "service", resource, service, action, engine.dumps(parameters), "key", arn, "token"
     )
     asked = aws.build_request(task)
     if isinstance(asked, Failed):
@@ -232,11 +232,11 @@ def result(outcome: Any) -> Any:
 @pytest.mark.parametrize("name", ["DbInstanceIdentifier", "DBInstanceIdentifier"])
 def test_both_spellings_are_taken_and_aws_is_written(name: str) -> None:
     """Definitions written for AWS work, and those that were written for Stateyard before."""
-    found = {"DBInstances": [{"DBInstanceStatus": "available", "MultiAZ": False}]}
-    sent, outcome = made("aws-sdk:rds:describeDBInstances", {name: "orders"}, found)
+    response = {"DBInstances": [{"DBInstanceStatus": "available", "MultiAZ": False}]}
+    sent, outcome = made("aws-sdk:rds:describeDBInstances", {name: "orders"}, response)
     assert sent == {"DBInstanceIdentifier": "orders"}
-    wanted = {"DbInstances": [{"DbInstanceStatus": "available", "MultiAZ": False}]}
-    assert result(outcome) == wanted
+    expected = {"DbInstances": [{"DbInstanceStatus": "available", "MultiAZ": False}]}
+    assert result(outcome) == expected
 
 
 def test_causes_have_the_names_of_aws() -> None:
@@ -249,13 +249,13 @@ def test_causes_have_the_names_of_aws() -> None:
 def test_dynamodb() -> None:
     """``aws-sdk:dynamodb`` follows the newer SDK, the optimized integration the older."""
     item = {"Item": {"a": {"SS": ["x"]}, "b": {"BOOL": True}, "c": {"NULL": True}}}
-    given = {"TableName": "t", "Key": {"a": {"S": "1"}}}
-    _, outcome = made("aws-sdk:dynamodb:getItem", given, item)
-    wanted = {"a": {"Ss": ["x"]}, "b": {"Bool": True}, "c": {"Nul": True}}
-    assert result(outcome)["Item"] == wanted
-    _, outcome = made("dynamodb:getItem", given, item)
+    parameters = {"TableName": "t", "Key": {"a": {"S": "1"}}}
+    _, outcome = made("aws-sdk:dynamodb:getItem", parameters, item)
+    expected = {"a": {"Ss": ["x"]}, "b": {"Bool": True}, "c": {"Nul": True}}
+    assert result(outcome)["Item"] == expected
+    _, outcome = made("dynamodb:getItem", parameters, item)
     assert result(outcome)["Item"] == item["Item"]
-    sent, _ = made("aws-sdk:dynamodb:putItem", {"TableName": "t", "Item": wanted}, {})
+    sent, _ = made("aws-sdk:dynamodb:putItem", {"TableName": "t", "Item": expected}, {})
     assert sent["Item"] == item["Item"]
 
 
@@ -267,8 +267,8 @@ def test_a_query_compatible_error_is_its_shape() -> None:
         "Message": "The specified queue does not exist.",
     }
     refused = ClientError({"Error": error}, "SendMessage")
-    given = {"QueueUrl": "q", "MessageBody": "m"}
-    _, outcome = made("aws-sdk:sqs:sendMessage", given, refused)
+    parameters = {"QueueUrl": "q", "MessageBody": "m"}
+    _, outcome = made("aws-sdk:sqs:sendMessage", parameters, refused)
     assert outcome.error == "Sqs.QueueDoesNotExistException"
 
 
@@ -277,12 +277,12 @@ def test_a_query_compatible_error_is_its_shape() -> None:
 
 def test_a_null_is_given_and_is_not_sent() -> None:
     """A required parameter that is null is no reason to refuse the request; it is left out."""
-    given = {"TableName": "t", "Item": None}
-    sent, _ = made("aws-sdk:dynamodb:putItem", given, {})
+    parameters = {"TableName": "t", "Item": None}
+    sent, _ = made("aws-sdk:dynamodb:putItem", parameters, {})
     assert sent == {"TableName": "t"}
     operation = names.find_operation("aws-sdk:dynamodb", "putItem")
     assert operation is not None
-    assert shapes.find_problems(operation.model.input_shape, given, operation.field_name) == []
+    assert shapes.find_problems(operation.model.input_shape, parameters, operation.field_name) == []
 
 
 class _Refusing(BaseHTTPRequestHandler):
@@ -313,7 +313,7 @@ def refusing_server() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("resource", "given", "error"),
+    ("resource", "parameters", "error"),
     [
         (
             "aws-sdk:dynamodb:putItem",
@@ -325,7 +325,7 @@ def refusing_server() -> Iterator[str]:
     ],
 )
 def test_the_service_judges_a_null(
-    resource: str, given: Any, error: str, settings: Any, refusing_server: str
+    resource: str, parameters: Any, error: str, settings: Any, refusing_server: str
 ) -> None:
     """The request arrives without the parameter; one that has it in its URL cannot be made."""
     keys = {"access_key_id": "x", "secret_access_key": "x"}
@@ -333,7 +333,7 @@ def test_the_service_judges_a_null(
     service, _, action = resource.rpartition(":")
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     task = TaskAttempt(
-        "service", resource, service, action, engine.dumps(given), "key", arn, "token"
+        "service", resource, service, action, engine.dumps(parameters), "key", arn, "token"
     )
     outcome = aws.call(task)
     assert isinstance(outcome, Failed)

@@ -79,10 +79,10 @@ def test_a_machines_own_section_comes_first(
     service: str, machine: str, port: int, where: str
 ) -> None:
     """What it does not name goes where everybody's goes; its own ``*`` leaves nothing over."""
-    found = targets.find_entry(service, key(machine))
-    assert found is not None
-    assert str(port) in found.target["endpoint_url"]
-    assert found.where == where
+    entry = targets.find_entry(service, key(machine))
+    assert entry is not None
+    assert str(port) in entry.target["endpoint_url"]
+    assert entry.where == where
     client = targets.service_client(service, None, "us-east-1", key(machine))
     assert client.meta.endpoint_url.endswith(f":{port}")
 
@@ -149,19 +149,19 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "given", "machine", "what", "where", "entry"), PLANS)
+@pytest.mark.parametrize(("resource", "parameters", "machine", "what", "where", "entry"), PLANS)
 def test_a_plan_says_what_a_call_does(
-    resource: str, given: Any, machine: str, what: str, where: str, entry: str
+    resource: str, parameters: Any, machine: str, what: str, where: str, entry: str
 ) -> None:
     """Operation, address and the entry that says so; a plan calls nothing and tells no secret."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
-    plan = explain.plan_call(parsed, given, key(machine))
+    plan = explain.plan_call(parsed, parameters, key(machine))
     assert what in plan.what
     assert where in plan.where
     assert entry in plan.entry
     assert plan.problem == ""
-    assert not [one for one in ("hush", "secret", "ana", "AKIAXYZ") if one in str(plan)]
+    assert not [secret for secret in ("hush", "secret", "ana", "AKIAXYZ") if secret in str(plan)]
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_each_project_has_its_own(
     project: str, machine: str, service: str, port: int, function: str
 ) -> None:
     """A machine of the same name in another project gets nothing of it; general is for all."""
-    found = targets.find_entry(service, key(machine, project))
-    assert found is not None
-    urls = [found.target.get("endpoint_url"), *found.target.get("endpoints", ())]
+    entry = targets.find_entry(service, key(machine, project))
+    assert entry is not None
+    urls = [entry.target.get("endpoint_url"), *entry.target.get("endpoints", ())]
     assert AT.format(port) in urls
     assert targets.find_function("add", LAMBDA.format("add"), key(machine, project))[0] == function
 
@@ -330,8 +330,18 @@ def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
     assert redaction.without_secrets(url) == shown
     told = redaction.without_url_secrets(f"before {url} after, {url}: x", url)
     assert told.startswith(f"before {shown} after")
-    for one in ("p4ssw0rd", "s3cr3t", "token=", "token@", "frag", "B000", "XXXX", "aB-cD", RANDOM):
-        assert one not in told
+    for secret in (
+        "p4ssw0rd",
+        "s3cr3t",
+        "token=",
+        "token@",
+        "frag",
+        "B000",
+        "XXXX",
+        "aB-cD",
+        RANDOM,
+    ):
+        assert secret not in told
 
 
 @pytest.mark.parametrize(
@@ -361,7 +371,7 @@ def test_what_a_server_sends_back_of_an_address_is_masked() -> None:
     told = redaction.without_url_secrets(
         "No page /hook/in?token=s3cr3t%2Fvalue&v=1 for s3cr3t/value of ana:p4ssw0rd", HOOK
     )
-    assert not [one for one in ("s3cr3t", "p4ssw0rd") if one in told]
+    assert not [secret for secret in ("s3cr3t", "p4ssw0rd") if secret in told]
 
 
 @pytest.mark.parametrize("path", ["gone", "echo"])
@@ -375,7 +385,7 @@ def test_a_function_s_address_is_in_no_cause(
     outcome = function.call(task_of("Orders", LAMBDA.format("f")))
     assert isinstance(outcome, Failed)
     assert outcome.cause is not None
-    assert not [one for one in ("s3cr3t", "p4ssw0rd", "token=") if one in outcome.cause]
+    assert not [secret for secret in ("s3cr3t", "p4ssw0rd", "token=") if secret in outcome.cause]
     assert host in outcome.cause or path == "echo"
 
 

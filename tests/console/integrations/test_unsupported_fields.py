@@ -37,7 +37,7 @@ def machine(resource: str, **fields: Any) -> str:
 
 def refused(text: str) -> list[tuple[str, str, str]]:
     """Return code, message and place of what a definition is refused for."""
-    return [(one.code, one.message, one.location) for one in engine.check(text)]
+    return [(problem.code, problem.message, problem.location) for problem in engine.check(text)]
 
 
 def unsupported(name: str, place: str = "/States/Train Step/Parameters") -> tuple[str, str, str]:
@@ -47,7 +47,7 @@ def unsupported(name: str, place: str = "/States/Train Step/Parameters") -> tupl
 
 
 @pytest.mark.parametrize(
-    ("resource", "given", "names"),
+    ("resource", "fields", "names"),
     [
         (TRAIN, {"Tags": [{"key": "cart", "Value": "v"}]}, ["key"]),
         (LIST, {"maxResults": 1}, ["maxResults"]),
@@ -58,19 +58,19 @@ def unsupported(name: str, place: str = "/States/Train Step/Parameters") -> tupl
     ],
 )
 def test_a_field_that_the_action_does_not_have_is_refused(
-    resource: str, given: Any, names: list[str]
+    resource: str, fields: Any, names: list[str]
 ) -> None:
     """At any depth; a small letter at the beginning makes it another field."""
-    found = [unsupported(name) for name in names]
-    assert refused(machine(resource, Parameters=given)) == found
+    problems = [unsupported(name) for name in names]
+    assert refused(machine(resource, Parameters=fields)) == problems
     place = "/States/Train Step/Arguments"
-    assert refused(machine(resource, Arguments=given, QueryLanguage="JSONata")) == [
+    assert refused(machine(resource, Arguments=fields, QueryLanguage="JSONata")) == [
         unsupported(name, place) for name in names
     ]
 
 
 @pytest.mark.parametrize(
-    ("resource", "given"),
+    ("resource", "fields"),
     [
         (LIST, {"maxResults.$": "$.x"}),  # judged when the task runs, as the service does
         (LIST, {}),
@@ -92,9 +92,9 @@ def test_a_field_that_the_action_does_not_have_is_refused(
         ("arn:aws:lambda:us-east-1:123456789012:function:f", {"any": 1}),
     ],
 )
-def test_other_names_are_those_of_the_caller(resource: str, given: Any) -> None:
+def test_other_names_are_those_of_the_caller(resource: str, fields: Any) -> None:
     """Payloads, keys of maps and what only the execution knows are not judged."""
-    assert refused(machine(resource, Parameters=given)) == []
+    assert refused(machine(resource, Parameters=fields)) == []
 
 
 def test_the_place_is_named_inside_branches_and_maps() -> None:
@@ -129,8 +129,8 @@ def test_a_stored_definition_keeps_its_small_letters() -> None:
     parsed: Any = engine.parse_stored(machine(LIST, Parameters={}))
     task = parsed.block.states["Train Step"]
     assert parameters.parameter_problem(task.resource, "Train Step", {"maxResults": 1}) == ""
-    found = parameters.parameter_problem(task.resource, "Train Step", {"limit": 1})
-    assert found == 'The field "limit" is not supported by Step Functions'
+    problem = parameters.parameter_problem(task.resource, "Train Step", {"limit": 1})
+    assert problem == 'The field "limit" is not supported by Step Functions'
 
 
 def test_a_hostile_definition_names_every_service() -> None:
@@ -150,15 +150,15 @@ def test_a_hostile_definition_names_every_service() -> None:
     for number, state in list(chained.items())[:-1]:
         chained[number] = {**state, "Next": str(int(number) + 1)}
         del chained[number]["End"]
-    found = refused(json.dumps({"StartAt": "0", "States": chained}))
-    assert len(found) == min(len(states), 20)
+    problems = refused(json.dumps({"StartAt": "0", "States": chained}))
+    assert len(problems) == min(len(states), 20)
 
 
 def known_actions(services: list[str]) -> list[tuple[str, str]]:
     """Return an action with parameters of each service that botocore knows, and of two more."""
     from console.integrations import names
 
-    found = []
+    pairs = []
     for service in [*services, "rds", "athena", "batch"]:
         client = names.client_names().get(service)
         if client is None:
@@ -169,5 +169,7 @@ def known_actions(services: list[str]) -> list[tuple[str, str]]:
             for name in model.operation_names
             if model.operation_model(name).input_shape
         )
-        found.append((service, next(one for one in actions if names.has_operation(service, one))))
-    return found
+        pairs.append(
+            (service, next(action for action in actions if names.has_operation(service, action)))
+        )
+    return pairs

@@ -49,8 +49,8 @@ def calling(action: str, **parameters: Any) -> dict[str, Any]:
 
 def starting(child: StateMachine, suffix: str = "", **more: Any) -> dict[str, Any]:
     """Return a machine of one Task that starts a child."""
-    given = {"StateMachineArn": child.arn, **more}
-    return one("Child", Type="Task", Resource=START + suffix, Parameters=given)
+    parameters = {"StateMachineArn": child.arn, **more}
+    return one("Child", Type="Task", Resource=START + suffix, Parameters=parameters)
 
 
 def started(machine: StateMachine, starter: str = "") -> Execution:

@@ -151,7 +151,7 @@ def test_every_commit_under_a_limit(
 
 def die_everywhere(project: Project, shape: str, moment: str) -> None:
     """Die at one commit after the other, and live again."""
-    definition, data, wanted = SHAPES[shape]
+    definition, data, expected = SHAPES[shape]
     machine = create(project, definition)
     commit, reached = 1, True
     while reached:
@@ -167,7 +167,7 @@ def die_everywhere(project: Project, shape: str, moment: str) -> None:
         before = list(HistoryEvent.objects.order_by("event_id").values_list())
         execution = live(machine, data)
         assert execution.status == "SUCCEEDED", f"{commit}: {execution.cause}"
-        assert json.loads(str(execution.output)) == wanted
+        assert json.loads(str(execution.output)) == expected
         after = list(HistoryEvent.objects.order_by("event_id").values_list())
         assert after[: len(before)] == before
         assert_nothing_wrong()

@@ -85,11 +85,11 @@ def test_secrets_are_revealed_to_owners_only(
 ) -> None:
     """To a machine that an owner wrote, in an execution that an owner started."""
     machine = machine_of(project, editor, calling("testState", **REVEAL))
-    found = outcome(machine, starter)
+    execution = outcome(machine, starter)
     if allowed:
-        assert found.status == "SUCCEEDED", found.cause
+        assert execution.status == "SUCCEEDED", execution.cause
     else:
-        assert refused(found, "RevealSecrets")
+        assert refused(execution, "RevealSecrets")
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_an_execution_deletes_what_both_might(
     """The lesser of the two counts, whoever owns the project's oldest key."""
     owner = get_user_model().objects.get(username="ana")
     access.create_access_key(owner, project)
-    found = outcome(machine_of(project, editor, deleting(prey)), starter)
+    execution = outcome(machine_of(project, editor, deleting(prey)), starter)
     if allowed:
-        assert found.status == "SUCCEEDED", found.cause
+        assert execution.status == "SUCCEEDED", execution.cause
     else:
-        assert refused(found, "DeleteStateMachine")
+        assert refused(execution, "DeleteStateMachine")
     assert StateMachine.objects.filter(pk=prey.pk).exists() != allowed
 
 
@@ -114,10 +114,10 @@ def test_the_audit_says_which_execution_and_who_started_it(
     project: Project, prey: StateMachine
 ) -> None:
     """The name is a person's, the execution stands beside it; no key was used."""
-    found = outcome(machine_of(project, "ana", deleting(prey)), "ed")
+    execution = outcome(machine_of(project, "ana", deleting(prey)), "ed")
     entry = AuditEntry.objects.get(action="DeleteStateMachine")
-    assert (entry.actor, entry.execution, entry.key_id) == ("ed", found.arn, "")
-    assert entry.who == f"execution {found.arn}, started by ed"
+    assert (entry.actor, entry.execution, entry.key_id) == ("ed", execution.arn, "")
+    assert entry.who == f"execution {execution.arn}, started by ed"
 
 
 def test_nothing_hangs_on_a_key(project: Project) -> None:
@@ -153,10 +153,10 @@ def test_a_child_has_the_rights_of_its_parent(project: Project, prey: StateMachi
     child = machine_of(project, "ana", deleting(prey), "child")
     machine = machine_of(project, "ana", starting(child), "parent")
     assert outcome(machine, "olga").status == "SUCCEEDED"
-    found = drain(Execution.objects.get(state_machine=child))
-    assert json.loads(str(found.acting_for)) == ["ana", "olga"]
-    assert (found.started_by, found.depth) == ("olga", 1)
-    assert refused(worked(found), "DeleteStateMachine")
+    execution = drain(Execution.objects.get(state_machine=child))
+    assert json.loads(str(execution.acting_for)) == ["ana", "olga"]
+    assert (execution.started_by, execution.depth) == ("olga", 1)
+    assert refused(worked(execution), "DeleteStateMachine")
 
 
 def test_the_children_of_a_map_run_inherit(project: Project) -> None:
@@ -230,9 +230,9 @@ def test_a_machine_that_an_execution_made_is_of_all_it_depends_on(project: Proje
     text = json.dumps(calling("testState", **REVEAL))
     creating = calling("createStateMachine", Name="made", Definition=text, RoleArn=ROLE)
     assert outcome(machine_of(project, "ed", creating), "ana").status == "SUCCEEDED"
-    made = StateMachine.objects.get(name="made")
-    assert json.loads(made.edited_by) == ["ana", "ed"]
-    assert refused(outcome(made, "ana"), "RevealSecrets")
+    machine = StateMachine.objects.get(name="made")
+    assert json.loads(machine.edited_by) == ["ana", "ed"]
+    assert refused(outcome(machine, "ana"), "RevealSecrets")
 
 
 def test_a_rule_starts_as_who_last_changed_it(project: Project, prey: StateMachine) -> None:
@@ -243,9 +243,9 @@ def test_a_rule_starts_as_who_last_changed_it(project: Project, prey: StateMachi
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": machine.arn}], Actor("olga"))
     start(create(project, WAIT, "source"))
     _deliver()
-    found = drain(Execution.objects.get(state_machine=machine))
-    assert (found.started_by, found.acting_for) == ("rule rule", '["olga"]')
-    assert refused(worked(found), "DeleteStateMachine")
+    execution = drain(Execution.objects.get(state_machine=machine))
+    assert (execution.started_by, execution.acting_for) == ("rule rule", '["olga"]')
+    assert refused(worked(execution), "DeleteStateMachine")
 
 
 def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None:
@@ -257,8 +257,8 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
     type(rule).objects.update(next_ms=1)
     Membership.objects.filter(user__username="ed").delete()
     _deliver()
-    found = drain(Execution.objects.get(state_machine=machine))
-    assert refused(worked(found), "StartExecution")
+    execution = drain(Execution.objects.get(state_machine=machine))
+    assert refused(worked(execution), "StartExecution")
 
 
 def _deliver() -> None:
@@ -276,9 +276,9 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
     machine = machine_of(project, "ana", deleting(prey))
     link, _ = start_links.create_link(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
-    found = drain(trigger_views._start_execution(link, "{}", None))
-    assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
-    assert refused(worked(found), "DeleteStateMachine")
+    execution = drain(trigger_views._start_execution(link, "{}", None))
+    assert (execution.started_by, execution.acting_for) == ("link shop", '["olga"]')
+    assert refused(worked(execution), "DeleteStateMachine")
 
 
 def test_a_bulk_start_acts_as_who_asked_for_it(project: Project) -> None:
@@ -300,9 +300,9 @@ def test_an_unknown_editor_or_starter_is_an_operator(
 ) -> None:
     """So are samples, imports from the command line, and rows of an earlier release."""
     target = started(prey)
-    given = {"ExecutionArn": target.arn} if allowed else {"StateMachineArn": prey.arn}
+    parameters = {"ExecutionArn": target.arn} if allowed else {"StateMachineArn": prey.arn}
     action = action[0].lower() + action[1:]
-    execution = started(machine_of(project, "", calling(action, **given)), "ana")
+    execution = started(machine_of(project, "", calling(action, **parameters)), "ana")
     Execution.objects.filter(pk=execution.pk).update(edited_by="", acting_for="", started_by="ana")
     assert (worked(execution).status == "SUCCEEDED") == allowed
 
@@ -320,8 +320,8 @@ def test_machines_of_an_earlier_release_have_the_editor_of_the_audit(project: Pr
     migration = importlib.import_module("console.migrations.0035_fill_editors")
     with connection.schema_editor() as editor:
         migration.fill(apps, editor)
-    found = dict(StateMachine.objects.values_list("name", "edited_by"))
-    assert (found["old"], found["imported"]) == ('["ed"]', "")
+    editors = dict(StateMachine.objects.values_list("name", "edited_by"))
+    assert (editors["old"], editors["imported"]) == ('["ed"]', "")
     assert Version.objects.get().edited_by == '["ana"]'
 
 
@@ -329,6 +329,6 @@ def test_another_project_is_out_of_reach(project: Project) -> None:
     """Rights are those in the execution's own project, and so are its machines."""
     other = type(project).objects.create(name="other", account_id="210987654321")
     theirs = machine_of(other, "ana", PASS, "theirs")
-    found = outcome(machine_of(project, "ana", starting(theirs)), "ana")
-    assert found.error == "StepFunctions.StateMachineDoesNotExistException"
+    execution = outcome(machine_of(project, "ana", starting(theirs)), "ana")
+    assert execution.error == "StepFunctions.StateMachineDoesNotExistException"
     assert not Execution.objects.filter(project=other).exists()

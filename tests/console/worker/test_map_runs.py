@@ -454,10 +454,10 @@ def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     """Also where all have started, and where a Map Run is in a child of another one."""
     waits = {"Type": "Wait", "Seconds": 2, "Next": "P"}
     inner = {"StartAt": "W", "States": {"W": waits, **PASS["States"]}}
-    wanted, data = inner, [1, 2]
+    definition, data = inner, [1, 2]
     if nested:
-        wanted = distributed(inner, "Inner", ToleratedFailurePercentage=100, ItemsPath="$.all")
-    machine = create(project, distributed(wanted, ToleratedFailurePercentage=100))
+        definition = distributed(inner, "Inner", ToleratedFailurePercentage=100, ItemsPath="$.all")
+    machine = create(project, distributed(definition, ToleratedFailurePercentage=100))
     start(machine, [{"all": data}] if nested else data)
     leaves = Execution.objects.filter(historyevent__type="WaitStateEntered")
     wait_until(lambda: leaves.count() >= len(data))

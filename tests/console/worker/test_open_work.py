@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +11,12 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.db import epoch, writer
+from console.db.audit import NOBODY
 from console.features.bulk.models import BulkJob
 from console.models import (
     EventRule,
     Execution,
+    InboxMessage,
     MapRun,
     OutboxEvent,
     RunRow,
@@ -22,13 +25,14 @@ from console.models import (
     Timer,
 )
 from console.store.executions import start as start_module
-from console.store.state import inbox
+from console.store.state import inbox, pause
 from console.store.state.open_work import OpenWork, find_open_work
 from console.worker.embedded import Embedded
 from tests.console.store.helpers import WAIT, create, drain, function, one, start
+from tests.console.web.search.test_filters import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from console.models import Project
 
@@ -53,6 +57,41 @@ def test_nothing_to_do(idle: Execution) -> None:
     with CaptureQueriesContext(connection) as statements:
         worker.sweep()
     assert len(statements) == 1
+
+
+def test_paused_executions_cost_no_statement(project: Project) -> None:
+    """Two thousand, with all that waits for a resume: no thread, and a sweep asks no more."""
+    machine, worker = create(project, WAIT), Embedded()
+    worker.sweep()
+    threads = set(threading.enumerate())
+    running = seed(project, machine, 2000, status="RUNNING", stop_ms=None)
+    for execution in running:
+        execution.runrow = RunRow(execution=execution, ready=True)
+    RunRow.objects.bulk_create(execution.runrow for execution in running)
+    Timer.objects.bulk_create(Timer(execution=each, name="t", due_ms=1) for each in running)
+    InboxMessage.objects.bulk_create(
+        InboxMessage(execution=each, kind="TaskStarted", body='{"task":7}', created_ms=1)
+        for each in running
+    )
+    assert find_open_work(HORIZON_MS)[:3] == (True, True, True)
+    pause_all(running)
+    assert find_open_work(HORIZON_MS) == NOTHING
+    with CaptureQueriesContext(connection) as statements:
+        worker.sweep()
+    assert len(statements) == 1
+    assert set(threading.enumerate()) <= threads
+    pause.resume_execution(running[0], NOBODY)
+    assert find_open_work(HORIZON_MS)[:3] == (True, True, True)
+
+
+def pause_all(executions: Sequence[Execution]) -> None:
+    """Pause executions in one transaction: each by a call of its own."""
+
+    def store() -> None:
+        for execution in executions:
+            pause.pause_execution(execution, NOBODY, stops_clock=False)
+
+    writer.write(store)
 
 
 def put_message(execution: Execution) -> None:

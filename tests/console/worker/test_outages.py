@@ -61,11 +61,11 @@ def functions(settings: Any) -> None:
 
 def failing(times: int, real: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, made to find the database out so many times at first."""
-    left = [times]
+    failures = [times]
 
     def flaky(*arguments: Any) -> Any:
-        left[0] -= 1
-        if left[0] >= 0:
+        failures[0] -= 1
+        if failures[0] >= 0:
             raise OperationalError("the connection is closed")
         return real(*arguments)
 
@@ -107,7 +107,7 @@ def test_cut_connections_are_replaced(project: Project, worker: Embedded) -> Non
         time.sleep(0.2)
         cut_connections()
         running += [start(calls, number) for number in range(3)]
-        assert {ended(one).status for one in running} == {"SUCCEEDED"}
+        assert {ended(execution).status for execution in running} == {"SUCCEEDED"}
     assert all(thread.is_alive() for thread in worker._threads)
     for end in worker._listeners:
         end()  # without hints only the sweeper finds it

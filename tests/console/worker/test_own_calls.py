@@ -60,8 +60,8 @@ def test_no_address_is_called(
     output = json.loads(parent.output or "")
     assert output["ExecutionArn"] == one_child.arn
     if suffix:
-        wanted = {"a": 1} if suffix == ".sync:2" else '{"a":1}'
-        assert (output["Status"], output["Output"]) == ("SUCCEEDED", wanted)
+        expected = {"a": 1} if suffix == ".sync:2" else '{"a":1}'
+        assert (output["Status"], output["Output"]) == ("SUCCEEDED", expected)
     assert ended(one_child).input == '{"a":1}'
 
 
@@ -70,8 +70,8 @@ def test_an_express_child_is_waited_for(project: Project, worker: Embedded) -> N
     del worker
     child = create(project, PASS, "child")
     type(child).objects.update(type="EXPRESS")
-    given = {"StateMachineArn": child.arn, "Input": {"a": 1}}
-    machine = create(project, calling("startSyncExecution", **given), "parent")
+    parameters = {"StateMachineArn": child.arn, "Input": {"a": 1}}
+    machine = create(project, calling("startSyncExecution", **parameters), "parent")
     parent = ended(start_execution(machine, input="{}"))
     assert parent.status == "SUCCEEDED", parent.cause
     assert json.loads(parent.output or "")["Output"] == '{"a":1}'
@@ -146,9 +146,9 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     finally:
         stop()
     assert ("look", parent.pk, task) in due
-    found = worked(parent)
-    assert (found.status, found.error) == ("FAILED", "States.TaskFailed")
-    assert json.loads(found.cause or "")["Status"] == "ABORTED"
+    execution = worked(parent)
+    assert (execution.status, execution.error) == ("FAILED", "States.TaskFailed")
+    assert json.loads(execution.cause or "")["Status"] == "ABORTED"
 
 
 def test_a_machine_that_starts_itself_ends(
@@ -179,9 +179,9 @@ def test_a_machine_that_starts_itself_ends(
 
 def _until_deep(depth: int) -> Execution:
     """Return the execution of a depth when it has ended."""
-    found = wait_until(lambda: Execution.objects.filter(depth=depth).first())
-    assert found is not None
-    return ended(found)
+    execution = wait_until(lambda: Execution.objects.filter(depth=depth).first())
+    assert execution is not None
+    return ended(execution)
 
 
 def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
@@ -226,8 +226,8 @@ def test_a_remote_target_is_called_there(parent: Execution, settings: Any) -> No
     """targets.json may say that Step Functions are elsewhere; they are called by HTTP then."""
     remote = {"endpoint_url": "http://127.0.0.1:9", "access_key_id": "a", "secret_access_key": "b"}
     settings.STATEYARD_TARGETS = {"stepfunctions": remote}
-    found = worked(parent)
-    assert (found.status, found.error) == ("FAILED", "StepFunctions.SdkClientException")
+    execution = worked(parent)
+    assert (execution.status, execution.error) == ("FAILED", "StepFunctions.SdkClientException")
     assert children() == []
 
 

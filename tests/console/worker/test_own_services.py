@@ -71,8 +71,8 @@ def test_an_event_of_a_task_starts_the_machine_of_a_rule_once(
     del worker
     receiver = create(project, PASS, "receiver")
     rule_to(project, receiver.arn, pattern=ORDERS)
-    found = result(run(project, action, Entries=[ENTRY | {"Time": "2026-01-02T03:04:05Z"}]))
-    assert found["FailedEntryCount"] == 0
+    answer = result(run(project, action, Entries=[ENTRY | {"Time": "2026-01-02T03:04:05Z"}]))
+    assert answer["FailedEntryCount"] == 0
     started = Execution.objects.filter(state_machine=receiver)
     wait_until(lambda: [row.status for row in started.all()] == ["SUCCEEDED"])
     event = json.loads(started[0].input)
@@ -94,13 +94,13 @@ def test_schedules_alarms_and_rules_are_those_of_this_server(
     del worker
     receiver = create(project, PASS, "receiver")
     target = {"Arn": receiver.arn, "RoleArn": ROLE, "Input": {"a": 1}}
-    made = result(run(project, "aws-sdk:scheduler:createSchedule", **SCHEDULE, Target=target))
-    assert made["ScheduleArn"].endswith(":schedule/default/nightly")
-    found = result(run(project, "aws-sdk:scheduler:getSchedule", Name="nightly"))
-    assert found["Target"]["Input"] == '{"a":1}'
-    assert found["CreationDate"].endswith("Z")
+    answer = result(run(project, "aws-sdk:scheduler:createSchedule", **SCHEDULE, Target=target))
+    assert answer["ScheduleArn"].endswith(":schedule/default/nightly")
+    schedule = result(run(project, "aws-sdk:scheduler:getSchedule", Name="nightly"))
+    assert schedule["Target"]["Input"] == '{"a":1}'
+    assert schedule["CreationDate"].endswith("Z")
     listed = result(run(project, "aws-sdk:scheduler:listSchedules", GroupName="default"))
-    assert [one["Name"] for one in listed["Schedules"]] == ["nightly"]
+    assert [schedule["Name"] for schedule in listed["Schedules"]] == ["nightly"]
     gone = run(project, "aws-sdk:scheduler:deleteSchedule", Name="nobody")
     assert gone.error == "Scheduler.ResourceNotFoundException"
 
@@ -122,15 +122,15 @@ def test_schedules_alarms_and_rules_are_those_of_this_server(
     result(run(project, "aws-sdk:cloudwatch:putMetricAlarm", **alarm))
     assert Alarm.objects.filter(project=project, name="failures").exists()
     alarms = result(run(project, "aws-sdk:cloudwatch:describeAlarms"))
-    assert [one["AlarmName"] for one in alarms["MetricAlarms"]] == ["failures"]
+    assert [alarm["AlarmName"] for alarm in alarms["MetricAlarms"]] == ["failures"]
 
 
 def test_logs_are_those_of_this_server(project: Project, worker: Embedded) -> None:
     """A group that a Task makes is there for the next one."""
     del worker
     result(run(project, "aws-sdk:cloudwatchlogs:createLogGroup", LogGroupName="/orders"))
-    found = result(run(project, "aws-sdk:cloudwatchlogs:describeLogGroups"))
-    assert "/orders" in [group["LogGroupName"] for group in found["LogGroups"]]
+    answer = result(run(project, "aws-sdk:cloudwatchlogs:describeLogGroups"))
+    assert "/orders" in [group["LogGroupName"] for group in answer["LogGroups"]]
 
 
 @pytest.mark.parametrize(

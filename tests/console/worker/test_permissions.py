@@ -104,9 +104,9 @@ def test_what_is_not_denied_is_called(project: Project, settings: Settings) -> N
 def test_a_role_is_named_or_matched(settings: Settings, role: str) -> None:
     """By its name, its ARN, or a pattern of either."""
     settings.STATEYARD_PERMISSIONS = {"deny": {role: ["s3:Get*"]}}
-    assert permissions.denies(ROLE, "s3:GetObject")
-    assert not permissions.denies(ROLE, "s3:PutObject")
-    assert not permissions.denies(ROLE, "")  # an activity needs none
+    assert permissions.denies("default", ROLE, "s3:GetObject")
+    assert not permissions.denies("default", ROLE, "s3:PutObject")
+    assert not permissions.denies("default", ROLE, "")  # an activity needs none
 
 
 @pytest.mark.parametrize(

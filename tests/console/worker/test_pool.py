@@ -55,9 +55,9 @@ class Slow(deque[Any]):
 
     def popleft(self) -> Any:
         """Take a job."""
-        found = super().popleft()
+        job = super().popleft()
         time.sleep(0.2)
-        return found
+        return job
 
 
 def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:

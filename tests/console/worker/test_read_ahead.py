@@ -95,12 +95,12 @@ def test_messages_and_timers_come_in_their_order_and_as_they_were_written(projec
     Timer.objects.filter(execution=execution).delete()
     for due_ms, name in ((3, "a"), (1, 'c"'), (2, "b\u00e9")):
         Timer.objects.create(execution=execution, name=name, due_ms=due_ms)
-    found = read_step_rows([execution.pk])[execution.pk]
+    rows = read_step_rows([execution.pk])[execution.pk]
     stored = InboxMessage.objects.order_by("pk").values_list("id", "kind", "body", "created_ms")
-    assert [tuple(message) for message in found.messages] == list(stored)
-    read = inbox.load_messages([(kind, body) for _, kind, body, _ in found.messages])
+    assert [tuple(message) for message in rows.messages] == list(stored)
+    read = inbox.load_messages([(kind, body) for _, kind, body, _ in rows.messages])
     assert [message.cause for message in read] == texts
-    assert list(found.timers) == ['c"', "b\u00e9", "a"]
+    assert list(rows.timers) == ['c"', "b\u00e9", "a"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -90,17 +90,17 @@ def definition(way: str, place: str) -> dict[str, Any]:
     line = inner(way)
     done = {"StartAt": "side", "States": {"side": step("side", End=True)}}
     if place == "top level":
-        found = line
+        document = line
     elif place == "Parallel":
-        found = one("P", Type="Parallel", Branches=[done, line])
+        document = one("P", Type="Parallel", Branches=[done, line])
     elif place == "Map":
-        found = one("M", Type="Map", ItemsPath="$.items", ItemProcessor=line)
+        document = one("M", Type="Map", ItemsPath="$.items", ItemProcessor=line)
     else:
         mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
-        found = one("M", Type="Map", ItemsPath="$.items", ItemProcessor={**mode, **line})
+        document = one("M", Type="Map", ItemsPath="$.items", ItemProcessor={**mode, **line})
     if way == "timeout":
-        found["TimeoutSeconds"] = NAP_S
-    return found
+        document["TimeoutSeconds"] = NAP_S
+    return document
 
 
 def end_badly(execution: Execution, way: str) -> Execution:
@@ -309,7 +309,7 @@ def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
     stop_execution(execution)
     outcomes = crowd(6, lambda _: redrive.redrive_execution(Execution.objects.get(pk=execution.pk)))
-    won = [one for one in outcomes if isinstance(one, int)]
+    won = [outcome for outcome in outcomes if isinstance(outcome, int)]
     assert len(won) == 1
     from console.store.executions import step
 
@@ -370,11 +370,11 @@ def test_the_history_before_a_redrive_stays_as_it_was(project: Project, worker: 
     del worker
     BROKEN.add("bad")
     row = ended(start(create(project, inner("task"))))
-    before = [history.aws_event(one) for one in history.list_events(row.pk, limit=1000)]
+    before = [history.aws_event(event) for event in history.list_events(row.pk, limit=1000)]
     BROKEN.clear()
     redrive.redrive_execution(row)
     ended(row)
-    after = [history.aws_event(one) for one in history.list_events(row.pk, limit=1000)]
+    after = [history.aws_event(event) for event in history.list_events(row.pk, limit=1000)]
     assert after[: len(before)] == before
     assert [event["id"] for event in after] == list(range(1, len(after) + 1))
 

@@ -49,8 +49,8 @@ def test_what_was_never_submitted(
     assert types(execution)[2:] == ["TaskScheduled", "TaskStarted", ending, "ExecutionFailed"]
     details = json.loads(HistoryEvent.objects.get(type=ending).details)
     assert "No target is configured" in details["cause"]
-    found = samples.samples_of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
-    names = [one.series.metric for one in found]
+    task_samples = samples.samples_of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
+    names = [sample.series.metric for sample in task_samples]
     assert names.count("ServiceIntegrationsFailed") == 1
     ended = Execution.objects.get(pk=execution.pk)
     assert engine.replay(json.dumps(scenario.scenario_of(ended))) == []

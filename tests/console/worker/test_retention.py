@@ -144,9 +144,9 @@ def test_all_rows_of_an_execution_go(project: Project, worker: Embedded, setting
     age(parent, 100)
     pruned = retention.prune(older_than(90))
     assert (pruned.executions, pruned.children) == (1, 5)
-    left = rows_left()
-    assert len(left) >= 8
-    assert not any(left.values()), left
+    counts = rows_left()
+    assert len(counts) >= 8
+    assert not any(counts.values()), counts
 
 
 def test_children_stay_with_a_parent_that_stays(project: Project, worker: Embedded) -> None:

@@ -103,7 +103,7 @@ M = targets.MachineKey("default", "M")
 
 
 @pytest.mark.parametrize(
-    ("named", "functions", "of_sample", "wanted"),
+    ("named", "functions", "of_sample", "entry"),
     [
         ({}, {}, True, "samples: NotifyCustomer"),
         ({"*": {"endpoint_url": "http://x"}}, {}, True, "samples: NotifyCustomer"),
@@ -118,14 +118,15 @@ M = targets.MachineKey("default", "M")
     ],
 )
 def test_what_comes_before_what(
-    settings: Settings, named: Any, functions: Any, of_sample: bool, wanted: str
+    settings: Settings, db: None, named: Any, functions: Any, of_sample: bool, entry: str
 ) -> None:
     """Own functions, then a target that names Lambda, then the function of the sample."""
+    del db  # the settings of the project are read from it
     settings.STATEYARD_TARGETS, settings.STATEYARD_FUNCTIONS = named, functions
     arn = LAMBDA.format("NotifyCustomer")
-    found = targets.find_registered_function("NotifyCustomer", arn, M, sample=of_sample)
-    assert (found or ("", ""))[1].startswith(wanted)
-    assert (found is None) == (wanted == "")
+    function = targets.find_registered_function("NotifyCustomer", arn, M, sample=of_sample)
+    assert (function or ("", ""))[1].startswith(entry)
+    assert (function is None) == (entry == "")
     task = TaskAttempt("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
     if not named and not functions and not of_sample:
         outcome = invoke.call_by_arn(task)
@@ -134,8 +135,8 @@ def test_what_comes_before_what(
     resource = engine.parse_resource(arn)
     assert resource is not None
     plan = explain.plan_call(resource, None, M, sample=of_sample)
-    assert wanted in plan.entry
-    assert (plan.problem != "") == (not wanted and "lambda" not in str(named) and "*" not in named)
+    assert entry in plan.entry
+    assert (plan.problem != "") == (not entry and "lambda" not in str(named) and "*" not in named)
 
 
 def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
@@ -143,9 +144,9 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
     person, _, _ = access.first_owner()
     principal = access.Principal(person, project, "owner")
     asked = {"definition": json.dumps(NOTIFY["States"]["N"]), "input": json.dumps(CUSTOMER)}
-    for role, wanted in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
+    for role, status in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
         answer = try_state(principal, "us-east-1", asked | {"roleArn": role})
-        assert answer["status"] == wanted
+        assert answer["status"] == status
 
 
 def test_pages_tell_sample_functions_apart(project: Project, settings: Settings) -> None:
@@ -154,9 +155,9 @@ def test_pages_tell_sample_functions_apart(project: Project, settings: Settings)
     load_samples(project)
     assert len(calls.list_sample_functions(project)) == len(FUNCTIONS)
     settings.STATEYARD_FUNCTIONS = OWN
-    shown = {found.name for found in calls.list_sample_functions(project)}
+    shown = {function.name for function in calls.list_sample_functions(project)}
     assert "NotifyCustomer" not in shown
-    assert all(found.sample for found in calls.list_sample_functions(project))
+    assert all(function.sample for function in calls.list_sample_functions(project))
 
 
 def test_samples_are_known_by_their_role(project: Project) -> None:

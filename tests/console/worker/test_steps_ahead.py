@@ -48,9 +48,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     read: list[int] = []
     load_step = step.load_step
 
-    def noted(number: int, found: Any = None) -> step.Loaded | None:
+    def noted(number: int, rows: Any = None) -> step.Loaded | None:
         read.append(number)
-        return load_step(number, found)
+        return load_step(number, rows)
 
     monkeypatch.setattr(step, "load_step", noted)
     return read

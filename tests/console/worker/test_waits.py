@@ -38,7 +38,7 @@ from tests.console.store.helpers import (
     function,
     one,
 )
-from tests.console.web.test_masking import mask
+from tests.console.web.masking.test_masking import mask
 from tests.console.worker.nesting import (
     SDK,
     calling,
@@ -79,10 +79,10 @@ def few(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded]
     """Run a worker that makes no more than a few calls at a time."""
     del project
     monkeypatch.setattr(embedded, "TASK_THREADS", THREADS)
-    made = Embedded()
-    made.start()
-    yield made
-    made.stop()
+    pool = Embedded()
+    pool.start()
+    yield pool
+    pool.stop()
 
 
 def express(project: Project, definition: dict[str, Any], name: str = "express") -> StateMachine:
@@ -99,9 +99,9 @@ def many(state: dict[str, Any]) -> dict[str, Any]:
     return one("Map", Type="Map", ItemsPath="$.items", ItemProcessor=inner)
 
 
-def call_of(action: str, **given: Any) -> dict[str, Any]:
+def call_of(action: str, **parameters: Any) -> dict[str, Any]:
     """Return a Task that calls Step Functions."""
-    return {"Type": "Task", "Resource": SDK + action, "Parameters": given}
+    return {"Type": "Task", "Resource": SDK + action, "Parameters": parameters}
 
 
 def deliver(execution: Execution) -> own_calls.Waiting | None:
@@ -123,7 +123,9 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
     text = json.dumps({"items": [{"n": number} for number in range(4 * THREADS)]})
     parent = ended(start_execution(machine, input=text), seconds=60)
     assert parent.status == "SUCCEEDED", parent.cause
-    answers = [json.loads(json.loads(one)["Output"]) for one in json.loads(parent.output or "")]
+    answers = [
+        json.loads(json.loads(result)["Output"]) for result in json.loads(parent.output or "")
+    ]
     assert answers == [2 * number for number in range(4 * THREADS)]
     wait_until(lambda: not len(few._waits))
     assert not few._offered
@@ -142,9 +144,11 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     work = create(project, WORK, "work")
     for number in range(2 * THREADS):
         start_execution(work, input=str(number))
-    found = ended(poller, seconds=30)
-    assert found.status == "SUCCEEDED", found.cause
-    assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
+    execution = ended(poller, seconds=30)
+    assert execution.status == "SUCCEEDED", execution.cause
+    assert sorted(json.loads(execution.output or ""), key=int) == [
+        str(n) for n in range(2 * THREADS)
+    ]
     assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
 
 
@@ -167,18 +171,18 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
 @contextmanager
 def outage(monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
     """Let the database go away as the outcome of a call is recorded."""
-    record, left = own_calls.record_outcome, [times]
+    record, failures = own_calls.record_outcome, [times]
 
     def broken(*about: Any) -> bool:
-        if left[0]:
-            left[0] -= 1
+        if failures[0]:
+            failures[0] -= 1
             raise OperationalError("gone")
         return record(*about)
 
     with monkeypatch.context() as patch:
         patch.setattr(own_calls, "record_outcome", broken)
         yield
-    assert left == [0]
+    assert failures == [0]
 
 
 def test_an_outage_does_not_start_a_second_express_execution(
@@ -228,23 +232,23 @@ def test_an_activity_task_is_not_lost_in_an_outage(
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
-    given = started(create(project, WORK, "given"))
+    execution = started(create(project, WORK, "given"))
     with outage(monkeypatch):
         with pytest.raises(OperationalError):
             waiting.look()
-        assert open_tasks(given)[0][1] == "scheduled"
+        assert open_tasks(execution)[0][1] == "scheduled"
         assert waiting.look()
-    assert open_tasks(given)[0][1] == "started"
+    assert open_tasks(execution)[0][1] == "started"
     assert "TaskToken" in json.loads(drain(parent).output or "{}")
 
 
 def test_a_wait_on_a_thread_outlives_an_outage() -> None:
     """So waits what a test case of mocks leaves to the real service."""
-    found: list[Any] = [OperationalError("gone"), None, {"a": 1}]
+    answers: list[Any] = [OperationalError("gone"), None, {"a": 1}]
 
     def look() -> dict[str, Any] | None:
         signals.deliver(("test",))
-        now = found.pop(0)
+        now = answers.pop(0)
         if isinstance(now, Exception):
             raise now
         answer: dict[str, Any] | None = now
@@ -260,10 +264,10 @@ def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -
     waiting = deliver(parent)
     assert waiting is not None
     stop_execution(parent)
-    given = started(create(project, WORK, "given"))
+    execution = started(create(project, WORK, "given"))
     assert waiting.look()
     assert waiting.outcome is None
-    assert open_tasks(given)[0][1] == "scheduled"
+    assert open_tasks(execution)[0][1] == "scheduled"
 
 
 def test_a_known_answer_is_read_outside_of_the_transaction(
@@ -328,7 +332,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
     assert written.wait(20)
     deliver(second)
     one_thread.join()
-    ends = [(found.status, found.cause) for found in (drain(first), drain(second))]
+    ends = [(parent.status, parent.cause) for parent in (drain(first), drain(second))]
     assert ends == [("SUCCEEDED", None)] * 2
     assert Execution.objects.filter(state_machine=child).count() == 1
 
@@ -343,8 +347,8 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     refusal = redrive.redrive_refusal
     threads: list[threading.Thread] = []
 
-    def slowly(found: Execution) -> str:
-        reason = refusal(found)
+    def slowly(row: Execution) -> str:
+        reason = refusal(row)
         if not threads:
             threads.append(_in_thread(lambda: machines.delete_machine(project, machine.arn)))
             if connection.vendor == "postgresql":
@@ -372,12 +376,12 @@ def test_a_look_at_a_child_is_nobodys_read(project: Project) -> None:
     mask(project, "$.card")
     child = machine_of(project, "olga", {**PASS, "Comment": "child"}, "child")
     parent = machine_of(project, "olga", starting(child, ".sync:2", Input={"card": 1}), "parent")
-    found = started(parent, "olga")
-    worked(found)
+    execution = started(parent, "olga")
+    worked(execution)
     row = Execution.objects.get(state_machine=child)
-    worked(found)
+    worked(execution)
     drain(row)
-    assert json.loads(worked(found).output or "")["Output"] == {"card": 1}
+    assert json.loads(worked(execution).output or "")["Output"] == {"card": 1}
     reads = AuditEntry.objects.filter(action="RevealPayloads")
     assert not reads.exists()
 
@@ -417,18 +421,18 @@ def test_looks_in_an_outage_are_no_lines_each(
 ) -> None:
     """The outage is said once, for all who meet it; then the look is made up for."""
     child = create(project, WAIT, "child")
-    real, left = integrations.poll_job, [3]
+    real, failures = integrations.poll_job, [3]
 
     def look(*about: Any) -> Any:
-        if left[0]:
-            left[0] -= 1
+        if failures[0]:
+            failures[0] -= 1
             raise OperationalError("gone")
         return real(*about)
 
     monkeypatch.setattr(integrations, "poll_job", look)
     with capture_logs() as lines:
         parent = start_execution(create(project, starting(child, ".sync"), "parent"), input="{}")
-        wait_until(lambda: not left[0])
+        wait_until(lambda: not failures[0])
         stop_execution(Execution.objects.get(state_machine=child))
         assert ended(parent).status == "FAILED"
     assert not [line for line in lines if line.get("exc_info")]

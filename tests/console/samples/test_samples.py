@@ -11,7 +11,7 @@ from django.conf import settings
 import engine
 from console.samples import MACHINES, SampleMachine
 
-ORDER = next(one for one in MACHINES if one.name == "OrderProcessing")
+ORDER = next(machine for machine in MACHINES if machine.name == "OrderProcessing")
 
 
 @pytest.mark.parametrize("sample", MACHINES, ids=lambda sample: sample.name)
@@ -40,8 +40,8 @@ def test_the_order_sample_uses_the_whole_language() -> None:
     """Fifteen states or more, with every type, Retry and Catch."""
     nodes = engine.build_graph(engine.parse(ORDER.definition)).nodes
     assert len(nodes) >= 15
-    wanted = {"Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"}
-    assert {node.type for node in nodes} == wanted
+    types = {"Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"}
+    assert {node.type for node in nodes} == types
     text = json.dumps(json.loads(ORDER.definition))
     assert '"Retry"' in text
     assert '"Catch"' in text
