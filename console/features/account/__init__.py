@@ -1,0 +1,1 @@
+"""One's own account: sessions and the second factor."""

@@ -1,0 +1,11 @@
+"""Work of the leading worker: remove expired sessions, send mails about accounts."""
+
+from __future__ import annotations
+
+from console.feature import PeriodicJob
+from console.features.account import mails, sessions
+
+JOBS = (
+    PeriodicJob("expired sessions", sessions.remove_expired, every_s=600.0),
+    PeriodicJob("account mails", mails.send_waiting, every_s=5.0),
+)

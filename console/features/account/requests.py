@@ -1,0 +1,16 @@
+"""Look at each request for a page of a person who is signed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.features.account import second_step, sessions
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+def look_at(request: HttpRequest) -> HttpResponse | None:
+    """Note that the session was seen; lead a person to a second factor who needs one."""
+    sessions.note_request(request)
+    return second_step.lead_to_setup(request)

@@ -1,0 +1,1 @@
+"""Sign-in by OpenID Connect: members and roles follow the groups that a provider names."""
