@@ -1,1 +1,1 @@
-"""Projects: an overview of one's own, and creating and renaming those of a server."""
+"""Projects: an overview of one's own, and the life of those of a server."""

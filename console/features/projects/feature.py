@@ -1,4 +1,4 @@
-"""Projects: an overview of one's own, and creating and renaming those of a server."""
+"""Projects: list the reader's projects; create, rename, archive and delete projects."""
 
 from console.feature import Feature
 
@@ -9,6 +9,27 @@ FEATURE = Feature(
         "projects": {"GET": ("signed in",)},
         "project-create": {"POST": ("CreateProject",)},
         "project-rename": {"POST": ("RenameProject",)},
+        "project-archive": {"POST": ("ArchiveProject",)},
+        "project-unarchive": {"POST": ("UnarchiveProject",)},
+        "project-delete": {"POST": ("DeleteProject",)},
+        # signed calls: the views check the caller
+        "api-projects": {"GET": ("anybody",), "POST": ("anybody",)},
+        "api-project": {"GET": ("anybody",)},
+        **{
+            f"api-project-{act}": {"POST": ("anybody",)}
+            for act in ("rename", "archive", "unarchive", "delete")
+        },
     },
-    rights={"administrator": ("ListProjects", "CreateProject", "RenameProject")},
+    rights={
+        "administrator": (
+            "ListProjects",
+            "CreateProject",
+            "RenameProject",
+            "ArchiveProject",
+            "UnarchiveProject",
+            "DeleteProject",
+        )
+    },
+    parameters={"api-projects": (), "api-project": ()},
+    jobs="console.features.projects.jobs",
 )

@@ -18,3 +18,16 @@ class RenameForm(PageForm):
 
     name = TextField(strip=False)
     new_name = TextField()
+
+
+class ProjectForm(PageForm):
+    """The name of a project."""
+
+    name = TextField(strip=False)
+
+
+class DeleteForm(PageForm):
+    """The name of a project, and what was typed to confirm it."""
+
+    name = TextField(strip=False)
+    confirmed = TextField()

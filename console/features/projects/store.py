@@ -1,7 +1,8 @@
-"""Create, rename and list projects.
+"""Create, rename, archive and list projects.
 
 ``default`` belongs to the first owner and the samples have a project of their own: the server finds
-both by their names, so neither can be renamed. Names differ in more than capital letters.
+both by their names, so neither can be renamed or archived. Names differ in more than capital
+letters.
 """
 
 from __future__ import annotations
@@ -9,17 +10,25 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.contrib.auth import get_user_model
+from django.db.models import Count, F, Q
 
-from console.db import audit, signals
+from console.db import audit, branch_names, clock, signals
 from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
-from console.models import Project, Role
+from console.features.projects.models import ProjectDeletion
+from console.models import Execution, Project, Role
 from console.samples import PROJECT as SAMPLES
+from console.statuses import ExecutionStatus
+from console.store.events import outbox
 from console.store.people import people
 from console.store.people.sample_project import SAMPLES_ACCOUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DEFAULT = "default"
 FIXED_NAMES = (DEFAULT, SAMPLES)
@@ -32,30 +41,39 @@ _SMALLEST_ACCOUNT, _ACCOUNTS = 10**11, 9 * 10**11
 
 @dataclass(frozen=True, slots=True)
 class ProjectSummary:
-    """A project as an administrator sees it, with the numbers of active members and owners."""
+    """A project as an administrator sees it.
+
+    With the numbers of active members and owners, since when it is archived, and how many
+    executions run. ``to_delete``: while it is being deleted, how many executions it had, of which
+    ``deleted`` are gone.
+    """
 
     pk: int
     name: str
     account_id: str
     members: int
     owners: int
+    archived_ms: int | None
+    deleted: int | None
+    to_delete: int | None
+    running: int
 
 
 def create_project(name: str, account_id: str, owner: str, actor: audit.Actor) -> Project:
     """Create a project with its first owner.
 
-    ``account_id``: 12 digits, "" to draw one. ``owner``: a person's name; the person is created if
-    they are new. Raise ValidationException for a malformed value, ConflictException for a name or
-    an account id that is taken.
+    ``account_id``: 12 digits, "" to draw one. ``owner``: the name of a person of this server.
+    Raise ValidationException for a malformed value or an unknown owner, ConflictException for a
+    name or an account id that is taken.
     """
     _check_name(name)
     if account_id and not _ACCOUNT_ID.fullmatch(account_id):
-        raise ValidationException(f"account: got {account_id!r}, wanted 12 digits")
-    people.check_name_and_role(owner, Role.OWNER)
+        raise ValidationException(f"account: {account_id!r} is not an account ID of 12 digits")
 
     def store() -> Project:
         _check_name_is_free(name)
-        account = account_id or _draw_account_id()
+        _check_person_exists(owner)
+        account = account_id or free_account_id(secrets.randbelow(_ACCOUNTS))
         if _is_taken(account):
             raise ConflictException(f"Account {account} is taken.")
         project = Project.objects.create(name=name, account_id=account)
@@ -67,20 +85,22 @@ def create_project(name: str, account_id: str, owner: str, actor: audit.Actor) -
 
 
 def rename_project(name: str, new_name: str, actor: audit.Actor) -> Project:
-    """Rename a project; its ARNs have the account id and stay as they are.
+    """Rename a project and its branches; their ARNs have account ids and stay as they are.
 
-    Raise ResourceNotFound, ValidationException for a malformed name or a project of the server,
-    ConflictException for a name that is taken.
+    Raise ResourceNotFound, ValidationException for a malformed name, a branch or a project of the
+    server, ConflictException for a name that is taken or too long for the branches, and while the
+    project is being deleted.
     """
     _check_name(new_name)
     if name in FIXED_NAMES:
         raise ValidationException(f"The project {name!r} cannot be renamed.")
+    if branch_names.is_branch(name):
+        raise ValidationException(f"{name!r} has the name of its branch: it cannot be renamed.")
 
     def store() -> Project:
-        project = Project.objects.select_for_update(no_key=True).filter(name=name).first()
-        if project is None:
-            raise ServiceError(ErrorCode.ResourceNotFound, f"There is no project {name!r}.")
+        project = _project_to_change(name)
         _check_name_is_free(new_name, but=project)
+        _rename_branches(project, new_name)
         project.name = new_name
         project.save(update_fields=["name"])
         audit.record(project, actor, "RenameProject", new_name, f"was {name}")
@@ -90,21 +110,119 @@ def rename_project(name: str, new_name: str, actor: audit.Actor) -> Project:
     return write(store)
 
 
+def _rename_branches(project: Project, new_name: str) -> None:
+    branches = list(people.branches_of(project))
+    for branch in branches:
+        branch.name = new_name + branch.name[len(project.name) :]
+        if len(branch.name) > branch_names.LONGEST:
+            raise ConflictException(
+                f"The name {new_name!r} is too long for the branch {branch.name!r}: delete it first"
+            )
+    Project.objects.bulk_update(branches, ["name"])
+
+
+def archive_project(name: str, actor: audit.Actor) -> Project:
+    """Make a project read-only; running executions run to their end.
+
+    Rules and schedules rest, and nothing starts. A project that is archived stays as it is. Raise
+    ResourceNotFound, ValidationException for a project of the server.
+    """
+    check_may_end(name, "archived")
+
+    def store() -> Project:
+        project = locked_project(name)
+        if project.archived_ms is None:
+            _set_archived(project, clock.now_ms())
+            audit.record(project, actor, "ArchiveProject", name)
+        return project
+
+    return write(store)
+
+
+def unarchive_project(name: str, actor: audit.Actor) -> Project:
+    """Let an archived project work again; moments of schedules that passed are not made up for.
+
+    Raise ResourceNotFound, and ConflictException while the project is being deleted.
+    """
+
+    def store() -> Project:
+        project = _project_to_change(name)
+        if project.archived_ms is not None:
+            _set_archived(project, None)
+            audit.record(project, actor, "UnarchiveProject", name)
+        return project
+
+    return write(store)
+
+
+def _set_archived(project: Project, archived_ms: int | None) -> None:
+    project.archived_ms = archived_ms
+    project.save(update_fields=["archived_ms"])
+    outbox.forget_rules()
+    signals.publish(people.RIGHTS)
+
+
+def check_may_end(name: str, act: str) -> None:
+    """Raise ValidationException for a project of the server. ``act``: what it may not be."""
+    if name in FIXED_NAMES:
+        raise ValidationException(
+            f"The project {name!r} belongs to the server: it cannot be {act}."
+        )
+
+
+def locked_project(name: str) -> Project:
+    """Return a project that nobody else changes in this transaction; raise ResourceNotFound."""
+    project = Project.objects.select_for_update(no_key=True).filter(name=name).first()
+    if project is None:
+        raise missing_project(name)
+    return project
+
+
+def missing_project(name: str) -> ServiceError:
+    """Return the error for a name that no project has."""
+    return ServiceError(ErrorCode.ResourceNotFound, f"There is no project {name!r}.")
+
+
+def _project_to_change(name: str) -> Project:
+    """Return a locked project; raise ConflictException while it is being deleted."""
+    project = locked_project(name)
+    if ProjectDeletion.objects.filter(project=project).exists():
+        raise ConflictException(f"The project {name!r} is being deleted.")
+    return project
+
+
 def list_projects() -> list[ProjectSummary]:
-    """Return all projects, the oldest first, with the numbers of active members and owners."""
+    """Return all projects, the oldest first."""
     active = Q(membership__user__is_active=True)
     projects = Project.objects.order_by("pk").annotate(
         members=Count("membership", filter=active),
         owners=Count("membership", filter=active & Q(membership__role=Role.OWNER)),
+        deleted=F("deletion__removed"),
+        to_delete=F("deletion__total"),
     )
-    columns = ("pk", "name", "account_id", "members", "owners")
-    return [ProjectSummary(*row) for row in projects.values_list(*columns)]
+    columns = ("pk", "name", "account_id", "members", "owners", "archived_ms")
+    rows: Iterable[dict[str, Any]] = projects.values(*columns, "deleted", "to_delete")
+    return [ProjectSummary(**row, running=_count_running(row["pk"])) for row in rows]
+
+
+def _count_running(project: int) -> int:
+    running = Execution.objects.filter(project=project, status=ExecutionStatus.RUNNING)
+    return running.filter(map_run=None).count()
+
+
+def _check_person_exists(name: str) -> None:
+    """Raise ValidationException for a mistyped name: nobody could sign in as that owner."""
+    if not get_user_model().objects.filter(username=name, is_active=True).exists():
+        raise ValidationException(
+            f"owner: there is nobody called {name!r}. Add the person to a project first, on its"
+            f" page Members or with: stateyard member {name} --project default"
+        )
 
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ValidationException(
-            f"name: got {name!r}, wanted 1 to {LONGEST_NAME} letters, digits and . - _,"
+            f"name: {name!r} is not a name of 1 to {LONGEST_NAME} letters, digits and . - _,"
             " beginning with a letter or a digit"
         )
 
@@ -116,12 +234,13 @@ def _check_name_is_free(name: str, but: Project | None = None) -> None:
         raise ConflictException(f"The name {name!r} is taken.")
 
 
-def _draw_account_id() -> str:
-    """Return an account id that no project has."""
+def free_account_id(number: int) -> str:
+    """Return an account id that no project has, the same for the same number if it is free."""
     while True:
-        account = str(_SMALLEST_ACCOUNT + secrets.randbelow(_ACCOUNTS))
+        account = str(_SMALLEST_ACCOUNT + number % _ACCOUNTS)
         if not _is_taken(account):
             return account
+        number += 1
 
 
 def _is_taken(account: str) -> bool:

@@ -1,4 +1,4 @@
-"""Answer the page Projects: the reader's projects, and for an administrator all of them."""
+"""The page *Projects*: the reader's projects, and all projects for an administrator."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from django.views.decorators.http import require_POST, require_safe
 from console import access
 from console.config import logging_setup
 from console.db import audit
-from console.errors import ServiceError, ValidationException
-from console.features.projects import store
-from console.features.projects.forms import NewProjectForm, RenameForm
+from console.db.branch_names import MARK, is_branch
+from console.errors import ServiceError
+from console.feature import Hook, hooked
+from console.features.projects import deletion, store
+from console.features.projects.forms import DeleteForm, NewProjectForm, ProjectForm, RenameForm
 from console.models import Membership
 from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render
 from console.web.search import lists
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
@@ -35,13 +39,19 @@ _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """A project of the reader: running executions, failures of 24 hours, open tasks."""
+    """A project of the reader, with counts.
+
+    ``running``: running executions. ``failed``: executions that failed or timed out in 24 hours.
+    ``waiting``: open tasks. ``branches``: a ``ShownBranch`` for each branch of the project, from
+    the hook ``PROJECT_BRANCHES``.
+    """
 
     project: Project
     role: str
     running: int
     failed: int
     waiting: int
+    branches: list[Any]
 
 
 @require_safe
@@ -57,7 +67,6 @@ def create_project(request: HttpRequest) -> HttpResponse:
     sent = NewProjectForm(request.POST).values
     owner = sent["owner"] or user.get_username()
     try:
-        _check_person_exists(owner)
         project = store.create_project(sent["name"], sent["account"], owner, _actor(user))
     except ServiceError as error:
         return _render_projects(request, 422, refused=error.message, sent=sent)
@@ -78,6 +87,48 @@ def rename_project(request: HttpRequest) -> HttpResponse:
     return redirect("projects")
 
 
+@require_POST
+def archive_project(request: HttpRequest) -> HttpResponse:
+    """Archive a project."""
+    user = _administrator(request, "ArchiveProject")
+    return _change_project(request, "is archived.", store.archive_project, user)
+
+
+@require_POST
+def unarchive_project(request: HttpRequest) -> HttpResponse:
+    """Make an archived project active again."""
+    user = _administrator(request, "UnarchiveProject")
+    return _change_project(request, "is active again.", store.unarchive_project, user)
+
+
+@require_POST
+def delete_project(request: HttpRequest) -> HttpResponse:
+    """Begin to delete an archived project. A job of the server finishes the deletion."""
+    user = _administrator(request, "DeleteProject")
+    sent = DeleteForm(request.POST).values
+    try:
+        deletion.begin_deletion(sent["name"], sent["confirmed"], _actor(user))
+    except ServiceError as error:
+        return _render_projects(request, 422, problem=error.message)
+    messages.success(request, f"{sent['name']} is being deleted.")
+    return redirect("projects")
+
+
+def _change_project(
+    request: HttpRequest,
+    outcome: str,
+    change: Callable[[str, audit.Actor], Project],
+    user: User,
+) -> HttpResponse:
+    """Change the project that a form names, and say so in a message."""
+    try:
+        project = change(ProjectForm(request.POST).values["name"], _actor(user))
+    except ServiceError as error:
+        return _render_projects(request, 422, problem=error.message)
+    messages.success(request, f"{project.name} {outcome}")
+    return redirect("projects")
+
+
 def _render_projects(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
     user = _person(request)
     context: dict[str, Any] = {
@@ -87,15 +138,29 @@ def _render_projects(request: HttpRequest, status: int = 200, **more: Any) -> Ht
         "administers": access.may_administer(user, "ListProjects"),
     }
     if context["administers"]:
-        context["projects_of_server"] = store.list_projects()
+        context["projects_of_server"] = [
+            each for each in store.list_projects() if not is_branch(each.name)
+        ]
+        context["deleting"] = any(
+            each.to_delete is not None for each in context["projects_of_server"]
+        )
+        context["past_deletions"] = deletion.past_deletions()
         context["fixed_names"] = store.FIXED_NAMES
     return render(request, "projects/page.html", {**context, **more}, status=status)
 
 
 def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
-    """Return the projects of a person, the oldest membership first, with counts of a region."""
+    """Return the projects of a person, the oldest membership first, with counts of a region.
+
+    Branches are listed with their parents.
+    """
     rows = []
-    for membership in Membership.objects.filter(user=user).select_related("project").order_by("pk"):
+    memberships = Membership.objects.filter(user=user).exclude(project__name__contains=MARK)
+    memberships = memberships.select_related("project", "user").order_by("pk")
+    branches: dict[int, list[Any]] = {}
+    for list_branches in hooked(Hook.PROJECT_BRANCHES):
+        branches |= list_branches(memberships)
+    for membership in memberships:
         principal = access.Principal(user, membership.project, membership.role)
         counts = lists.status_counts(Scope(principal, region))
         failed = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
@@ -106,6 +171,7 @@ def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
                 counts.get(ExecutionStatus.RUNNING, 0),
                 sum(counts.get(ended, 0) for ended in failed),
                 counts.get(lists.OPEN_TASKS, 0),
+                branches.get(membership.project_id, []),
             )
         )
     return rows
@@ -123,17 +189,11 @@ def _person(request: HttpRequest) -> User:
 
 
 def _administrator(request: HttpRequest, action: str) -> User:
-    """Return the reader; raise ``PermissionDenied`` unless they may administer so."""
+    """Return the reader; raise ``PermissionDenied`` without the right for ``action``."""
     user = _person(request)
     if not access.may_administer(user, action):
         raise PermissionDenied(f"Only an administrator of the server may do this: {action}.")
     return user
-
-
-def _check_person_exists(name: str) -> None:
-    """Raise ValidationException for a mistyped name: nobody could sign in as that owner."""
-    if not get_user_model().objects.filter(username=name, is_active=True).exists():
-        raise ValidationException(f"owner: there is nobody called {name!r}")
 
 
 def _actor(user: User) -> audit.Actor:

@@ -12,23 +12,13 @@ from console.db.audit import Actor
 from console.features.projects import store
 from console.models import AuditEntry, Membership, Project
 from console.store.people import people
+from console.store.people.sample_project import put_sample_project
 from tests.console.store.helpers import WAIT, create, start
 from tests.console.web.helpers import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
 BY = Actor("manage.py")
-
-
-@pytest.fixture
-def administrator(project: Project, django_user_model: Any) -> Client:
-    """Return the client of an administrator who belongs to no project."""
-    del project
-    user = django_user_model.objects.create_user("root", is_superuser=True)
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_a_member_sees_their_own_projects_only(
@@ -65,9 +55,9 @@ def test_an_administrator_creates_and_renames(administrator: Client) -> None:
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        ({"name": "a b"}, "wanted 1 to 64 letters"),
+        ({"name": "a b"}, "is not a name of 1 to 64 letters"),
         ({"name": "default"}, "is taken"),
-        ({"name": "payments", "account": "1"}, "wanted 12 digits"),
+        ({"name": "payments", "account": "1"}, "is not an account ID of 12 digits"),
         ({"name": "payments", "owner": "nobody"}, "there is nobody called"),
         ({"name": "payments", "owner": "a b"}, "there is nobody called"),
     ],
@@ -109,7 +99,7 @@ def test_an_administrator_sees_operations_and_no_payload(
     """The server's page with its hosts is theirs; those of a project are its members'."""
     start(create(project, WAIT), {"secret": "of default"}, "x")
     assert "Free disk space" in text(administrator.get("/operations/"))
-    for path in ("/", "/machines/", "/machines/machine/executions/x/", "/audit/", "/team/"):
+    for path in ("/", "/machines/", "/machines/machine/executions/x/", "/audit/", "/members/"):
         shown = text(administrator.get(path), 403)
         assert "of default" not in shown
         assert 'href="/projects/"' in shown
@@ -139,3 +129,47 @@ def test_the_header_offers_projects_to_a_member_of_two(
     owner.post("/preferences/", {"project": "payments", "next": "/"})
     assert f"Project: {project.name}" not in text(owner.get("/"))
     assert "Project: payments" in text(owner.get("/"))
+
+
+def test_the_samples_alone_make_no_menu(
+    project: Project, signed_in: Callable[[str], Client], django_user_model: Any
+) -> None:
+    """A new server has them beside ``default``: a button leads out of them, and no menu appears."""
+    owner = signed_in("owner")
+    put_sample_project(django_user_model.objects.get(username="owner"))
+    assert "project-menu" not in text(owner.get("/"))
+    assert "Leave the samples" not in text(owner.get("/"))
+    owner.post("/preferences/", {"project": "samples", "next": "/"})
+    shown = text(owner.get("/"))
+    assert "project-menu" not in shown
+    assert "Leave the samples" in shown
+    owner.post("/preferences/", {"project": project.name, "next": "/"})
+    store.create_project("payments", "", "owner", BY)
+    shown = text(owner.get("/"))
+    assert "project-menu" in shown
+    assert 'value="samples"' in shown
+
+
+def test_an_administrator_without_a_project_sets_a_password(
+    administrator: Client, django_user_model: Any
+) -> None:
+    """The menu leads there; the audit of ``default`` has the change."""
+    assert 'href="/password/"' in text(administrator.get("/projects/"))
+    assert "New password" in text(administrator.get("/password/"))
+    sent = {"new_password1": "three brown foxes", "new_password2": "three brown foxes"}
+    assert administrator.post("/password/", sent).status_code == 302
+    assert django_user_model.objects.get(username="root").check_password("three brown foxes")
+    assert AuditEntry.objects.get(action="ChangePassword").actor == "root"
+
+
+def test_a_person_without_a_project_sets_no_password(
+    project: Project, django_user_model: Any
+) -> None:
+    """Whoever was removed from their last project has a closed account."""
+    del project
+    client = Client()
+    client.force_login(django_user_model.objects.get(username="ana"))
+    sent = {"new_password1": "three brown foxes", "new_password2": "three brown foxes"}
+    assert client.get("/password/").status_code == 403
+    assert client.post("/password/", sent).status_code == 403
+    assert not django_user_model.objects.get(username="ana").has_usable_password()

@@ -54,6 +54,7 @@ def test_a_project_has_an_owner_and_an_account(project: Project) -> None:
         ("payments", "12345678901", "ana", "ValidationException"),
         ("payments", "\uff1122222222222", "ana", "ValidationException"),
         ("payments", "", "a b", "ValidationException"),
+        ("payments", "", "anna", "ValidationException"),
         ("Shipping", "", "ana", "ConflictException"),
         ("SAMPLES", "", "ana", "ConflictException"),
         ("default", "", "ana", "ConflictException"),
@@ -129,7 +130,13 @@ def test_the_command_creates_renames_and_lists(project: Project) -> None:
         "account_id": "222222222222",
         "members": 1,
         "owners": 1,
+        "archived_ms": None,
+        "deleted": None,
+        "to_delete": None,
+        "running": 0,
     }
+    with pytest.raises(CommandError, match=r"nobody called 'anna'\. Add .* stateyard member anna"):
+        printed("create", "returns", "--owner", "anna")
     with pytest.raises(CommandError, match="is taken"):
         printed("create", "Billing")
     with override_settings(STATEYARD_FEATURES=()), pytest.raises(CommandError, match="leaves out"):

@@ -1,0 +1,8 @@
+"""What the leading worker does for projects: it goes on with their deletions."""
+
+from __future__ import annotations
+
+from console.feature import PeriodicJob
+from console.features.projects import deletion
+
+JOBS = (PeriodicJob("project deletions", deletion.continue_deletions, every_s=5.0),)
