@@ -1,0 +1,23 @@
+"""Settings that owners make for their project on pages, and their export and import as YAML."""
+
+from console.feature import Feature
+
+_EXPORT = "ExportProjectSettings"
+_CHANGE = ("PutProjectSetting", "RemoveProjectSetting")
+
+FEATURE = Feature(
+    name="project_settings",
+    urls="console.features.project_settings.urls",
+    pages={
+        **{
+            name: {"GET": ("ViewPages",), "POST": _CHANGE}
+            for name in ("quotas", "denied-actions", "retention", "mocks")
+        },
+        "settings-file": {"GET": (_EXPORT,), "POST": _CHANGE},
+        "settings-export": {"GET": (_EXPORT,)},
+        # signed calls: the view says who may make them
+        "api-settings": {"GET": ("anybody",), "POST": ("anybody",)},
+    },
+    rights={"owner": (_EXPORT,)},
+    parameters={"api-settings": ("dryRun",), "settings-export": ("region",)},
+)

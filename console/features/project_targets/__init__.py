@@ -1,0 +1,1 @@
+"""Targets and functions of a project that its owners set on pages."""

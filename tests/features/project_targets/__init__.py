@@ -1,0 +1,1 @@
+"""Tests of the targets that owners set on pages."""
