@@ -1,0 +1,18 @@
+"""Access keys of programs: service accounts, rotation, and warnings before a key expires."""
+
+from console.feature import Feature, Hook
+
+FEATURE = Feature(
+    name="access_keys",
+    urls="console.features.access_keys.urls",
+    pages={
+        "key-limits": {"GET": ("CreateAccessKey",), "POST": ("CreateAccessKey",)},
+        "key-rotate": {"POST": ("CreateAccessKey",)},
+        "service-accounts": {"GET": ("PutMember",), "POST": ("PutMember",)},
+    },
+    hooks={
+        Hook.MEMBER_REMOVED: "console.features.access_keys.accounts.forget_account",
+        Hook.OVERVIEW: "console.features.access_keys.expiry.overview_context",
+    },
+    jobs="console.features.access_keys.jobs",
+)
