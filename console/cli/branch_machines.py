@@ -1,0 +1,119 @@
+"""Compare and deploy all state machines of a branch in a few calls.
+
+The server describes them in one call: it leaves out the definitions whose hash the client names,
+so that an unchanged state machine costs a line each way. Changes go out in calls of some hundred
+kilobytes. Each state machine is checked and refused by itself, as by AWS's API.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from console.cli.branches import call
+from console.cli.deployment import Machines, PresentMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from console.cli.deployment import Outcome, PlannedChange
+    from console.cli.sources import MachineSource
+
+_DESCRIBE = "/api/branches/machines"
+_DEPLOY = "/api/branches/deploy"
+_NAMES_AT_ONCE = 1000
+_MOST_BYTES = 1_000_000
+"""Of the changes of a call. A larger one goes by AWS's API, which takes a whole definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMachines(Machines):
+    """The state machines of a branch, all at once."""
+
+    present: dict[str, dict[str, Any]] = field(default_factory=dict)
+    warnings: dict[str, list[str]] = field(default_factory=dict)
+    """Name -> the calls of functions that nobody registered, where the server has looked."""
+
+    def groups(self, machines: Sequence[MachineSource]) -> Iterator[Sequence[MachineSource]]:
+        """Describe all state machines, and yield them as one group."""
+        waiting = {machine.name: machine for machine in machines}
+        while waiting:
+            names = dict.fromkeys([*waiting][:_NAMES_AT_ONCE], "")
+            hashes = {name: _hash_of(waiting[name].definition) for name in names}
+            answer = call(self.connection, "POST", _DESCRIBE, {"machines": hashes})["machines"]
+            for name, described in answer.items():  # the rest would make the answer too large
+                self._note_present(waiting.pop(name), described)
+        if machines:
+            yield machines
+
+    def _note_present(self, machine: MachineSource, described: dict[str, Any] | None) -> None:
+        if described is None:
+            return
+        if "definition" not in described:
+            described["definition"] = machine.definition
+            self.warnings[machine.name] = described["warnings"]
+        self.present[machine.name] = described
+
+    def find_present(self, machine: MachineSource) -> PresentMachine | None:
+        """Return what the server has described."""
+        described = self.present.get(machine.name)
+        if described is None:
+            return None
+        tags: dict[str, str] = described["tags"]
+        return PresentMachine(described, lambda: tags)
+
+    def apply(self, changes: Sequence[PlannedChange]) -> list[Outcome]:
+        """Make the changes of state machines in a few calls, others one after the other."""
+        outcomes: dict[int, Outcome] = {}
+        batch: list[tuple[int, PlannedChange]] = []
+        size = 0
+        for number, planned in enumerate(changes):
+            length = len(_encoded(planned))
+            if not planned.calls or length > _MOST_BYTES:
+                outcomes[number] = Machines.apply(self, [planned])[0]
+                continue
+            if size + length > _MOST_BYTES:
+                outcomes |= self._deploy(batch)
+                batch, size = [], 0
+            batch.append((number, planned))
+            size += length
+        outcomes |= self._deploy(batch)
+        return [outcomes[number] for number in range(len(changes))]
+
+    def _deploy(self, batch: list[tuple[int, PlannedChange]]) -> dict[int, Outcome]:
+        if not batch:
+            return {}
+        body = {"machines": [_calls_of(planned) for _, planned in batch]}
+        answers = call(self.connection, "POST", _DEPLOY, body)["machines"]
+        outcomes: dict[int, Outcome] = {}
+        for (number, planned), answer in zip(batch, answers, strict=True):
+            if "__type" in answer:
+                error = {"Code": answer["__type"], "Message": answer["message"]}
+                outcomes[number] = ClientError({"Error": error}, planned.calls[0][0])
+            else:
+                outcomes[number] = None
+                self.warnings[planned.name] = answer["warnings"]
+        return outcomes
+
+    def warnings_of(self, machine: MachineSource) -> list[str]:
+        """Return the warnings of the server; ask it for those of unchanged machines."""
+        if machine.name in self.warnings:
+            return self.warnings[machine.name]
+        return Machines.warnings_of(self, machine)
+
+
+def _hash_of(definition: str) -> str:
+    return hashlib.sha256(definition.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _calls_of(planned: PlannedChange) -> list[dict[str, Any]]:
+    return [{"action": action, "parameters": parameters} for action, parameters in planned.calls]
+
+
+def _encoded(planned: PlannedChange) -> bytes:
+    text = json.dumps(_calls_of(planned), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,200 @@
+"""Reach the branch of a project: a project of its own that a server makes from it.
+
+The server's own HTTP API takes signed JSON calls: SigV4, service ``stateyard``. The key of the
+connection says which project is the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import BotoCoreError
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+from console import arns
+from console.cli.connection import Connection, ConnectionRefused
+from console.cli.sources import Account
+from console.db.branch_names import moved_arns
+
+if TYPE_CHECKING:
+    from console.cli.sources import SourceProject
+
+_SERVICE = "stateyard"
+_TIMEOUT_S = 120.0
+_BUSY = (502, 503, 504)
+_ATTEMPTS = 4
+_LOOK_S = 1.0
+_PATIENCE_S = 120.0
+_CONFLICT = "ConflictException"
+
+
+class CallRefused(ConnectionRefused):
+    """The server refuses a call. ``code``: of its error, "" if its answer is no error of its."""
+
+    def __init__(self, message: str, code: str = "", status: int = 0) -> None:
+        super().__init__(message)
+        self.code, self.status = code, status
+
+
+@dataclass(frozen=True, slots=True)
+class BranchAccess:
+    """A branch with the caller's key. ``described``: as the server answers."""
+
+    described: dict[str, Any]
+    connection: Connection
+
+    @property
+    def name(self) -> str:
+        """The name of the branch, as git has it."""
+        return str(self.described["branch"])
+
+    @property
+    def summary(self) -> str:
+        """Return what the branch is, in a line."""
+        until = datetime.fromtimestamp(self.described["expiresAt"], UTC)
+        return (
+            f"branch {self.name} of {self.described['parent']['name']}: project"
+            f" {self.described['project']}, account {self.described['accountId']},"
+            f" until {until:%Y-%m-%d %H:%M} UTC"
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables with which every client of AWS reaches the branch."""
+        region = self.connection.session.region_name
+        return {
+            "AWS_ENDPOINT_URL": self.connection.web_address,
+            "AWS_ACCESS_KEY_ID": self.described["accessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": self.described["secretAccessKey"],
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_ACCOUNT_ID": self.described["accountId"],
+            "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
+        }
+
+    def adapt(self, project: SourceProject) -> None:
+        """Let what files have mean the branch: its ARNs, and rules and schedules switched off."""
+        parent, account = self.described["parent"]["accountId"], self.described["accountId"]
+
+        def moved(value: Any) -> Any:
+            return json.loads(moved_arns(json.dumps(value), parent, account))
+
+        project.machines = [
+            replace(machine, definition=moved_arns(machine.definition, parent, account))
+            for machine in project.machines
+        ]
+        project.rules = [
+            replace(
+                rule,
+                enabled=False,
+                pattern=moved_arns(rule.pattern, parent, account),
+                targets=tuple(moved(list(rule.targets))),
+            )
+            for rule in project.rules
+        ]
+        for schedule in project.schedules:
+            schedule.settings.update(moved(schedule.settings) | {"State": "DISABLED"})
+
+
+def put_branch(connection: Connection, name: str, ttl: str) -> BranchAccess:
+    """Make a branch, or extend it; wait while a former one of the name is being deleted.
+
+    Raise ConnectionRefused.
+    """
+    body = {"branch": name} | ({"ttl": ttl} if ttl else {})
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return _with_access(connection, call(connection, "POST", "/api/branches", body))
+        except CallRefused as refusal:
+            if refusal.code != _CONFLICT or time.monotonic() > deadline:
+                raise
+        time.sleep(_LOOK_S)
+
+
+def open_branch(connection: Connection, name: str) -> BranchAccess:
+    """Return a branch that is there; raise ConnectionRefused."""
+    described = call(connection, "POST", "/api/branches/key", {"branch": name})
+    return _with_access(connection, described)
+
+
+def _with_access(connection: Connection, described: dict[str, Any]) -> BranchAccess:
+    session = boto3.Session(
+        aws_access_key_id=described["accessKeyId"],
+        aws_secret_access_key=described["secretAccessKey"],
+        region_name=connection.session.region_name,
+    )
+    region = str(session.region_name)
+    account = Account(described["accountId"], region, arns.partition_of(region))
+    branch = Connection(session, connection.web_address, aws=False, account_of_key=account)
+    return BranchAccess(described, branch)
+
+
+def call(
+    connection: Connection,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None = None,
+    *,
+    needs: str = "branches",
+) -> dict[str, Any]:
+    """Make a signed call of the server's own API; raise CallRefused, ConnectionRefused.
+
+    ``needs``: what the server has to have, for these messages. A call that a busy server does not
+    take is made again: each of them may be made twice.
+    """
+    if connection.aws:
+        raise ConnectionRefused(f"--aws: got an endpoint of AWS, which has no {needs}")
+    text = "" if body is None else json.dumps(body, ensure_ascii=False)
+    data = text.encode("utf-8", "surrogatepass")
+    for attempt in range(1, _ATTEMPTS + 1):
+        status, answer = _send(connection, method, path, data)
+        if status not in _BUSY or attempt == _ATTEMPTS:
+            break
+        time.sleep(_LOOK_S * attempt)
+    if not isinstance(answer, dict):
+        url = f"{connection.web_address}{path}"
+        raise CallRefused(f"{url}: got status {status}, wanted a Stateyard with {needs}")
+    if status >= HTTPStatus.BAD_REQUEST:
+        message = str(answer.get("message", f"status {status}"))
+        raise CallRefused(message, str(answer.get("__type", "")), status)
+    return answer
+
+
+def _send(connection: Connection, method: str, path: str, data: bytes) -> tuple[int, Any]:
+    """Return the status of an answer, and its JSON; None if it has none."""
+    url = f"{connection.web_address}{path}"
+    request = AWSRequest(method, url, data=data, headers={"Content-Type": "application/json"})
+    try:
+        credentials = connection.session.get_credentials()
+    except BotoCoreError as error:
+        raise ConnectionRefused(str(error)) from None
+    if credentials is None:
+        raise ConnectionRefused("got no access key, wanted that of the parent project")
+    SigV4Auth(credentials, _SERVICE, connection.session.region_name).add_auth(request)
+    sender = URLLib3Session(
+        verify=connection.session._session.get_config_variable("ca_bundle") or True,  # noqa: SLF001 - as boto3's clients
+        proxies=get_environ_proxies(url),
+        timeout=_TIMEOUT_S,
+    )
+    try:
+        answer = sender.send(request.prepare())
+        status, content = answer.status_code, answer.content
+    except BotoCoreError as error:
+        words = str(error)  # most of botocore's name the address
+        raise ConnectionRefused(words if url in words else f"{url}: {words}") from None
+    finally:
+        sender.close()
+    try:
+        return status, json.loads(content)
+    except ValueError:
+        return status, None

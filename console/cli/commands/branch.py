@@ -1,0 +1,189 @@
+"""``stateyard branch``: lists and deletes branches, and runs a command in one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli import branches
+from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.output import write_error, write_line
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from console.cli.branches import BranchAccess
+    from console.cli.connection import Connection
+
+SUMMARY = "list and delete branches of a project, and run tests in one"
+_NOT_RUN = 127  # what a shell returns for a command that it does not find
+_BY_SIGNAL = 128
+_ENDS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+_SHOWN = 10
+_CAUSE = 300
+_SERVICES = ("SFN", "EVENTBRIDGE", "SCHEDULER", "CLOUDWATCH", "CLOUDWATCH_LOGS", "STS")
+_HIDDEN = (
+    *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN"),
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+    *(f"AWS_ENDPOINT_URL_{service}" for service in _SERVICES),
+)
+"""Variables that would win over those of the branch."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take what to do, and with which branch."""
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    listing = acts.add_parser("list", help="list the branches of the project of your key")
+    delete = acts.add_parser("delete", help="delete a branch with all it has")
+    delete.add_argument("name", metavar="NAME", help="the branch, as git has it")
+    run = acts.add_parser("run", help="run a command with the environment of a branch")
+    run.add_argument("name", metavar="NAME", help="the branch, as git has it")
+    run.add_argument(
+        "--tests",
+        action="store_true",
+        help="the command runs tests: if they fail, show the executions that failed meanwhile",
+    )
+    for each in (listing, delete, run):
+        add_connection_arguments(each)
+    run.add_argument("command", nargs="+", metavar="COMMAND", help="what to run, after --")
+
+
+def run_command(options: Namespace) -> int:
+    """List, delete, or run. Return 1 for a refusal, and of ``run`` the code of the command."""
+    try:
+        connection = connect(options)
+        if options.act == "list":
+            return _list_branches(connection)
+        if options.act == "delete":
+            branches.call(connection, "POST", "/api/branches/delete", {"branch": options.name})
+            write_line(f"branch {options.name}: is being deleted")
+            return 0
+        return _run_in_branch(connection, options)
+    except (ConnectionRefused, BotoCoreError) as error:
+        write_error(str(error))
+        return 1
+
+
+def _list_branches(connection: Connection) -> int:
+    for branch in branches.call(connection, "GET", "/api/branches")["branches"]:
+        status = "until " + _moment(branch["expiresAt"])
+        if branch["archivedAt"]:
+            status = "archived"
+        if branch["deleting"]:
+            status = "is being deleted"
+        write_line(f"{branch['branch']:<32}  {branch['project']}  {branch['accountId']}  {status}")
+    return 0
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _run_in_branch(connection: Connection, options: Namespace) -> int:
+    branch = branches.open_branch(connection, options.name)
+    code = _run_with(options.command, branch.environment)
+    if options.tests and code:
+        _show_failures(connection, branch)
+    return code
+
+
+def _run_with(command: list[str], variables: dict[str, str]) -> int:
+    """Run a command to its end; return its exit code, 128 and more for one that a signal ended.
+
+    A request to end is handed on to the command and all that it has started, and the command says
+    how the run ends. Nothing on the server depends on the end.
+    """
+    environment = {**os.environ, **variables}
+    for name in _HIDDEN:
+        environment.pop(name, None)
+    child = _BranchCommand()
+    # no SIG_IGN: the command would inherit it
+    before = {number: signal.signal(number, child.hand_on) for number in _ENDS}
+    try:
+        try:
+            code = child.run_to_end(command, environment)
+        except OSError as error:
+            write_error(f"{command[0]}: {error.strerror}")
+            return _NOT_RUN
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return _BY_SIGNAL - code if code < 0 else code
+
+
+class _BranchCommand:
+    """The process of a command, and the group of all that it starts.
+
+    At a terminal it stays in the group of this process: it may read the terminal, and Ctrl-C
+    reaches it by itself.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._at_terminal = sys.stdin is not None and sys.stdin.isatty()
+
+    def run_to_end(self, command: list[str], environment: dict[str, str]) -> int:
+        """Run to the end; return the exit code, that of a signal below zero."""
+        more: dict[str, Any] = {}
+        if os.name == "posix":
+            more["process_group"] = None if self._at_terminal else 0
+            more["preexec_fn"] = partial(_end_with_parent, os.getpid())
+        self._process = subprocess.Popen(command, env=environment, **more)  # noqa: S603 - what was asked for
+        for number in self._early:  # came while the process was being made
+            self.hand_on(number, None)
+        return self._process.wait()
+
+    def hand_on(self, number: int, frame: object) -> None:
+        """Send a signal on."""
+        del frame
+        if self._process is None:
+            self._early.append(number)
+        elif self._at_terminal or os.name != "posix":
+            if number != signal.SIGINT:
+                self._process.send_signal(number)
+        else:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.killpg(self._process.pid, number)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Let Linux end this process with its parent, which kill -9 ends without a word."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # too late to be told
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _show_failures(connection: Connection, branch: BranchAccess) -> None:
+    """Write which executions of the branch failed since the command began."""
+    body = {"branch": branch.name, "since": str(branch.described["now"])}
+    try:
+        answer = branches.call(connection, "POST", "/api/branches/failures", body)
+        failed = answer["executions"]
+        for execution in failed[:_SHOWN]:
+            described = branch.connection.states.describe_execution(
+                executionArn=execution["executionArn"]
+            )
+            write_error(f"{execution['status']} {execution['executionArn']}{_reason(described)}")
+    except (ConnectionRefused, BotoCoreError, ClientError) as error:
+        write_error(f"cannot tell which executions failed: {error}")
+        return
+    if len(failed) > _SHOWN:
+        write_error("and more, on the page Executions of the branch")
+
+
+def _reason(execution: dict[str, Any]) -> str:
+    parts = [execution[key] for key in ("error", "cause") if execution.get(key)]
+    text = " ".join(": ".join(parts).split())
+    return f": {text[:_CAUSE]}" if text else ""

@@ -1,0 +1,55 @@
+"""Names of branch projects: ``PARENT~BRANCH``.
+
+A branch project is a copy of another project, its parent, for a branch of a repository. The mark
+``~`` is in no other project's name. A branch has the members of its parent, and what the operator's
+files say of the parent counts for its branches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+MARK = "~"
+_MOVED_SERVICES = "states|events|scheduler|logs"
+LONGEST = 80
+"""Characters of the name of a branch project."""
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9._/-]*")
+_OTHER = re.compile(r"[^a-z0-9._/-]+")
+_LONGEST_SLUG, _DIGEST = 40, 6
+
+
+def is_branch(project: str) -> bool:
+    """Tell whether a project's name is that of a branch."""
+    return MARK in project
+
+
+def parent_name(project: str) -> str:
+    """Return the name of the project whose settings count: the parent of a branch, or itself."""
+    return project.partition(MARK)[0]
+
+
+def branch_project_name(parent: str, branch: str) -> str:
+    """Return the name of the project of a branch, always the same.
+
+    ``feature/x`` is ``PARENT~feature~x``. A branch with capitals or other characters, or a long
+    one, also has a digest, so that no two branches share a name.
+    """
+    room = min(_LONGEST_SLUG, LONGEST - len(parent) - len(MARK))
+    if len(branch) <= room and _PLAIN.fullmatch(branch):
+        slug = branch
+    else:
+        digest = hashlib.sha256(branch.encode()).hexdigest()[:_DIGEST]
+        slug = _OTHER.sub("-", branch.lower()).strip("-/.")[: room - _DIGEST - 1] + f"-{digest}"
+    return f"{parent}{MARK}{slug.replace('/', MARK)}"
+
+
+def moved_arns(text: str, account: str, new_account: str) -> str:
+    """Return a text with the ARNs of a parent as those of its branch.
+
+    Only of the services that this server has: queues, functions and the like stay the parent's.
+    """
+    if account not in text:
+        return text
+    arn = rf"(arn:aws[\w-]*:(?:{_MOVED_SERVICES}):[\w*-]*:){account}(?=:)"
+    return re.sub(arn, rf"\g<1>{new_account}", text)

@@ -1,0 +1,24 @@
+"""Branches: a project for each branch of a repository, a copy of its parent for some days."""
+
+from console.feature import Feature, Hook
+
+_CALLS = ("key", "failures", "delete", "machines", "deploy")
+
+FEATURE = Feature(
+    name="branches",
+    urls="console.features.branches.urls",
+    pages={
+        "branch-delete": {"POST": ("signed in",)},  # the view asks for the role in the parent
+        # signed calls: the views say who may make them
+        "api-branches": {"GET": ("anybody",), "POST": ("anybody",)},
+        **{f"api-branch-{act}": {"POST": ("anybody",)} for act in _CALLS},
+    },
+    rights={
+        "viewer": ("ListBranches",),
+        "editor": ("PutBranch", "DeleteBranch"),
+    },
+    parameters={"api-branches": ()},
+    jobs="console.features.branches.jobs",
+    hooks={Hook.PROJECT_BRANCHES: "console.features.branches.views.shown_branches"},
+    needs=("projects",),
+)

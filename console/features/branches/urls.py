@@ -1,0 +1,17 @@
+"""The addresses of the feature branches."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.features.branches import api_views, views
+
+urlpatterns = [
+    path("projects/branches/delete/", views.delete_branch, name="branch-delete"),
+    path("api/branches", api_views.branches, name="api-branches"),
+    path("api/branches/key", api_views.branch_key, name="api-branch-key"),
+    path("api/branches/failures", api_views.failures, name="api-branch-failures"),
+    path("api/branches/delete", api_views.delete, name="api-branch-delete"),
+    path("api/branches/machines", api_views.describe_machines, name="api-branch-machines"),
+    path("api/branches/deploy", api_views.deploy_machines, name="api-branch-deploy"),
+]

@@ -1,0 +1,1 @@
+"""Tests of branches: projects that are copies of others for some days."""
