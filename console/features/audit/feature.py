@@ -1,0 +1,20 @@
+"""Audit: a chain of hashes over all rows, a stream of them, and the page of the server's audit."""
+
+from console.feature import Feature, Hook
+
+FEATURE = Feature(
+    name="audit",
+    urls="console.features.audit.urls",
+    pages={
+        "server-audit": {"GET": ("ViewServerAudit",)},
+        "server-audit-csv": {"GET": ("ViewServerAudit",)},
+    },
+    rights={"administrator": ("ViewServerAudit",)},
+    parameters={"server-audit-csv": ("act", "by", "from", "key", "to", "what", "who")},
+    jobs="console.features.audit.jobs",
+    hooks={
+        Hook.PROJECT_AUDIT_NEEDED: "console.features.audit.stream.has_unsent_rows",
+        Hook.SERVER_CHECKS: "console.features.audit.stream_state.check_stream",
+        Hook.SERVER_GAUGES: "console.features.audit.stream_state.measure_stream",
+    },
+)

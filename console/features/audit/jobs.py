@@ -1,0 +1,12 @@
+"""What the leading worker does for the audit."""
+
+from __future__ import annotations
+
+from console.feature import PeriodicJob
+from console.features.audit import chain, retention, stream
+
+JOBS = (
+    PeriodicJob("audit chain", chain.seal_rows, every_s=1.0),
+    PeriodicJob("audit stream", stream.send_rows, every_s=1.0),
+    PeriodicJob("audit retention", retention.remove_old_rows, every_s=3600.0),
+)

@@ -1,0 +1,26 @@
+"""Answer the audit of the server to administrators: what belongs to no project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.views.decorators.http import require_safe
+
+from console.web.people.audit_views import AuditPlace, export_entries, show_entries
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+_SERVER = AuditPlace(None, "server-audit", "server-audit-csv")
+
+
+@require_safe
+def server_audit_page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/server-audit/``: entries of the server, newest first."""
+    return show_entries(request, _SERVER)
+
+
+@require_safe
+def server_audit_csv(request: HttpRequest) -> HttpResponse:
+    """Answer ``/server-audit.csv``: the newest entries that the filters of the page choose."""
+    return export_entries(request, _SERVER)
