@@ -74,6 +74,7 @@ def test_no_secret_has_a_default() -> None:
         "CONFIG": "./config",
         "MEMORY": "2g",
         "PARQUET": "0",
+        "REVISION": "",
         "POSTGRES_IMAGE": "postgres:17",
         "PYTHON_IMAGE": "python:3.12-slim",
     }
@@ -83,12 +84,14 @@ def test_no_secret_has_a_default() -> None:
 def test_all_processes_share_one_configuration() -> None:
     """Another secret or database in one of them would be another server."""
     assert SERVICES["web"]["environment"] == SERVICES["worker"]["environment"]
-    given = SERVICES["web"]["environment"]
-    assert given["STATEYARD_DATABASE_URL"].startswith("postgres://stateyard:${POSTGRES_PASSWORD")
-    assert given["STATEYARD_DATABASE_URL"].endswith("@postgres:5432/stateyard")
+    environment = SERVICES["web"]["environment"]
+    assert environment["STATEYARD_DATABASE_URL"].startswith(
+        "postgres://stateyard:${POSTGRES_PASSWORD"
+    )
+    assert environment["STATEYARD_DATABASE_URL"].endswith("@postgres:5432/stateyard")
     # the workers' own calls go to a name that the server answers to
-    assert given["STATEYARD_URL"] == "http://web:8083"
-    assert given["STATEYARD_HOSTS"].split(",")[0] == "web"
+    assert environment["STATEYARD_URL"] == "http://web:8083"
+    assert environment["STATEYARD_HOSTS"].split(",")[0] == "web"
 
 
 def test_every_variable_reaches_the_containers() -> None:
@@ -96,11 +99,11 @@ def test_every_variable_reaches_the_containers() -> None:
     passed = set(SERVICES["web"]["environment"])
     documented = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
     read = {name for name in environment.known_variables() if f"`{name}`" in documented}
-    known = {*read, *local_options.VARIABLES}  # other tests read variables of their own
-    own = {name for name in known if name.startswith("STATEYARD_")}
+    names = {*read, *local_options.VARIABLES}  # other tests read variables of their own
+    own = {name for name in names if name.startswith("STATEYARD_")}
     assert {"STATEYARD_QUOTAS", "STATEYARD_CONFIG", "STATEYARD_URL"} <= own
-    assert known - passed == {"STATEYARD_DATA"}  # the image's own
-    assert passed <= known
+    assert names - passed == {"STATEYARD_DATA"}  # the image's own
+    assert passed <= names
 
 
 def test_the_containers_write_their_data_only() -> None:
@@ -131,7 +134,9 @@ def test_the_database_outlives_its_container() -> None:
 def test_moto_is_started_only_on_request() -> None:
     """AWS's stand-in is a profile."""
     assert SERVICES["moto"]["profiles"] == ["aws"]
-    assert not [name for name, one in SERVICES.items() if "profiles" in one and name != "moto"]
+    assert not [
+        name for name, service in SERVICES.items() if "profiles" in service and name != "moto"
+    ]
 
 
 def test_the_image_runs_as_nobody_special() -> None:
@@ -153,11 +158,11 @@ def test_only_sources_go_into_the_image() -> None:
     for sources in re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE):
         copied |= set(sources.split())
     assert copied == allowed
-    assert all((ROOT / one).exists() for one in copied)
+    assert all((ROOT / source).exists() for source in copied)
 
 
 def test_checks_of_a_deployment_miss_nothing_in_the_containers() -> None:
     """Compose sets every variable that ``check --deploy`` asks for."""
-    given = SERVICES["web"]["environment"]
+    environment = SERVICES["web"]["environment"]
     names = ("DATABASE_URL", "HTTPS", "SECRET", "URL")
-    assert not [name for name in names if not given[f"STATEYARD_{name}"]]
+    assert not [name for name in names if not environment[f"STATEYARD_{name}"]]

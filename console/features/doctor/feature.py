@@ -1,4 +1,4 @@
-"""Doctor: check what the engine promises of its rows."""
+"""Doctor: check a deployment, and what the engine promises of its rows."""
 
 from console.feature import Feature
 

@@ -149,14 +149,14 @@ def _pauses(
     """Compare the pause before each further attempt with what its Retrier asks for."""
     failures = [walk.by_id[walk.by_id[start].previous] for start in tries[1:]]
     details = record.details([failure.id for failure in failures if failure.type in OUTCOMES])
-    made = [0] * len(retriers)
+    retries = [0] * len(retriers)
     for start, failure in zip(tries[1:], failures, strict=True):
         place = _taker(retriers, details.get(failure.id, {}).get("error"))
         if place is None:
             wanted_s = min(_pause_s(retrier, 0) for retrier in retriers)
         else:
-            wanted_s = _pause_s(retriers[place], made[place])
-            made[place] += 1
+            wanted_s = _pause_s(retriers[place], retries[place])
+            retries[place] += 1
         pause = walk.by_id[start].at_ms - failure.at_ms
         if pause + _ROUNDED_MS < wanted_s * 1000:
             yield "I7", f"attempt {start} came {pause} ms after a failure, wanted {wanted_s} s"
@@ -173,13 +173,13 @@ def _taker(retriers: Sequence[Mapping[str, Any]], error: str | None) -> int | No
     return next(places, None)
 
 
-def _pause_s(retrier: Mapping[str, Any], made: int) -> float:
+def _pause_s(retrier: Mapping[str, Any], retries: int) -> float:
     """Return the shortest pause that a Retrier may make after so many retries."""
     if retrier.get("JitterStrategy") == "FULL":
         return 0
     interval = float(retrier.get("IntervalSeconds", _INTERVAL_S))
     try:
-        pause = interval * float(retrier.get("BackoffRate", _RATE)) ** made
+        pause = interval * float(retrier.get("BackoffRate", _RATE)) ** retries
     except OverflowError:
         pause = 99_999_999.0
     return min(pause, float(retrier.get("MaxDelaySeconds", 99_999_999)))
@@ -317,9 +317,9 @@ def in_order(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
         state = states.get(walk.by_id[visit].state)
         if state is None or any(key in state for key in _SHAPING):
             continue
-        left = _result_event(walk, visit)
-        if left is not None:
-            yield from _compare_results(record, walk, state, visit, left)
+        event = _result_event(walk, visit)
+        if event is not None:
+            yield from _compare_results(record, walk, state, visit, event)
 
 
 def _is_group(walk: Walk, visit: int) -> bool:
@@ -331,12 +331,12 @@ def _result_event(walk: Walk, visit: int) -> int | None:
     if not walk.exits[visit] or not walk.starts[visit]:
         return None
     joined = walk.joined.get(walk.starts[visit][-1])
-    left = walk.exits[visit][0]
+    event = walk.exits[visit][0]
     if joined is None:
         return None
     before = walk.by_id[joined].previous
-    plain = walk.by_id[left].previous in (before, joined) or _of_map_run(walk, before)
-    return left if plain else None
+    plain = walk.by_id[event].previous in (before, joined) or _of_map_run(walk, before)
+    return event if plain else None
 
 
 def _of_map_run(walk: Walk, event: int) -> bool:
@@ -344,20 +344,20 @@ def _of_map_run(walk: Walk, event: int) -> bool:
 
 
 def _compare_results(
-    record: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, left: int
+    record: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, event: int
 ) -> Iterator[tuple[str, str]]:
     attempt = walk.starts[visit][-1]
     if state["Type"] == "Parallel":
         lines = dict(enumerate(_branch_outputs(walk, state, attempt)))
     elif _of_map_run(walk, walk.by_id[walk.joined[attempt]].previous):
-        yield from _compare_children(record, walk, visit, left)
+        yield from _compare_children(record, walk, visit, event)
         return
     else:
         lines = _iteration_outputs(record, walk, attempt)
-    details = record.details([left, *lines.values()])
+    details = record.details([event, *lines.values()])
     outputs = [json.loads(details[lines[index]]["output"]) for index in sorted(lines)]
-    if json.loads(details[left]["output"]) != outputs:
-        yield "I9", f"event {left}: the result is not that of the {len(lines)} lines, in order"
+    if json.loads(details[event]["output"]) != outputs:
+        yield "I9", f"event {event}: the result is not that of the {len(lines)} lines, in order"
 
 
 def _iteration_outputs(record: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
@@ -382,7 +382,7 @@ def _branch_outputs(walk: Walk, state: Mapping[str, Any], attempt: int) -> Itera
 
 
 def _compare_children(
-    record: FoundExecution, walk: Walk, visit: int, left: int
+    record: FoundExecution, walk: Walk, visit: int, event: int
 ) -> Iterator[tuple[str, str]]:
     """Compare the result of a Map Run with its children's."""
     run = max(
@@ -391,8 +391,8 @@ def _compare_children(
     )
     rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
     outputs = [json.loads(text or "null") for text in rows.values_list("output", flat=True)]
-    if json.loads(record.details([left])[left]["output"]) != outputs:
-        yield "I9", f"event {left}: the result is not that of the Map Run's children, in order"
+    if json.loads(record.details([event])[event]["output"]) != outputs:
+        yield "I9", f"event {event}: the result is not that of the Map Run's children, in order"
 
 
 def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
@@ -413,8 +413,8 @@ def _early_waits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]
     for visit in waits:
         entered = walk.by_id[visit]
         due_ms = _due_ms(entered, states.get(entered.state, {}))
-        for left in walk.exits[visit]:
-            yield from _early(walk.by_id[left], due_ms)
+        for event in walk.exits[visit]:
+            yield from _early(walk.by_id[event], due_ms)
 
 
 def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:

@@ -47,7 +47,7 @@ def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, st
     del walk
     if not record.running or record.run is None or record.run.parked:
         return
-    if not _something(record):
+    if not (_something(record) or _stands(record)):
         yield "I1", "RUNNING, and nothing will move it"
     elif not (record.has_message("Stop") or record.has_message("Redrive")):
         yield from _lines(record)
@@ -67,6 +67,12 @@ def _something(record: FoundExecution) -> bool:
     ready = record.run is not None and record.run.ready
     waiting = any(_moves(record, task) for task in record.tasks.values())
     return bool(ready or record.inbox or record.timers or waiting)
+
+
+def _stands(record: FoundExecution) -> bool:
+    """Tell whether a line of control stands at a breakpoint: a person moves it."""
+    run = record.snapshot()
+    return run is not None and run.plan is not None and bool(run.plan.halts)
 
 
 def _moves(record: FoundExecution, task: TaskRow) -> bool:
@@ -91,6 +97,9 @@ def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
         case "timer" | "backoff":
             armed = any(timer.name == frame.timer for timer in record.timers)
             return "" if armed else f"timer {frame.timer} is not armed"
+        case "break":
+            halted = run.plan is not None and run.plan.halt_of(frame.id) is not None
+            return "" if halted else "it stands at no breakpoint"
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
         case "scheduled":

@@ -42,8 +42,8 @@ def events(execution: Execution, kind: str = "", state: str = "") -> QuerySet[Hi
 def change(name: str, kind: str, at: str = "", /, **to: Any) -> Act:
     """Change the first event of a type."""
 
-    def act(made: Made) -> None:
-        event = events(made[name], kind, at).first()
+    def act(executions: Made) -> None:
+        event = events(executions[name], kind, at).first()
         assert event is not None
         HistoryEvent.objects.filter(
             execution_id=event.execution_id, event_id=event.event_id
@@ -54,44 +54,44 @@ def change(name: str, kind: str, at: str = "", /, **to: Any) -> Act:
 
 def row(name: str, /, **to: Any) -> Act:
     """Change the row of an execution."""
-    return lambda made: Execution.objects.filter(pk=made[name].pk).update(**to)
+    return lambda executions: Execution.objects.filter(pk=executions[name].pk).update(**to)
 
 
 def run(name: str, /, **to: Any) -> Act:
     """Change the run of an execution."""
-    return lambda made: RunRow.objects.filter(pk=made[name].pk).update(**to)
+    return lambda executions: RunRow.objects.filter(pk=executions[name].pk).update(**to)
 
 
 def task(name: str, /, **to: Any) -> Act:
     """Change the tasks of an execution."""
-    return lambda made: TaskRow.objects.filter(execution=made[name]).update(**to)
+    return lambda executions: TaskRow.objects.filter(execution=executions[name]).update(**to)
 
 
 def map_run(name: str, /, **to: Any) -> Act:
     """Change the Map Run of an execution."""
-    return lambda made: MapRun.objects.filter(parent=made[name]).update(**to)
+    return lambda executions: MapRun.objects.filter(parent=executions[name]).update(**to)
 
 
 def gone(model: Any, name: str) -> Act:
     """Delete the rows of an execution in a table."""
-    return lambda made: model.objects.filter(execution=made[name]).delete()
+    return lambda executions: model.objects.filter(execution=executions[name]).delete()
 
 
 def new(model: Any, name: str, /, **values: Any) -> Act:
     """Add a row to an execution."""
-    return lambda made: model.objects.create(execution=made[name], **values)
+    return lambda executions: model.objects.create(execution=executions[name], **values)
 
 
 def definition(name: str, old: str, new: str) -> Act:
     """Let an execution have run something else."""
 
-    def act(made: Made) -> None:
-        text = Definition.objects.get(pk=made[name].definition_id).text
+    def act(executions: Made) -> None:
+        text = Definition.objects.get(pk=executions[name].definition_id).text
         assert old in text
         text = text.replace(old, new)
         digest = hashlib.sha256(text.encode()).hexdigest()
         Definition.objects.create(sha256=digest, text=text)
-        row(name, definition_id=digest)(made)
+        row(name, definition_id=digest)(executions)
 
     return act
 
@@ -99,9 +99,12 @@ def definition(name: str, old: str, new: str) -> Act:
 def append(name: str, *added: tuple[str, str, str]) -> Act:
     """Add events (type, state, type of the event they follow) as if the engine had written them."""
 
-    def act(made: Made) -> None:
+    def act(executions: Made) -> None:
         for kind, state, before in added:
-            last, previous = events(made[name]).last(), events(made[name], before).first()
+            last, previous = (
+                events(executions[name]).last(),
+                events(executions[name], before).first(),
+            )
             assert last is not None
             assert previous is not None
             HistoryEvent.objects.create(
@@ -113,12 +116,12 @@ def append(name: str, *added: tuple[str, str, str]) -> Act:
                 state=state,
                 details=last.details if kind == last.type else "{}",
             )
-            found = RunRow.objects.get(pk=made[name].pk)
-            snapshot = found.snapshot  # "": it has succeeded
+            run_row = RunRow.objects.get(pk=executions[name].pk)
+            snapshot = run_row.snapshot  # "": it has succeeded
             if snapshot:
                 later = json.loads(snapshot) | {"next_event": last.event_id + 2}
                 snapshot = json.dumps(later)
-            run(name, next_event=last.event_id + 2, snapshot=snapshot)(made)
+            run(name, next_event=last.event_id + 2, snapshot=snapshot)(executions)
 
     return act
 
@@ -126,12 +129,12 @@ def append(name: str, *added: tuple[str, str, str]) -> Act:
 def reversed_result(name: str, kind: str) -> Act:
     """Turn the result of a state round."""
 
-    def act(made: Made) -> None:
-        event = events(made[name], kind).last()
+    def act(executions: Made) -> None:
+        event = events(executions[name], kind).last()
         assert event is not None
         details = json.loads(event.details)
         details["output"] = json.dumps(json.loads(details["output"])[::-1])
-        change(name, kind, details=json.dumps(details))(made)
+        change(name, kind, details=json.dumps(details))(executions)
 
     return act
 
@@ -139,61 +142,65 @@ def reversed_result(name: str, kind: str) -> Act:
 def shift(name: str, kind: str, ms: int) -> Act:
     """Let everything from the second event of a type on have happened so much earlier."""
 
-    def act(made: Made) -> None:
-        number = events(made[name], kind)[1].event_id
-        events(made[name]).filter(event_id__gte=number).update(at_ms=F("at_ms") - ms)
-        row(name, stop_ms=F("stop_ms") - ms)(made)
+    def act(executions: Made) -> None:
+        number = events(executions[name], kind)[1].event_id
+        events(executions[name]).filter(event_id__gte=number).update(at_ms=F("at_ms") - ms)
+        row(name, stop_ms=F("stop_ms") - ms)(executions)
 
     return act
 
 
-def swap_children(made: Made) -> None:
+def swap_children(executions: Made) -> None:
     """Let the first child of a Map Run have been the last."""
     for index, to in ((0, 9), (2, 0), (9, 2)):
-        children = Execution.objects.filter(map_run__parent=made["children"], item_index=index)
+        children = Execution.objects.filter(
+            map_run__parent=executions["children"], item_index=index
+        )
         children.update(item_index=to)
 
 
-def old_run(made: Made) -> None:
+def old_run(executions: Made) -> None:
     """Leave a Map Run open whose parent ended long ago."""
-    row("children", stop_ms=F("stop_ms") - 100_000)(made)
-    map_run("children", status="RUNNING")(made)
+    row("children", stop_ms=F("stop_ms") - 100_000)(executions)
+    map_run("children", status="RUNNING")(executions)
 
 
-def first_event_lost(made: Made) -> None:
+def first_event_lost(executions: Made) -> None:
     """Delete event 1."""
-    events(made["chain"]).filter(event_id=1).delete()
+    events(executions["chain"]).filter(event_id=1).delete()
 
 
-def event_lost(made: Made) -> None:
+def event_lost(executions: Made) -> None:
     """Delete an event that nothing but its number tells of."""
-    events(made["caught"], "WaitStateAborted")[:1].get().delete()
+    events(executions["caught"], "WaitStateAborted")[:1].get().delete()
 
 
-def other_snapshot(made: Made) -> None:
+def other_snapshot(executions: Made) -> None:
     """Let the snapshot be that of a step before."""
-    found = RunRow.objects.get(pk=made["sleeps"].pk)
-    snapshot = json.loads(found.snapshot)
+    run_row = RunRow.objects.get(pk=executions["sleeps"].pk)
+    snapshot = json.loads(run_row.snapshot)
     snapshot["next_event"] -= 1
-    run("sleeps", snapshot=json.dumps(snapshot))(made)
+    run("sleeps", snapshot=json.dumps(snapshot))(executions)
 
 
-def reopened(made: Made) -> None:
+def reopened(executions: Made) -> None:
     """Open a task again whose sibling has failed."""
-    rows = TaskRow.objects.filter(execution=made["patient"], kind="activity")
+    rows = TaskRow.objects.filter(execution=executions["patient"], kind="activity")
     assert rows.update(status="started") == 1
 
 
-def lost_message(made: Made) -> None:
+def lost_message(executions: Made) -> None:
     """Post a message to an execution that there never was."""
     InboxMessage.objects.create(
-        execution_id=-made["chain"].pk, kind="TaskSucceeded", created_ms=made["chain"].start_ms
+        execution_id=-executions["chain"].pk,
+        kind="TaskSucceeded",
+        created_ms=executions["chain"].start_ms,
     )
 
 
-def definition_lost(made: Made) -> None:
+def definition_lost(executions: Made) -> None:
     """Let an execution of one Wait state be of a definition that is not there."""
-    row("chain", definition_id="0" * 64)(made)
+    row("chain", definition_id="0" * 64)(executions)
 
 
 HARMS: dict[str, tuple[set[str], Act]] = {
@@ -273,7 +280,10 @@ HARMS: dict[str, tuple[set[str], Act]] = {
     "results of children out of order": ({"I9"}, swap_children),
     "two writers": ({"I11"}, run("chain", next_event=F("next_event") + 1)),
     "a snapshot of another time": ({"I11"}, other_snapshot),
-    "no run": ({"I11"}, lambda made: RunRow.objects.filter(pk=made["chain"].pk).delete()),
+    "no run": (
+        {"I11"},
+        lambda executions: RunRow.objects.filter(pk=executions["chain"].pk).delete(),
+    ),
     "a timer after the end": ({"I15"}, new(Timer, "chain", name="timer-1-2", due_ms=1)),
     "a task that is open after the end": ({"I15"}, task("halted", status="started")),
     "a task that nobody waits for": ({"I15"}, reopened),

@@ -134,35 +134,37 @@ def run_all(project: Project) -> dict[str, Execution]:
     for name in ACTIVITIES:
         activities.create_activity(project, REGION, name)
     BROKEN.update({"once", "always", "later"})
-    made = {
+    executions = {
         name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()
     }
     take("silent")
     complete.succeed(take("sent").token, '"answer"')
-    wait_until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
+    wait_until(lambda: TaskRow.objects.filter(execution=executions["halted"]).exists())
     for name in ("stopped", "halted"):
-        stop_execution(made[name], error="E", cause="enough")
-    wait_until(lambda: Execution.objects.filter(map_run__parent=made["open-children"]).exists())
-    wait_until(lambda: Timer.objects.filter(execution=made["patient"]).exists())
+        stop_execution(executions[name], error="E", cause="enough")
+    wait_until(
+        lambda: Execution.objects.filter(map_run__parent=executions["open-children"]).exists()
+    )
+    wait_until(lambda: Timer.objects.filter(execution=executions["patient"]).exists())
     for name, (_, _, status) in SHAPES.items():
-        made[name] = made[name] if status == "RUNNING" else ended(made[name])
+        executions[name] = executions[name] if status == "RUNNING" else ended(executions[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        wait_until(lambda name=name: not redrive.redrive_refusal(made[name]))
-        redrive.redrive_execution(made[name])
+        wait_until(lambda name=name: not redrive.redrive_refusal(executions[name]))
+        redrive.redrive_execution(executions[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        made[name] = ended(made[name])
-    return made
+        executions[name] = ended(executions[name])
+    return executions
 
 
 def take(name: str) -> claim.ClaimedTask:
     """Take the task of an activity that one execution has, and leave it at that."""
-    found: list[claim.ClaimedTask] = []
+    tasks: list[claim.ClaimedTask] = []
 
     def try_it() -> bool:
         work = claim.take_activity_task(ACTIVITY.replace(":work", f":{name}"), "lazy")
-        found.extend([work] if work is not None else [])
-        return bool(found)
+        tasks.extend([work] if work is not None else [])
+        return bool(tasks)
 
     wait_until(try_it)
-    return found[0]
+    return tasks[0]

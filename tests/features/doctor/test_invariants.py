@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def made(project: Project, settings: Any) -> dict[str, Execution]:
+def executions(project: Project, settings: Any) -> dict[str, Execution]:
     """Return what a mixed run has left; the worker is gone."""
     settings.STATEYARD_FUNCTIONS = {"work": "tests.features.doctor.mixed_run:work"}
     mixed_run.BROKEN.clear()
@@ -44,32 +44,32 @@ def made(project: Project, settings: Any) -> dict[str, Execution]:
 
 
 @pytest.mark.slow
-def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mixed_run(executions: dict[str, Execution], monkeypatch: pytest.MonkeyPatch) -> None:
     """Sound rows show nothing; each harm done to them shows its own invariant, and no other."""
     checked = Checked()
-    assert [str(one) for one in check(checked=checked)] == []
-    assert checked.n == Execution.objects.count() > len(made)
-    assert {name: one.status for name, one in made.items()} == {
+    assert [str(violation) for violation in check(checked=checked)] == []
+    assert checked.n == Execution.objects.count() > len(executions)
+    assert {name: execution.status for name, execution in executions.items()} == {
         name: status for name, (_, _, status) in mixed_run.SHAPES.items()
     }
     wrong = {}
-    for name, (wanted, act) in harm.HARMS.items():
-        found = after(lambda act=act: act(made))
-        if {one.partition("\t")[0] for one in found} != wanted:
-            wrong[name] = (wanted, found)
+    for name, (expected, act) in harm.HARMS.items():
+        violations = after(lambda act=act: act(executions))
+        if {violation.partition("\t")[0] for violation in violations} != expected:
+            wrong[name] = (expected, violations)
     assert wrong == {}
-    assert {one for wanted, _ in harm.HARMS.values() for one in wanted} >= harm.IN_ROWS
+    assert {invariant for ids, _ in harm.HARMS.values() for invariant in ids} >= harm.IN_ROWS
     monkeypatch.setattr(history, "list_events", forgetful(history.list_events))
-    assert {one.id for one in check()} == {"I14"}
+    assert {violation.id for violation in check()} == {"I14"}
 
 
 def after(act: Any) -> list[str]:
     """Return what the checker finds after something was done to the rows, and undo it."""
     with transaction.atomic():
         act()
-        found = [str(one) for one in check()]
+        violations = [str(violation) for violation in check()]
         transaction.set_rollback(True)
-    return found
+    return violations
 
 
 def forgetful(page: Any) -> Any:
@@ -106,17 +106,17 @@ def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, c
     wait_until(lambda: expiry.expire_tasks([(execution.pk, row.task)]))
     assert drain(execution).status == "FAILED"
     assert TaskRow.objects.get().clock == clock
-    assert [str(one) for one in check()] == []
+    assert [str(violation) for violation in check()] == []
     later = (row.timeout_due_ms or 0) + 60_000
     harmed = after(lambda: TaskRow.objects.update(**{column: later}))
-    assert [one.partition("\t")[0] for one in harmed] == ["I8"]
+    assert [violation.partition("\t")[0] for violation in harmed] == ["I8"]
 
 
 def logged(*lines: dict[str, Any]) -> list[str]:
     """Return what the checker finds wrong with a client's log."""
     log = Log()
-    found = [*log.check([json.dumps(one) for one in lines]), *log.end()]
-    return [one.id for one in found]
+    violations = [*log.check([json.dumps(line) for line in lines]), *log.end()]
+    return [violation.id for violation in violations]
 
 
 def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
@@ -126,7 +126,7 @@ def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
     send = {"send": "success", "token": token, "output": '"done"'}
     call = {"call": key, "execution": arn}
     rows = HistoryEvent.objects.filter(execution=execution).order_by("event_id")
-    told = [list(one) for one in rows.values_list("event_id", "previous", "type")]
+    told = [list(row) for row in rows.values_list("event_id", "previous", "type")]
     sound: list[dict[str, Any]] = [
         {"start": arn},
         send,
@@ -170,11 +170,11 @@ def test_what_runs_only_goes_forward(project: Project) -> None:
     watch = Watch()
     assert [*watch.sample(), *watch.sample()] == []
     RunRow.objects.filter(pk=execution.pk).update(version=0)
-    assert [one.id for one in watch.sample()] == ["I11"]
+    assert [violation.id for violation in watch.sample()] == ["I11"]
     HistoryEvent.objects.filter(execution=execution, event_id=2).update(type="WaitStateEntered")
-    assert [one.id for one in watch.sample()] == ["I16"]
+    assert [violation.id for violation in watch.sample()] == ["I16"]
     Timer.objects.all().delete()
-    assert [one.id for one in watch.sample()] == ["I1"]
+    assert [violation.id for violation in watch.sample()] == ["I1"]
 
 
 LOOK_TWICE = {
@@ -211,7 +211,7 @@ def test_the_command(project: Project, tmp_path: Path) -> None:
     printed, code = said("--json", "--sample", "0.1")
     report = json.loads(printed)
     assert (code, report["n"], report["violations"], report["samples"]) == (1, 2, 2, 1)
-    assert {one["id"] for one in report["found"]} == {"I1"}
+    assert {violation["id"] for violation in report["found"]} == {"I1"}
     log = tmp_path / "client.jsonl"
     log.write_text(json.dumps({"expect": newest.arn, "output": "2"}) + "\n", encoding="utf-8")
     assert "I12" in said("--last", "1", "--client-log", str(log))[0]
@@ -226,7 +226,7 @@ def test_nobody_is_held_up(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     first = next(looked)
     (second,) = crowd(1, lambda _: drain(start(machine, 2)))  # in a thread of its own
     assert second.status == "SUCCEEDED"
-    assert [one.execution.pk for one in first] != [second.pk]
+    assert [record.execution.pk for record in first] != [second.pk]
     assert not Execution.objects.filter(pk=second.pk).exists(), "as of one instant"
-    assert [one.execution.pk for one in next(looked)] == [second.pk]
+    assert [record.execution.pk for record in next(looked)] == [second.pk]
     looked.close()  # type: ignore[attr-defined]
