@@ -118,10 +118,10 @@ def _bar_of_value(series: AlarmSeries, point: SeriesPoint, end: float) -> AlarmB
 
 def _missing_bars(series: AlarmSeries) -> list[AlarmBar]:
     """Return a bar of the whole height for each period that has no value."""
-    known = {(point.start - series.since) // series.period for point in series.points}
+    numbers = {(point.start - series.since) // series.period for point in series.points}
     count = (series.until - series.since) // series.period
     starts = [
-        series.since + number * series.period for number in range(count) if number not in known
+        series.since + number * series.period for number in range(count) if number not in numbers
     ]
     return [
         AlarmBar(start, "No data", True, *_place(series, start), 0.0, HEIGHT, missing=True)

@@ -169,13 +169,13 @@ def overview_live(scope: Scope, most: int) -> dict[str, Any]:
 
 def alarm_address(scope: Scope, arn: str) -> str:
     """Return where the alarm of an ARN is: its page, the list of all if it is gone."""
-    found = _ARN.fullmatch(arn)
-    if found is None:
+    match = _ARN.fullmatch(arn)
+    if match is None:
         return ""
     rows = Alarm.objects.filter(project=scope.project, arn=arn)
     for number in rows.values_list("pk", flat=True):
-        return f"{reverse('alarm', args=[number])}?region={found[1]}"
-    return f"{reverse('alarms')}?region={found[1]}"
+        return f"{reverse('alarm', args=[number])}?region={match[1]}"
+    return f"{reverse('alarms')}?region={match[1]}"
 
 
 def machines_with_alarms(machines: QuerySet[StateMachine]) -> QuerySet[StateMachine]:

@@ -63,22 +63,22 @@ def most_periods(period_s: int) -> int:
 def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     """Judge the newest whole periods of a metric, as CloudWatch does."""
     values = _values(alarm, now_ms)
-    given = [(start, value) for start, value in values if value is not None]
-    gaps = len(values) - len(given)
-    over = sum(breaches(alarm, value) for _, value in given)
+    datapoints = [(start, value) for start, value in values if value is not None]
+    gaps = len(values) - len(datapoints)
+    over = sum(breaches(alarm, value) for _, value in datapoints)
     if alarm.missing == MissingData.BREACHING:
         breaching, counted = gaps + over, len(values)
     elif alarm.missing == MissingData.NOT_BREACHING:
         breaching, counted = over, len(values)
     else:
-        breaching, counted = over, len(given)
+        breaching, counted = over, len(datapoints)
     if not counted:
-        kept = alarm.missing == MissingData.IGNORE
-        state = AlarmState(alarm.state) if kept else AlarmState.INSUFFICIENT_DATA
+        ignores_gaps = alarm.missing == MissingData.IGNORE
+        state = AlarmState(alarm.state) if ignores_gaps else AlarmState.INSUFFICIENT_DATA
         unknown = "1 datapoint was unknown" if gaps == 1 else f"{gaps} datapoints were unknown"
         return AlarmVerdict(state, f"Insufficient Data: {unknown}.")
     alarmed = breaching >= min(alarm.datapoints, counted)
-    reason = _reason(alarm, given, gaps, alarmed=alarmed)
+    reason = _reason(alarm, datapoints, gaps, alarmed=alarmed)
     return AlarmVerdict(AlarmState.ALARM if alarmed else AlarmState.OK, reason)
 
 
@@ -91,16 +91,18 @@ _THRESHOLDS = {
 _TREATED = {MissingData.BREACHING: "Breaching", MissingData.NOT_BREACHING: "NonBreaching"}
 
 
-def _reason(alarm: Alarm, given: Sequence[tuple[int, float]], gaps: int, *, alarmed: bool) -> str:
+def _reason(
+    alarm: Alarm, datapoints: Sequence[tuple[int, float]], gaps: int, *, alarmed: bool
+) -> str:
     """Return why a metric's alarm is in its state, in CloudWatch's words.
 
     The newest datapoint stands first. In alarm those count that breach, else those that do not.
     """
     missing = "" if alarm.missing not in _TREATED else _missing(alarm, gaps)
-    if not given:
+    if not datapoints:
         periods = "1 period" if gaps == 1 else f"{gaps} periods"
         return f"Threshold Crossed: no datapoints were received for {periods} and {missing}."
-    meant = [pair for pair in given if breaches(alarm, pair[1]) == alarmed]
+    meant = [pair for pair in datapoints if breaches(alarm, pair[1]) == alarmed]
     points = ", ".join(
         f"{value} ({clock.moment_of(start):%d/%m/%y %H:%M:%S})"
         for start, value in reversed(meant[-_NEWEST:])
@@ -150,8 +152,8 @@ def _values(alarm: Alarm, now_ms: int) -> list[tuple[int, float | None]]:
 
 def metric_points(alarm: Alarm, since: int, until: int) -> list[tuple[int, float]]:
     """Return the periods of a metric's alarm that have a value: start and value."""
-    known = METRICS.get(alarm.metric)
-    if known is None or alarm.unit not in ("", known.unit):
+    metric = METRICS.get(alarm.metric)
+    if metric is None or alarm.unit not in ("", metric.unit):
         return []
     query = _query(alarm, (alarm.metric,), since, until, alarm.period_s * 1000)
     points = read.data_points(query, alarm.metric, [alarm.statistic])
@@ -216,12 +218,12 @@ def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
     since = last if last is not None else alarm.created_ms
     limit = f"the limit is {_span(alarm.period_s)}"
     ago = f"{_span((now_ms - since) // 1000)} ago"
-    made = f"no execution has succeeded since the alarm was made, {ago}; {limit}"
+    reason = f"no execution has succeeded since the alarm was made, {ago}; {limit}"
     late = now_ms - since > alarm.period_s * 1000
     if last is None:
         if late:
-            return AlarmVerdict(AlarmState.ALARM, made[0].upper() + made[1:])
-        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, f"{_LACKING}: {made}")
+            return AlarmVerdict(AlarmState.ALARM, reason[0].upper() + reason[1:])
+        return AlarmVerdict(AlarmState.INSUFFICIENT_DATA, f"{_LACKING}: {reason}")
     state = AlarmState.ALARM if late else AlarmState.OK
     return AlarmVerdict(state, f"The last success was {ago}; {limit}")
 

@@ -29,21 +29,21 @@ def threshold_fields(params: Mapping[str, Any]) -> dict[str, Any]:
     """
     period, periods = params["Period"], params["EvaluationPeriods"]
     if period < 1 or period % 60:
-        raise _refusal(f"The parameter Period must be a multiple of 60: got {period}")
+        raise _refusal(f"The parameter Period must be a multiple of 60, not {period}")
     most = most_periods(period)
     if not 1 <= periods <= most:
-        raise _refusal(f"EvaluationPeriods: got {periods} of {period} s, wanted 1 to {most}")
+        raise _refusal(f"EvaluationPeriods must be 1 to {most} for {period} s, not {periods}")
     datapoints = params.get("DatapointsToAlarm") or periods
     if not 1 <= datapoints <= periods:
-        raise _refusal(f"DatapointsToAlarm: got {datapoints}, wanted 1 to {periods}")
+        raise _refusal(f"DatapointsToAlarm must be 1 to {periods}, not {datapoints}")
     if params["ComparisonOperator"] not in tuple(AlarmComparison):
         raise _refusal(f"ComparisonOperator: {params['ComparisonOperator']} needs metric math")
     missing = params.get("TreatMissingData") or MissingData.MISSING
     if missing not in tuple(MissingData):
-        raise _refusal(f"TreatMissingData: got {missing}, wanted {', '.join(MissingData)}")
+        raise _refusal(f"TreatMissingData must be {', '.join(MissingData)}, not {missing}")
     description = params.get("AlarmDescription") or ""
     if len(description) > _LONGEST:
-        raise _refusal(f"AlarmDescription: wanted {_LONGEST} characters at most")
+        raise _refusal(f"AlarmDescription must have at most {_LONGEST} characters")
     return {
         "description": description,
         "period_s": period,

@@ -29,7 +29,7 @@ class _SpanField(TextField):
         except ValueError as problem:
             raise ValidationError(f"Time: {problem}") from None
         if not MINUTE <= span <= _LONGEST:
-            raise ValidationError("Time: wanted 1 min to 31 d.")
+            raise ValidationError("The time must be 1 min to 31 d.")
         return span // SECOND
 
 
@@ -40,7 +40,7 @@ class _PercentField(TextField):
         """Return the number; raise ``ValidationError``."""
         text = super().clean(value)
         if not re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text or "0", re.ASCII):
-            raise ValidationError(f"Percent: got “{visible_text(text[:40])}”, wanted a number.")
+            raise ValidationError(f"Percent must be a number, not “{visible_text(text[:40])}”.")
         return float(text or 0)
 
 
@@ -53,7 +53,7 @@ class _CountField(TextField):
         good = re.fullmatch(r"\d{1,7}", text or "1", re.ASCII)
         if not good or not 1 <= int(text or 1) <= _MOST_COUNT:
             raise ValidationError(
-                f"Executions: got “{visible_text(text[:40])}”, wanted 1 to {_MOST_COUNT:,}."
+                f"Executions must be 1 to {_MOST_COUNT:,}, not “{visible_text(text[:40])}”."
             )
         return int(text or 1)
 
@@ -76,7 +76,9 @@ class AlarmForm(PageForm):
         """Refuse what no form makes."""
         kind = str(self.cleaned_data["kind"])
         if kind not in OFFERED:
-            raise ValidationError(f"Got “{visible_text(kind[:40])}”, wanted {', '.join(OFFERED)}.")
+            raise ValidationError(
+                f"“{visible_text(kind[:40])}” is not one of {', '.join(OFFERED)}."
+            )
         return kind
 
 
@@ -87,7 +89,7 @@ class _NumberField(TextField):
         """Return the number; raise ``ValidationError``."""
         text = super().clean(value)
         if not re.fullmatch(r"-?\d{1,12}(\.\d{1,6})?", text, re.ASCII):
-            raise ValidationError(f"Threshold: got “{visible_text(text[:40])}”, wanted a number.")
+            raise ValidationError(f"Threshold must be a number, not “{visible_text(text[:40])}”.")
         return float(text)
 
 
@@ -102,8 +104,8 @@ class _WholeNumberField(TextField):
         """Return the number; raise ``ValidationError``."""
         text = super().clean(value)
         if not re.fullmatch(r"\d{1,7}", text, re.ASCII):
-            got = visible_text(text[:40])
-            raise ValidationError(f"{self._parameter}: got “{got}”, wanted a whole number.")
+            value = visible_text(text[:40])
+            raise ValidationError(f"{self._parameter} must be a whole number, not “{value}”.")
         return int(text)
 
 

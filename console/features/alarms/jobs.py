@@ -19,9 +19,12 @@ log = structlog.get_logger(__name__)
 def evaluate_alarms() -> int:
     """Evaluate the alarms of all projects, one after the other; return how many changed.
 
+    Those of archived projects keep their states.
+
     What fails for one is logged, and keeps no other from its turn.
     """
-    rows = Alarm.objects.select_related("project", "machine").order_by("pk")
+    rows = Alarm.objects.filter(project__archived_ms=None).order_by("pk")
+    rows = rows.select_related("project", "machine")
     return sum(log_errors("an alarm failed", partial(_evaluate, alarm), False) for alarm in rows)
 
 

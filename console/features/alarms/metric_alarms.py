@@ -59,14 +59,14 @@ def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
     if metric not in metric_names(alarm):
         raise ServiceError(
             ErrorCode.InvalidParameterValue,
-            f"MetricName: got {metric}, wanted a metric of the form",
+            f"MetricName: {metric} is not a metric of the form",
         )
     asked = form.parameters() | {"ActionsEnabled": alarm.enabled}
     asked["Period"] = asked["Period"] or alarm.period_s
-    kept = ("machine", "resource", "also", "dimensions")
+    series_columns = ("machine", "resource", "also", "dimensions")
     return {
         "kind": AlarmKind.METRIC,
-        **{name: getattr(alarm, name) for name in kept},
+        **{name: getattr(alarm, name) for name in series_columns},
         "metric": metric,
         "statistic": alarm_settings.checked_statistic(sent["statistic"] or alarm.statistic),
         "unit": alarm.unit if metric == alarm.metric else "",

@@ -59,8 +59,8 @@ def _refuse_actions(params: dict[str, Any]) -> None:
     for name in _ACTIONS:
         if params.get(name):
             raise _refusal(
-                f"{name}: got {len(params[name])}, wanted none: a rule for the event 'CloudWatch"
-                " Alarm State Change' of 'aws.cloudwatch' sends to its targets"
+                f"{name} is not supported. Create a rule for the event 'CloudWatch Alarm State"
+                " Change' of 'aws.cloudwatch' with targets instead"
             )
 
 
@@ -77,9 +77,9 @@ def _metric_fields(call: Call) -> dict[str, Any]:
     series = series_of(call, params)
     if series is None:
         raise _refusal(
-            f"Got the metric {params['MetricName']} of {params['Namespace']} with"
-            f" {len(params.get('Dimensions') or [])} dimensions, wanted one of {NAMESPACE} with"
-            " its own: see ListMetrics"
+            f"The metric {params['MetricName']} of {params['Namespace']} with"
+            f" {len(params.get('Dimensions') or [])} dimensions does not exist. Use a metric of"
+            f" {NAMESPACE} with the dimensions in ListMetrics"
         )
     if METRICS[series.metric].group == "gauges":
         raise _refusal(
@@ -112,7 +112,7 @@ def set_alarm_state(call: Call) -> dict[str, Any]:
     """Answer SetAlarmState: until the next minute, when the alarm is evaluated again."""
     params = call.params
     if params["StateValue"] not in tuple(AlarmState):
-        raise _refusal(f"StateValue: got {params['StateValue']}, wanted {', '.join(AlarmState)}")
+        raise _refusal(f"StateValue must be {', '.join(AlarmState)}, not {params['StateValue']}")
     alarms.set_alarm_state(
         call.project,
         call.region,
@@ -171,8 +171,8 @@ def describe_alarms_for_metric(call: Call) -> dict[str, Any]:
     else:
         rows = rows.filter(metric=series.metric, resource=series.resource, also=series.also)
     statistic = params.get("Statistic") or params.get("ExtendedStatistic")
-    wanted = {"statistic": statistic, "period_s": params.get("Period"), "unit": params.get("Unit")}
-    rows = rows.filter(**{name: value for name, value in wanted.items() if value})
+    filters = {"statistic": statistic, "period_s": params.get("Period"), "unit": params.get("Unit")}
+    rows = rows.filter(**{name: value for name, value in filters.items() if value})
     return {"MetricAlarms": [_described(alarm) for alarm in rows[: alarms.MOST_ALARMS]]}
 
 

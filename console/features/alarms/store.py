@@ -70,11 +70,11 @@ def put_alarm(
     now_ms = clock.now_ms()
 
     def store() -> Alarm:
-        known = alarms_of(project, region).select_for_update()
-        alarm = known.filter(name=name).first()
+        rows = alarms_of(project, region).select_for_update()
+        alarm = rows.filter(name=name).first()
         _check_revision(alarm, name, revision)
         if alarm is None:
-            if known.count() >= MOST_ALARMS:
+            if rows.count() >= MOST_ALARMS:
                 raise ServiceError(
                     ErrorCode.LimitExceeded, f"There are {MOST_ALARMS} alarms already"
                 )
@@ -112,7 +112,7 @@ def _check_name(name: str) -> None:
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
         raise ServiceError(
             ErrorCode.InvalidParameterValue,
-            f"AlarmName: wanted 1 to {LONGEST_NAME} visible characters",
+            f"AlarmName must have 1 to {LONGEST_NAME} visible characters",
         )
 
 
@@ -211,8 +211,8 @@ def _keep_change(alarm: Alarm, state: AlarmState, reason: str, now_ms: int, acto
     )
     changes = AlarmChange.objects.filter(alarm=alarm)
     oldest = changes.order_by("-pk").values_list("pk", flat=True)[MOST_CHANGES - 1 : MOST_CHANGES]
-    for kept in oldest:
-        changes.filter(pk__lt=kept).delete()
+    for number in oldest:
+        changes.filter(pk__lt=number).delete()
 
 
 def _event(alarm: Alarm, event_id: str, state: str, reason: str, now_ms: int) -> str:

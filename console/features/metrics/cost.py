@@ -135,7 +135,7 @@ def read_rates() -> dict[str, PriceRate]:
     return rates
 
 
-def cost_of_execution(execution: Execution, made: int) -> Cost:
+def cost_of_execution(execution: Execution, state_count: int) -> Cost:
     """Estimate one execution that has entered or retried so many states."""
     machine, rates, text = execution.state_machine, read_rates(), execution.definition.text
     tokens = read_token_use([execution.pk], text)
@@ -146,7 +146,7 @@ def cost_of_execution(execution: Execution, made: int) -> Cost:
         size = len(text) + len(execution.input) + len(execution.output or "")
         cost = _express(1, gb_seconds(took, BASE_MB * MB + size), rates)
     else:
-        cost = _standard(transitions_of(execution, made), rates)
+        cost = _standard(transitions_of(execution, state_count), rates)
     return cost.with_tokens(tokens, rates)
 
 
@@ -189,8 +189,8 @@ def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cos
         count = round(runs * months)
         month = MonthCost(express.dollars * months, count, express.unit, 0, pace_ms)
         return express, month, len(newest)
-    made = round(states_made([pk for pk, _, _ in newest]) * share)
-    cost = _standard(count_transitions(made, redrives, sums["ends"]), rates)
+    state_count = round(states_made([pk for pk, _, _ in newest]) * share)
+    cost = _standard(count_transitions(state_count, redrives, sums["ends"]), rates)
     cost = cost.with_tokens(tokens, rates)
     return cost, _month_of_standard(cost, express, spans, pace_ms), len(newest)
 

@@ -101,14 +101,14 @@ class FamilyUse:
         return f"{self.words}: {' and '.join(quantities)}{sampled}"
 
 
-def execution_page(execution: Execution, made: int) -> dict[str, cost.Cost]:
+def execution_page(execution: Execution, state_count: int) -> dict[str, cost.Cost]:
     """Return what the page of an execution shows: its cost."""
-    return {"cost": cost_with_family(execution, made)}
+    return {"cost": cost_with_family(execution, state_count)}
 
 
-def cost_with_family(execution: Execution, made: int) -> cost.Cost:
+def cost_with_family(execution: Execution, state_count: int) -> cost.Cost:
     """Estimate an execution that has entered or retried so many states, and all below it."""
-    own = cost.cost_of_execution(execution, made)
+    own = cost.cost_of_execution(execution, state_count)
     if execution.imported_ms is not None or not _STARTS.search(execution.definition.text):
         return own
     return with_use(own, _recent_use(execution.pk))
@@ -120,12 +120,12 @@ def _recent_use(execution: int) -> FamilyUse:
     Each look of a page that follows an execution asks for it.
     """
     now = time.monotonic()
-    kept = _kept.get(execution)
-    if kept is None or kept[0] < now:
+    entry = _kept.get(execution)
+    if entry is None or entry[0] < now:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        kept = _kept[execution] = (now + _KEPT_S, use_below([execution]))
-    return kept[1]
+        entry = _kept[execution] = (now + _KEPT_S, use_below([execution]))
+    return entry[1]
 
 
 def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
@@ -199,17 +199,17 @@ def _add_level(
         "taken": Case(When(express, then=Length("input")), default=0),
         "given": Case(When(express, then=Length("output")), default=0),
     }
-    found = list(rows.annotate(**sizes).values(*columns, *sizes)[:MOST])
-    if not found:
+    sample = list(rows.annotate(**sizes).values(*columns, *sizes)[:MOST])
+    if not sample:
         return [], Decimal(1)
-    count = max(count, len(found)) if count >= 0 or len(found) < MOST else rows.count()
-    weight = Decimal(count) / len(found)
+    count = max(count, len(sample)) if count >= 0 or len(sample) < MOST else rows.count()
+    weight = Decimal(count) / len(sample)
     total = round(count * share)
     use.sampled = use.sampled or weight != 1
     use.children += total if are_children else 0
     use.nested += 0 if are_children else total
     groups: dict[tuple[str, bool], list[dict[str, Any]]] = defaultdict(list)
-    for row in found:
+    for row in sample:
         groups[row["definition_id"], arns.is_express(row["arn"])].append(row)
     texts = dict(
         Definition.objects.filter(pk__in={key for key, _ in groups}).values_list("pk", "text")

@@ -30,5 +30,6 @@ FEATURE = Feature(
         Hook.EXECUTION_PAGE: "console.features.metrics.family_cost.execution_page",
         Hook.NEEDED_SINCE: "console.features.metrics.rollups.summed_until",
         Hook.OVERVIEW: "console.features.metrics.web.charts.overview_context",
+        Hook.METRICS_PORT: "console.features.metrics.port.serve_metrics",
     },
 )

@@ -1,7 +1,7 @@
-"""The table of all metrics, which is the contract: names, units, dimensions, meaning.
+"""The table of all metrics: names, units, dimensions, meanings.
 
-Names, units and dimensions are those of the namespace ``AWS/States``.
-``docs/reference/metrics.md`` has one row for each; a test compares the two.
+Names, units and dimensions are the same as in AWS's namespace ``AWS/States``.
+``docs/reference/metrics.md`` has a row for each metric; a test compares the two.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ NAMESPACE = "AWS/States"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. ``dimension``: "" for those of the whole account.
+    """A metric.
 
-    ``group``: which rows it is computed from: executions, tasks, limits or a look at how things
-    stand. The resource of the group ``limits`` says its dimension, too: ``APIName=StartExecution``.
+    ``dimension``: the name of its CloudWatch dimension, "" for a metric of the whole account.
+    ``group``: the rows that it is computed from: ``executions``, ``tasks``, ``limits`` (throttled
+    calls), or ``gauges`` (the current state).
     """
 
     name: str
@@ -27,7 +28,11 @@ class Metric:
     meaning: str
 
     def dimension_of(self, resource: str) -> tuple[str, str]:
-        """Return the name and the value of the dimension that a resource stands for."""
+        """Return name and value of the dimension for the stored resource of a series.
+
+        A resource is the dimension's value, such as an ARN. In the group ``limits`` it has the
+        name, too: ``APIName=StartExecution``.
+        """
         if self.group != "limits":
             return self.dimension, resource
         name, _, value = resource.partition("=")
@@ -41,7 +46,7 @@ class Metric:
 
     @property
     def usual(self) -> str:
-        """Return the statistic that a reader wants first."""
+        """Return the statistic that a chart shows first: ``Sum`` for counts, else ``Average``."""
         return "Sum" if self.unit == "Count" and self.group != "gauges" else "Average"
 
 
@@ -51,10 +56,13 @@ ENDS = {
     "TIMED_OUT": "ExecutionsTimedOut",
     "ABORTED": "ExecutionsAborted",
 }
-LIMITS = ("ServiceMetric", "APIName")
-"""The dimensions of what tells of limits: which of them depends on the limit."""
+"""Final status of an execution -> metric that counts it."""
 REDRIVEN_ENDS = {status: f"Redriven{name}" for status, name in ENDS.items()}
+"""Final status -> metric that counts redriven executions ending with it."""
 STATUS_OF = {name: status for ends in (ENDS, REDRIVEN_ENDS) for status, name in ends.items()}
+"""Name of a metric -> the final status that it counts."""
+LIMITS = ("ServiceMetric", "APIName")
+"""Dimensions of ``ThrottledEvents``: transitions have the first one, API calls the second."""
 _EXECUTIONS = {
     "ExecutionTime": (
         "Milliseconds",
@@ -63,7 +71,10 @@ _EXECUTIONS = {
     "ExecutionThrottled": ("Count", "states and retries delayed by the transition limit"),
     "ExecutionsAborted": ("Count", "stopped executions"),
     "ExecutionsFailed": ("Count", "failed executions"),
-    "ExecutionsStarted": ("Count", "started executions (1 at the start, 0 at the end)"),
+    "ExecutionsStarted": (
+        "Count",
+        "started executions (a sample of 1 at the start and of 0 at the end)",
+    ),
     "ExecutionsSucceeded": ("Count", "succeeded executions"),
     "ExecutionsTimedOut": ("Count", "timed-out executions"),
     "ExecutionsRedriven": ("Count", "redriven executions"),
@@ -76,6 +87,7 @@ _EXECUTIONS = {
     "ExpressExecutionMemory": ("Bytes", "Express memory, estimated"),
 }
 SEVEN = tuple(_EXECUTIONS)[:7]
+"""The metrics on the first page of charts."""
 _GAUGES = {
     "OpenExecutionCount": "running executions",
     "OpenExecutionLimit": "maximum of running executions",
@@ -99,7 +111,11 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class TaskMetricNames:
-    """How the metrics of one kind of task are called."""
+    """The parts of the metric names for one kind of task.
+
+    Time metrics begin with ``singular`` (``ActivityTime``), counts with ``plural``
+    (``ActivitiesFailed``). ``words`` names the kind in the description of a metric.
+    """
 
     singular: str
     plural: str
@@ -162,4 +178,4 @@ STATE_METRICS = {
         ("TaskAttemptsTimedOut", "Count", "timed-out attempts of a Task"),
     )
 }
-"""What AWS has no metrics of: for Prometheus alone, with the label ``state``."""
+"""Metrics of a single state, with the label ``state`` in ``/metrics``. AWS has no such metrics."""

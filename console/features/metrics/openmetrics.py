@@ -1,8 +1,9 @@
-"""Render every metric of every project for Prometheus.
+"""Render every metric of every project, and of the server itself, for Prometheus.
 
-The numbers are computed for each scrape and belong to no process: counters and histograms are the
-sums of all minutes that are over and of the rows since, gauges are read now. So there is a
-collector, and no registry of the library that would keep counters of its own.
+The numbers of projects are computed for each scrape and belong to no process: counters and
+histograms are the sums of all minutes that are over and of the rows since, gauges are read now. So
+there is a collector, and no registry of the library that would keep counters of its own. While the
+database does not answer, only the numbers of this process are there.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from prometheus_client.registry import Collector
 
 from console.db import clock
 from console.features.metrics import rollups, tally
+from console.features.metrics.engine_metrics import process_families, server_families
 from console.features.metrics.models import MetricTotal
 from console.features.metrics.names import METRICS, STATE_METRICS, Metric
 from console.features.metrics.samples import Series
 from console.features.metrics.tally import Tally
 from console.models import Project
-from console.store.state import late_schedules
+from console.store.state import health, late_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,10 +40,17 @@ _UNITS = {"Milliseconds": "seconds", "Bytes": "bytes"}
 
 
 class MetricsCollector(Collector):
-    """Reads all metrics from the database: in the order of ``METRICS``, of states, gauges last."""
+    """Reads all metrics: of this process, of the server, of projects (as ``METRICS`` is sorted)."""
 
     def collect(self) -> Iterator[Family]:
         """Yield the family of each metric, those without samples, too."""
+        yield from process_families()
+        state = health.check_health()
+        yield from server_families(state)
+        if state.answered:
+            yield from self._project_families()
+
+    def _project_families(self) -> Iterator[Family]:
         totals = sorted(_totals().items())
         for metric in (*METRICS.values(), *STATE_METRICS.values()):
             if metric.group != "gauges":

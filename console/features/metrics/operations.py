@@ -45,9 +45,10 @@ def list_metrics(call: Call) -> dict[str, Any]:
         )
     start = _position(call) or 0
     span = _RECENT_MS if params.get("RecentlyActive") else _LIST_MS
-    found = read.known_series(call.project.pk, call.region, now - span, now)
-    matching = [one for one in found if _matches(one, params)]
-    answer: dict[str, Any] = {"Metrics": [_metric(one) for one in matching[start : start + _PAGE]]}
+    recent_series = read.known_series(call.project.pk, call.region, now - span, now)
+    matching = [series for series in recent_series if _matches(series, params)]
+    page = matching[start : start + _PAGE]
+    answer: dict[str, Any] = {"Metrics": [_metric(series) for series in page]}
     if len(matching) > start + _PAGE:
         answer["NextToken"] = _token(call, start + _PAGE)
     return answer
@@ -59,9 +60,10 @@ def _matches(series: Series, params: dict[str, Any]) -> bool:
     if params.get("MetricName", series.metric) != series.metric:
         return False
     has = dict(_dimensions(series))
-    wanted = params.get("Dimensions") or []
+    dimensions = params.get("Dimensions") or []
     return all(
-        one["Name"] in has and one.get("Value") in (None, has[one["Name"]]) for one in wanted
+        dimension["Name"] in has and dimension.get("Value") in (None, has[dimension["Name"]])
+        for dimension in dimensions
     )
 
 
@@ -71,11 +73,11 @@ def _metric(series: Series) -> dict[str, Any]:
 
 
 def _dimensions(series: Series) -> list[tuple[str, str]]:
-    known = METRICS[series.metric]
-    if not known.dimension:
+    metric = METRICS[series.metric]
+    if not metric.dimension:
         return []
     name, equals, value = series.also.partition("=")
-    return [known.dimension_of(series.resource), *([(name, value)] if equals else [])]
+    return [metric.dimension_of(series.resource), *([(name, value)] if equals else [])]
 
 
 # -- GetMetricStatistics ---------------------------------------------------------------------------
@@ -98,18 +100,18 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
             ErrorCode.InvalidParameterCombination,
             "Statistics and ExtendedStatistics: one of them only",
         )
-    wanted = _Query.of(call, params, params["Period"], names)
+    query = _Query.of(call, params, params["Period"], names)
     answer: dict[str, Any] = {"Label": params["MetricName"], "Datapoints": []}
-    if (wanted.until - wanted.since) / wanted.period > _MOST_POINTS:
+    if (query.until - query.since) / query.period > _MOST_POINTS:
         raise ServiceError(
             ErrorCode.InvalidParameterCombination,
             "You have requested up to "
-            f"{(wanted.until - wanted.since) // wanted.period} datapoints, which exceeds the limit "
+            f"{(query.until - query.since) // query.period} datapoints, which exceeds the limit "
             f"of {_MOST_POINTS}. You may reduce the datapoints requested by increasing Period, or "
             "decreasing the time range.",
         )
-    for start, values in wanted.points(names):
-        point: dict[str, Any] = {"Timestamp": seconds(start), "Unit": wanted.unit}
+    for start, values in query.points(names):
+        point: dict[str, Any] = {"Timestamp": seconds(start), "Unit": query.unit}
         for name, value in zip(names, values, strict=True):
             if tally.is_percentile(name):
                 point.setdefault("ExtendedStatistics", {})[name] = value
@@ -152,8 +154,8 @@ class _Query:
                 "The parameter StartTime must be less than the parameter EndTime.",
             )
         period = period_s * 1000
-        known = METRICS.get(metric.get("MetricName", ""))
-        unit = "None" if known is None else known.unit
+        definition = METRICS.get(metric.get("MetricName", ""))
+        unit = "None" if definition is None else definition.unit
         series = series_of(call, metric)
         if series is None or metric.get("Unit") not in (None, unit):
             return cls(since, until, period, unit, "", None)
@@ -174,24 +176,26 @@ class _Query:
 
 def series_of(call: Call, metric: dict[str, Any]) -> Series | None:
     """Return which series these dimensions name, None if there can be none."""
-    known = METRICS.get(metric.get("MetricName", ""))
-    if known is None or metric.get("Namespace") != NAMESPACE:
+    definition = METRICS.get(metric.get("MetricName", ""))
+    if definition is None or metric.get("Namespace") != NAMESPACE:
         return None
-    given = {one["Name"]: one["Value"] for one in metric.get("Dimensions") or []}
-    resource = _resource(known, given)
-    more = {"StateMachineArn"} if known.group == "limits" else {"Version", "Alias"}
-    if resource is None or len(given) > 1 or set(given) - more:
+    dimensions = {
+        dimension["Name"]: dimension["Value"] for dimension in metric.get("Dimensions") or []
+    }
+    resource = _resource(definition, dimensions)
+    more = {"StateMachineArn"} if definition.group == "limits" else {"Version", "Alias"}
+    if resource is None or len(dimensions) > 1 or set(dimensions) - more:
         return None
-    also = "".join(f"{name}={value}" for name, value in given.items())
-    return Series(call.project.pk, call.region, known.name, resource, also)
+    also = "".join(f"{name}={value}" for name, value in dimensions.items())
+    return Series(call.project.pk, call.region, definition.name, resource, also)
 
 
-def _resource(known: Metric, given: dict[str, str]) -> str | None:
-    """Take the metric's own dimension out of those given; None if it is not there."""
-    if known.group == "limits":
-        name = next((one for one in LIMITS if one in given), None)
-        return None if name is None else f"{name}={given.pop(name)}"
-    return given.pop(known.dimension, None) if known.dimension else ""
+def _resource(definition: Metric, dimensions: dict[str, str]) -> str | None:
+    """Remove the metric's own dimension from ``dimensions`` and return it; None if absent."""
+    if definition.group == "limits":
+        name = next((limit for limit in LIMITS if limit in dimensions), None)
+        return None if name is None else f"{name}={dimensions.pop(name)}"
+    return dimensions.pop(definition.dimension, None) if definition.dimension else ""
 
 
 # -- GetMetricData ---------------------------------------------------------------------------------
@@ -211,19 +215,19 @@ def _resource(known: Metric, given: dict[str, str]) -> str | None:
 def get_metric_data(call: Call) -> dict[str, Any]:
     """Answer GetMetricData: many metrics at once, in pages of so many values."""
     params = call.params
-    queries = [one for one in params["MetricDataQueries"] if one.get("ReturnData", True)]
+    queries = [query for query in params["MetricDataQueries"] if query.get("ReturnData", True)]
     _check(params["MetricDataQueries"])
     most = params.get("MaxDatapoints") or _MOST_VALUES
-    left, start = most, _position(call) or 0
+    budget, start = most, _position(call) or 0
     results, seen = [], 0
-    read_queries = [_query_of(call, query) for query in queries]
-    buckets = read.read_many(one.asked for one in read_queries if one.asked is not None)
-    for query, one in zip(queries, read_queries, strict=True):
-        points = _values(call, query, one, buckets)
-        shown = points[max(start - seen, 0) :][:left]
+    parsed = [_query_of(call, query) for query in queries]
+    buckets = read.read_many(query.asked for query in parsed if query.asked is not None)
+    for query, series_query in zip(queries, parsed, strict=True):
+        points = _values(call, query, series_query, buckets)
+        shown = points[max(start - seen, 0) :][:budget]
         complete = max(start - seen, 0) + len(shown) >= len(points)
         seen += len(points)
-        left -= len(shown)
+        budget -= len(shown)
         results.append(_result(query, shown, complete))
     answer: dict[str, Any] = {"MetricDataResults": results, "Messages": []}
     if start + most < seen:
@@ -264,11 +268,11 @@ def _query_of(call: Call, query: dict[str, Any]) -> _Query:
 def _values(
     call: Call,
     query: dict[str, Any],
-    one: _Query,
+    series_query: _Query,
     buckets: dict[read.MetricQuery, dict[str, read.Buckets]],
 ) -> list[tuple[int, list[float]]]:
-    found = {} if one.asked is None else buckets[one.asked][one.metric]
-    points = read.points_of(found, [query["MetricStat"]["Stat"]])
+    periods = {} if series_query.asked is None else buckets[series_query.asked][series_query.metric]
+    points = read.points_of(periods, [query["MetricStat"]["Stat"]])
     ascending = call.params.get("ScanBy") == "TimestampAscending"
     return points if ascending else points[::-1]
 
@@ -300,10 +304,10 @@ def _token(call: Call, position: int) -> str:
 def _position(call: Call) -> int | None:
     bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
     try:
-        found: int | None = paging.open_position(call, bound)
+        position: int | None = paging.open_position(call, bound)
     except InvalidToken as error:
         raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
-    return found
+    return position
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {

@@ -94,11 +94,11 @@ class LiveRows:
         """Return the values of a span by their resource."""
         span = project, group, since, until
         if span not in self._spans:
-            found: dict[str, list[LiveValue]] = {}
+            values: dict[str, list[LiveValue]] = {}
             sums = rollups.sum_samples(project, {group}, since, until)
             for (series, minute), summary in sums.items():
-                found.setdefault(series.resource, []).append((series, minute, summary))
-            self._spans[span] = found
+                values.setdefault(series.resource, []).append((series, minute, summary))
+            self._spans[span] = values
         return self._spans[span]
 
 
@@ -118,13 +118,13 @@ def read_many(queries: Iterable[MetricQuery]) -> dict[MetricQuery, dict[str, Buc
     alike: dict[MetricQuery, list[MetricQuery]] = {}
     for query in queries:
         alike.setdefault(replace(query, metrics=(), spread=frozenset()), []).append(query)
-    found: dict[MetricQuery, dict[str, Buckets]] = {}
+    results: dict[MetricQuery, dict[str, Buckets]] = {}
     for whole, members in alike.items():
         metrics = tuple(sorted({metric for query in members for metric in query.metrics}))
         spread = frozenset().union(*(query.spread for query in members))
         buckets = read_buckets(replace(whole, metrics=metrics, spread=spread), live)
-        found |= dict.fromkeys(members, buckets)
-    return found
+        results |= dict.fromkeys(members, buckets)
+    return results
 
 
 def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
@@ -142,8 +142,8 @@ def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
     key = replace(query, project=0, since=0, until=0, **bound)
     for row in read_rows(key, partial(_sum_rows, query), *values):
         metric, start, values_of, n, total, low, high, minutes = row
-        known = json.loads(values_of or "{}")
-        times = Counter({int(value): count * minutes for value, count in known.items()})
+        spread = json.loads(values_of or "{}")
+        times = Counter({int(value): count * minutes for value, count in spread.items()})
         summary = Tally(n, total, low, high, times)
         buckets[metric].setdefault(int(start), Tally()).take(summary)
 

@@ -101,15 +101,15 @@ def sum_samples(project: int, groups: Collection[str], since: int, until: int) -
 
 def _next_chunk(end: int) -> bool:
     """Sum up one chunk of what is before ``end``; return whether there is more."""
-    known = summed_until()
-    since = known or _first_minute(end)
+    cursor = summed_until()
+    since = cursor or _first_minute(end)
     until = min(since + _CHUNK_MS, end)
     if since >= until:
         return False
     minutes: Minutes = {}
     for project in Project.objects.values_list("pk", flat=True):
         minutes |= sum_samples(project, ALL, since, until)
-    return write(lambda: _store(known, until, minutes)) and until < end
+    return write(lambda: _store(cursor, until, minutes)) and until < end
 
 
 def _first_minute(otherwise: int) -> int:
@@ -118,11 +118,11 @@ def _first_minute(otherwise: int) -> int:
     return otherwise - MINUTE if oldest is None else oldest - oldest % MINUTE
 
 
-def _store(known: int, until: int, minutes: Minutes) -> bool:
+def _store(cursor: int, until: int, minutes: Minutes) -> bool:
     """Write the sums and move the cursor, unless somebody else did (inside a transaction)."""
     fact, _ = ServerFact.objects.get_or_create(name=_CURSOR, defaults={"value": "0"})
     fact = ServerFact.objects.select_for_update().get(pk=fact.pk)
-    if int(fact.value) != known:
+    if int(fact.value) != cursor:
         return False
     fact.value = str(until)
     fact.save()
@@ -147,9 +147,9 @@ def _add_totals(totals: Mapping[Series, Tally]) -> None:
         if row is None:
             MetricTotal.objects.create(**_rollup_row(series, summary))
             continue
-        known = tally.tally_of_row(row)
-        known.take(summary)
-        MetricTotal.objects.filter(pk=row.pk).update(**_sums(known))
+        total = tally.tally_of_row(row)
+        total.take(summary)
+        MetricTotal.objects.filter(pk=row.pk).update(**_sums(total))
 
 
 def _identity(series: Series) -> dict[str, Any]:

@@ -23,27 +23,27 @@ HARNESS = "bedrockagentcore"
 
 @dataclass(frozen=True, slots=True)
 class TokenUse:
-    """Tokens that models read (``given``) and wrote (``made``)."""
+    """Tokens that models read and wrote."""
 
-    given: Decimal = Decimal(0)
-    made: Decimal = Decimal(0)
+    read: Decimal = Decimal(0)
+    written: Decimal = Decimal(0)
 
     @property
     def whole(self) -> tuple[int, int]:
         """Return the tokens as whole numbers: a share of a sample need be none."""
-        return round(self.given), round(self.made)
+        return round(self.read), round(self.written)
 
     def __add__(self, other: TokenUse) -> TokenUse:
         """Return the tokens of both."""
-        return TokenUse(self.given + other.given, self.made + other.made)
+        return TokenUse(self.read + other.read, self.written + other.written)
 
     def times(self, share: Decimal) -> TokenUse:
         """Return what so many times as many executions use."""
-        return TokenUse(self.given * share, self.made * share)
+        return TokenUse(self.read * share, self.written * share)
 
-    def dollars(self, given: Decimal, made: Decimal) -> Decimal:
-        """Return what they cost; ``given`` and ``made``: the prices of one token."""
-        return self.given * given + self.made * made
+    def dollars(self, read_price: Decimal, written_price: Decimal) -> Decimal:
+        """Return the cost of the tokens; prices are for one token."""
+        return self.read * read_price + self.written * written_price
 
 
 NO_TOKENS = TokenUse()
@@ -57,10 +57,10 @@ def read_token_use(executions: Sequence[int], definition: str) -> TokenUse:
     if HARNESS not in definition or not executions:
         return NO_TOKENS
     events = HistoryEvent.objects.filter(execution_id__in=executions, type="TaskSucceeded")
-    found = events.filter(details__contains=f'"{HARNESS}"').values_list("details", flat=True)
-    counts = [_tokens(json.loads(text)) for text in found.iterator()]
-    given = sum((count[0] for count in counts), 0)
-    return TokenUse(Decimal(given), Decimal(sum((count[1] for count in counts), 0)))
+    answers = events.filter(details__contains=f'"{HARNESS}"').values_list("details", flat=True)
+    counts = [_tokens(json.loads(text)) for text in answers.iterator()]
+    read = sum((count[0] for count in counts), 0)
+    return TokenUse(Decimal(read), Decimal(sum((count[1] for count in counts), 0)))
 
 
 def _tokens(details: dict[str, str]) -> tuple[int, int]:

@@ -30,9 +30,9 @@ def test_a_rule_for_alarms_is_created_and_edited_by_its_choices(
     assert 'value="alarms" checked>' in shown
     chosen = {"about": "alarms", "alarm_state": ["ALARM"], "machine": machine.arn}
     client.post(NOTIFICATIONS, ASKED | chosen)
-    made = EventRule.objects.get()
-    assert told_alarm(made, machine) == ["ALARM"]
-    assert told_alarm(made, other) == []
+    event_rule = EventRule.objects.get()
+    assert told_alarm(event_rule, machine) == ["ALARM"]
+    assert told_alarm(event_rule, other) == []
     assert "Alarm state change: In alarm" in markup(client.get(NOTIFICATIONS))
     shown = markup(client.get("/rules/ends/", {"edit": "1"}))
     assert 'name="pattern"' not in shown
@@ -40,8 +40,8 @@ def test_a_rule_for_alarms_is_created_and_edited_by_its_choices(
     assert 'name="alarm_state" value="OK">' in shown
     changed = {"choices": "1", "about": "alarms", "alarm_state": ["ALARM", "OK"], "machine": ""}
     client.post("/rules/ends/", changed)
-    made.refresh_from_db()
-    assert told_alarm(made, other) == ["ALARM", "OK"]
+    event_rule.refresh_from_db()
+    assert told_alarm(event_rule, other) == ["ALARM", "OK"]
     assert "/rules/ends/" in markup(client.get(f"/machines/{other.name}/alarms/"))
 
 

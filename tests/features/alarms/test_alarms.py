@@ -13,7 +13,7 @@ from console.db import clock
 from console.db.audit import Actor
 from console.db.prepared import read_rows
 from console.errors import ServiceError
-from console.features.alarms import alarm_display, alarm_views
+from console.features.alarms import alarm_display, views
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
@@ -27,7 +27,7 @@ from console.web.core.formatting import DAY, HOUR, MINUTE, clock_text
 from console.web.core.scope import Scope
 from tests.console.store.helpers import PASS, REGION, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_filters import seed
+from tests.console.web.search.test_filters import seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -309,7 +309,7 @@ def test_a_long_list_of_alarms_has_pages(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each page evaluates its own rows only; the counts are those of all."""
-    monkeypatch.setattr(alarm_views, "PAGE", 2)
+    monkeypatch.setattr(views, "PAGE", 2)
     machine = create(project, PASS)
     for name in ("a", "b", "c"):
         values = {"kind": AlarmKind.STUCK, "machine": machine, "period_s": 3600}
@@ -408,14 +408,14 @@ def test_two_editors_at_once(project: Project, client: Client) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"period": "soon"}, "wanted a span"),
-        ({"period": "1 s"}, "wanted 1 min to 31 d"),
-        ({"period": "999 d"}, "wanted 1 min to 31 d"),
-        ({"threshold": "many"}, "Percent: got “many”"),
-        ({"minimum": "0"}, "Executions: got “0”"),
-        ({"name": ""}, "AlarmName: wanted 1 to 255"),
-        ({"name": "x" * 256}, "AlarmName: wanted 1 to 255"),
-        ({"kind": "metric"}, "wanted failure-rate"),
+        ({"period": "soon"}, "is not a duration"),
+        ({"period": "1 s"}, "must be 1 min to 31 d"),
+        ({"period": "999 d"}, "must be 1 min to 31 d"),
+        ({"threshold": "many"}, "Percent must be a number, not “many”"),
+        ({"minimum": "0"}, "not “0”"),
+        ({"name": ""}, "AlarmName must have 1 to 255"),
+        ({"name": "x" * 256}, "AlarmName must have 1 to 255"),
+        ({"kind": "metric"}, "is not one of failure-rate"),
     ],
 )
 def test_a_bad_value_is_told(

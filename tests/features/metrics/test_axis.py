@@ -18,7 +18,7 @@ from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, rough_duratio
 from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
-from tests.console.store.transition_rates import Clock
+from tests.console.transition_rates import Clock
 from tests.console.web.helpers import page, text, timeline_page
 from tests.features.test_state.test_scenario import answer
 
@@ -84,18 +84,18 @@ def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> 
     """The fold says so, and what worked has the room; each attempt has its lane."""
     timeline = drawn(client, redriven)
     axis = timeline.axis
-    assert [(one.text, one.width) for one in axis.span.folds] == [("3 d", 60)]
-    assert "3 d 00 h in which nothing worked, folded" in text(client.get(timeline_page(redriven)))
-    assert [one.label for one in axis.attempts] == ["First run", "Redrive 1"]
+    assert [(fold.text, fold.width) for fold in axis.span.folds] == [("3 d", 60)]
+    assert "3 d 00 h idle, shortened" in text(client.get(timeline_page(redriven)))
+    assert [attempt.label for attempt in axis.attempts] == ["First run", "Redrive 1"]
     pay = timeline.bars["n2"]
-    assert [(one.tone, one.lane) for one in pay] == [("failed", 0), ("succeeded", 1)]
+    assert [(piece.tone, piece.lane) for piece in pay] == [("failed", 0), ("succeeded", 1)]
     assert pay[0].text.startswith("First run: attempt 1 failed, ")
     assert pay[1].text.startswith("Redrive 1: attempt 2 succeeded, ")
-    assert {one.lane for one in timeline.bars["n1"]} == {0}
+    assert {piece.lane for piece in timeline.bars["n1"]} == {0}
     fold = axis.span.folds[0]
     assert pay[0].x < fold.x
     assert pay[1].x >= fold.x + fold.width - LEAST
-    assert all(one.width >= LEAST for bar in timeline.bars.values() for one in bar)
+    assert all(piece.width >= LEAST for bar in timeline.bars.values() for piece in bar)
 
 
 def test_x10_half_a_minute_before_a_redrive_is_folded(project: Project, client: Client) -> None:
@@ -131,7 +131,7 @@ def test_x10_one_attempt_is_looked_at_alone(client: Client, redriven: Execution)
     axis = timeline.axis
     assert (axis.chosen, axis.lanes, axis.span.folds) == (2, 1, ())
     assert axis.span.length < HOUR
-    assert [one.tone for one in timeline.bars["n2"]] == ["succeeded"]
+    assert [piece.tone for piece in timeline.bars["n2"]] == ["succeeded"]
     assert timeline.bars["n1"] == ()
     shown = text(client.get(page(redriven, "?attempt=2&view=timeline&step=Pay")))
     assert 'aria-current="true" title="succeeded, ' in shown
@@ -146,7 +146,7 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
     """It was aborted in the first run, and over in the second."""
     execution = stopped_and_redriven_wait(project)
     pieces = drawn(client, execution).bars["n1"]
-    assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
+    assert [(piece.tone, piece.lane) for piece in pieces] == [("aborted", 0), ("succeeded", 1)]
     assert pieces[0].text.startswith("First run: aborted, ")
 
 
@@ -187,7 +187,7 @@ def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
     Execution.objects.filter(pk=execution.pk).update(stop_ms=redriven_ms)
     traces._TRACES._known.clear()
     pieces = drawn(client, execution).bars["n1"]
-    assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
+    assert [(piece.tone, piece.lane) for piece in pieces] == [("aborted", 0), ("succeeded", 1)]
 
 
 def test_x10_the_time_machine_knows_only_the_attempts_begun(
@@ -212,8 +212,8 @@ def test_x10_only_long_idle_time_is_folded() -> None:
     assert fold_idle_time(whole, [(0, 2 * HOUR)]).folds == ()
     assert fold_idle_time(whole, [(0, HOUR), (HOUR + 50 * SECOND, 2 * HOUR)]).folds == ()
     assert fold_idle_time(whole, [(0, HOUR), (HOUR + 5 * MINUTE, 2 * HOUR)]).folds == ()
-    (one,) = fold_idle_time(whole, [(0, HOUR), (HOUR + 20 * MINUTE, 2 * HOUR)]).folds
-    assert (one.since, one.until, one.text) == (HOUR, HOUR + 20 * MINUTE, "20 min")
+    (fold,) = fold_idle_time(whole, [(0, HOUR), (HOUR + 20 * MINUTE, 2 * HOUR)]).folds
+    assert (fold.since, fold.until, fold.text) == (HOUR, HOUR + 20 * MINUTE, "20 min")
 
 
 def test_x10_many_folds_leave_room_for_what_worked() -> None:
@@ -221,7 +221,7 @@ def test_x10_many_folds_leave_room_for_what_worked() -> None:
     busy = [(day * DAY, day * DAY + HOUR) for day in range(30)]
     span = fold_idle_time(AxisSpan(0, 30 * DAY, 30 * DAY), busy)
     assert len(span.folds) == 30
-    assert sum(one.width for one in span.folds) <= WIDTH / 2 + 30
+    assert sum(fold.width for fold in span.folds) <= WIDTH / 2 + 30
     assert len(span.labelled_folds) == 1 < MOST_WORDS
     places = [span.place(since, until) for since, until in busy]
     assert [x for x, _ in places] == sorted(x for x, _ in places)
@@ -231,7 +231,7 @@ def test_x10_many_folds_leave_room_for_what_worked() -> None:
 def test_x10_nothing_but_idle_time_is_one_fold() -> None:
     """Nothing is divided by nothing."""
     span = fold_idle_time(AxisSpan(0, DAY, DAY), [(0, 0), (DAY, DAY)])
-    assert [(one.x, one.width) for one in span.folds] == [(0, WIDTH)]
+    assert [(fold.x, fold.width) for fold in span.folds] == [(0, WIDTH)]
     assert span.place(DAY, DAY) == (WIDTH - LEAST, LEAST)
 
 
@@ -299,8 +299,10 @@ def test_moments_of_work_are_no_reason_to_fold() -> None:
 def test_the_page_says_that_time_is_drawn_shorter(client: Client, redriven: Execution) -> None:
     """And how much of it, in the legend; where nothing is, it says nothing."""
     shown = " ".join(text(client.get(page(redriven, "?view=timeline"))).split())
-    assert "Drawn shorter: 3 d 00 h in which nothing worked" in shown
-    assert "Drawn shorter" not in text(client.get(page(redriven, "?view=timeline&attempt=2")))
+    assert "Idle time, shortened (3 d 00 h)" in shown
+    assert "Idle time, shortened" not in text(
+        client.get(page(redriven, "?view=timeline&attempt=2"))
+    )
 
 
 def test_no_tick_is_in_a_fold() -> None:
@@ -351,7 +353,7 @@ def test_the_time_before_a_redrive_is_no_duration(
     execution = timed_redrive(project, monkeypatch)
     query = "?view=timeline&step=Pay&tab=details"
     assert duration_cells(client, execution, query)["Pay"] == "5.0 s"
-    assert path_words(client, execution, query) == "Critical path, longest in Pay 5.0 s (100%)"
+    assert path_words(client, execution, query) == "Longest on the critical path: Pay 5.0 s (100%)"
     context = client.get(page(execution, query)).context
     (row,) = (each for each in context["steps"].rows if each.label == "Pay")
     assert row.took == 5_000
@@ -359,7 +361,7 @@ def test_the_time_before_a_redrive_is_no_duration(
     assert (summary.duration, summary.worked) == ("5.0 s", "5.0 s")
     assert summary.under == "Succeeded · 5.0 s"
     assert context["panel"].shown.spent == "5.0 s"
-    assert "5.0 s, without 2.0 s before a redrive" in text(client.get(page(execution, query)))
+    assert "5.0 s, excluding 2.0 s before a redrive" in text(client.get(page(execution, query)))
 
 
 def test_a_redriven_state_counts_on_from_what_it_had_worked(
@@ -402,7 +404,7 @@ def test_one_attempt_has_its_own_durations_and_path(
     execution = timed_redrive(project, monkeypatch)
     query = f"?attempt={attempt}&view=timeline"
     assert duration_cells(client, execution, query) == durations
-    assert path_words(client, execution, query) == f"Critical path, longest in {path}"
+    assert path_words(client, execution, query) == f"Longest on the critical path: {path}"
 
 
 def test_the_path_of_a_failed_attempt_leads_to_what_failed(
@@ -426,4 +428,4 @@ def test_the_path_of_a_failed_attempt_leads_to_what_failed(
     answer(execution, "Bad", 1)
     answer(execution, "Slow", 1)
     said = path_words(client, execution, "?attempt=1&view=timeline")
-    assert said == "Critical path, longest in Bad 1.0 s (100%)"
+    assert said == "Longest on the critical path: Bad 1.0 s (100%)"

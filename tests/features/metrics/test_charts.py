@@ -104,7 +104,7 @@ def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client)
     first = client.get(address)
     after = first.context["after"]
     second = client.get(f"{address}&after={after}")
-    shown = [one.name for one in (*first.context["rows"], *second.context["rows"])]
+    shown = [row.name for row in (*first.context["rows"], *second.context["rows"])]
     assert (len(shown), set(shown)) == (60, names)
     assert second.context["after"] == ""
 
@@ -183,7 +183,7 @@ def test_few_queries(two: Project, client: Client, path: str, most: int) -> None
     rollups.sum_up()
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code == 200
-    assert len(queries) <= most, [one["sql"][:90] for one in queries]
+    assert len(queries) <= most, [query["sql"][:90] for query in queries]
 
 
 # -- several metrics in one chart ------------------------------------------------------------------
@@ -374,16 +374,16 @@ def test_with_https_nobody_scrapes_without_a_token(two: Project, settings: Any) 
     assert Client().get("/metrics", secure=True, **headers).status_code == 200
 
 
-@pytest.mark.parametrize(("given", "status"), [("s3cret", 200), ("other", 401), (None, 401)])
+@pytest.mark.parametrize(("token", "status"), [("s3cret", 200), ("other", 401), (None, 401)])
 def test_with_a_token_only_who_knows_it_scrapes(
-    two: Project, settings: Any, given: str | None, status: int
+    two: Project, settings: Any, token: str | None, status: int
 ) -> None:
     """Also on this machine."""
     from django.test import Client
 
     del two
     settings.STATEYARD_METRICS_TOKEN = "s3cret"
-    headers: dict[str, Any] = {} if given is None else {"HTTP_AUTHORIZATION": f"Bearer {given}"}
+    headers: dict[str, Any] = {} if token is None else {"HTTP_AUTHORIZATION": f"Bearer {token}"}
     assert Client().get("/metrics", **headers).status_code == status
 
 
@@ -469,6 +469,6 @@ def test_large_counters_are_exact(project: Project) -> None:
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")
     write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))
     text_answered = Client().get("/metrics").content.decode()
-    families = {one.name: one for one in text_string_to_metric_families(text_answered)}
+    families = {family.name: family for family in text_string_to_metric_families(text_answered)}
     (sample,) = families["stateyard_activities_failed"].samples
     assert sample.value == 1_234_567

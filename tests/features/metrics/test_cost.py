@@ -42,7 +42,7 @@ __all__ = ["signed_in"]
 
 def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
     """One state and the end: two transitions at 0.000025 dollars."""
-    got = cost.cost_of_execution(drain(start(create(project, PASS))), made=1)
+    got = cost.cost_of_execution(drain(start(create(project, PASS))), state_count=1)
     assert (got.count, got.dollars) == (2, Decimal("0.00005"))
     assert got.text == "$0.000050"
 
@@ -158,12 +158,12 @@ RETRIED = {
 def test_retries_of_groups_are_transitions(project: Project, worker: Any, shape: str) -> None:
     """Shown, charged and summed for the machine alike; all were charged too little, or twice."""
     del worker
-    definition, data, wanted = RETRIED[shape]
+    definition, data, expected = RETRIED[shape]
     machine = create(project, definition, shape)
     execution = ended(start(machine, data), 30)
     assert execution.status == "FAILED"
     of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
-    assert (shown(execution), of_all.count) == (wanted, wanted)
+    assert (shown(execution), of_all.count) == (expected, expected)
 
 
 def test_what_a_redrive_runs_again_is_no_retry(project: Project, worker: Any) -> None:
@@ -203,7 +203,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
     )
     execution = drain(start(machine))
     Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1901)
-    got = cost.cost_of_execution(Execution.objects.get(pk=execution.pk), made=1)
+    got = cost.cost_of_execution(Execution.objects.get(pk=execution.pk), state_count=1)
     assert got.gb_seconds == Decimal("0.125")
     assert got.dollars == Decimal("0.000001") + Decimal("0.125") * Decimal("0.00001667")
 
@@ -211,7 +211,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
 def test_a_price_of_the_table_wins(project: Project) -> None:
     """With its own date and source."""
     Price.objects.create(name="standard_transition", dollars=1, as_of="2027-01-01", source="me")
-    got = cost.cost_of_execution(drain(start(create(project, PASS))), made=1)
+    got = cost.cost_of_execution(drain(start(create(project, PASS))), state_count=1)
     assert got.dollars == 2
     assert (got.rate.as_of, got.rate.source) == ("2027-01-01", "me")
 
@@ -248,7 +248,7 @@ def test_tokens_of_agents_have_a_price(
         execution.pk,
         [engine.Event(90, 89, 0, "TaskSucceeded", details, "H")],
     )
-    got = cost.cost_of_execution(execution, made=0)
+    got = cost.cost_of_execution(execution, state_count=0)
     assert (got.tokens.whole, got.dollars) == (tokens, dollars)
     assert ("Agents read 1,000 tokens and wrote 200." in got.about) == bool(dollars)
     moment = execution.start_ms

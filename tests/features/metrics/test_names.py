@@ -14,11 +14,15 @@ _ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (.+) \|$", re.MULTILINE)
 def test_every_metric_is_documented() -> None:
     """Name, unit, dimension and meaning in the page are those of the code, none more or less."""
     rows = {row[0]: row[1:] for row in _ROW.findall(DOCS.read_text("utf-8"))}
-    wanted = {
-        one.name: (one.unit, f"`{one.dimension}`" if one.dimension else "none", one.meaning)
-        for one in (*METRICS.values(), *STATE_METRICS.values())
+    expected = {
+        metric.name: (
+            metric.unit,
+            f"`{metric.dimension}`" if metric.dimension else "none",
+            metric.meaning,
+        )
+        for metric in (*METRICS.values(), *STATE_METRICS.values())
     }
-    assert rows == wanted
+    assert rows == expected
 
 
 def test_the_seven() -> None:

@@ -47,8 +47,11 @@ def asked(project: Project, *metrics: str, **more: Any) -> read.MetricQuery:
 
 def sums(project: Project, *metrics: str, **more: Any) -> dict[str, float]:
     """Return the sum of each metric over that hour."""
-    found = read.read_buckets(asked(project, *metrics, **more))
-    return {metric: sum(one.total for one in buckets.values()) for metric, buckets in found.items()}
+    series = read.read_buckets(asked(project, *metrics, **more))
+    return {
+        metric: sum(bucket.total for bucket in buckets.values())
+        for metric, buckets in series.items()
+    }
 
 
 @pytest.fixture
@@ -168,14 +171,17 @@ def test_deleted_executions_stay_counted(project: Project, later: Any) -> None:
 def test_percentiles_of_the_time_come_from_the_executions(project: Project, later: Any) -> None:
     """p100 of ExecutionTime is the longest execution, summed up or not."""
     some(project)
-    longest = max(one.stop_ms - one.start_ms for one in Execution.objects.exclude(stop_ms=None))
+    longest = max(
+        execution.stop_ms - execution.start_ms
+        for execution in Execution.objects.exclude(stop_ms=None)
+    )
     for _ in range(2):
         buckets = read.read_buckets(
             asked(project, "ExecutionTime", spread=frozenset({"ExecutionTime"}))
         )["ExecutionTime"]
-        (one,) = buckets.values()
-        assert one.count == 6
-        assert one.statistic("p100") == one.most == longest
+        (bucket,) = buckets.values()
+        assert bucket.count == 6
+        assert bucket.statistic("p100") == bucket.most == longest
         later()
         rollups.sum_up()
 
@@ -245,7 +251,7 @@ def test_activities_have_times_and_outcomes(project: Project) -> None:
     assert work is not None
     complete.succeed(work.token, "{}")
     drain(execution)
-    names = [one for one in METRICS if one.startswith("Activit")]
+    names = [name for name in METRICS if name.startswith("Activit")]
     got = sums(project, *names, resource=ACTIVITY)
     assert got["ActivitiesScheduled"] == got["ActivitiesStarted"] == 1
     assert got["ActivitiesSucceeded"] == 1
@@ -295,7 +301,7 @@ def test_many_queries_read_what_they_share_once(
     ]
     queries *= 500 // len(queries)
     with django_assert_max_num_queries(3 * len(machines) + 15):
-        found = read.read_many(queries)
+        answers = read.read_many(queries)
     for query in queries[: len(machines) * len(metrics)]:
         (metric,) = query.metrics
-        assert found[query][metric] == read.read_buckets(query)[metric]
+        assert answers[query][metric] == read.read_buckets(query)[metric]

@@ -12,17 +12,17 @@ from console.features.metrics.tally import Tally
 
 def of(values: list[int]) -> Tally:
     """Return the tally of values."""
-    one = Tally()
+    tally = Tally()
     for value in values:
-        one.add(value)
-    return one
+        tally.add(value)
+    return tally
 
 
 def test_statistics_of_known_values() -> None:
     """Sum, average, extremes and count are exact."""
-    one = of([5, 1, 3])
-    wanted = {"Sum": 9, "Average": 3, "Minimum": 1, "Maximum": 5, "SampleCount": 3, "p50": 3}
-    assert {name: one.statistic(name) for name in wanted} == wanted
+    tally = of([5, 1, 3])
+    expected = {"Sum": 9, "Average": 3, "Minimum": 1, "Maximum": 5, "SampleCount": 3, "p50": 3}
+    assert {name: tally.statistic(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize("percent", [0, 1, 10, 50, 90, 99, 99.9, 100])

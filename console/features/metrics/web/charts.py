@@ -186,8 +186,8 @@ def _chart(
         href = (
             _behind_address(metric, start, start + span.period, machine) if value or times else ""
         )
-        left = x + (step - width) / 2
-        bars.append(ChartBar(start, value, text, label, href, x, left, HEIGHT - height, height))
+        bar_x = x + (step - width) / 2
+        bars.append(ChartBar(start, value, text, label, href, x, bar_x, HEIGHT - height, height))
     tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
     has_values = any(bar.value or times for bar in bars)
     ticks = scale.value_ticks(end, times=in_time) if has_values else []

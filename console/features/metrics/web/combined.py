@@ -133,8 +133,8 @@ def stack_outcomes(
             for (_, word, _), cell, count in zip(OUTCOMES, cells, counts[start], strict=True)
             if count
         )
-        left = x + (step - width) / 2
-        columns.append(Column(start, x, left, readout, cells, tuple(segments)))
+        bar_x = x + (step - width) / 2
+        columns.append(Column(start, x, bar_x, readout, cells, tuple(segments)))
     totals = [sum(counts[start][row] for start in starts) for row in range(len(OUTCOMES))]
     series = tuple(
         ChartSeries(word, tone, f"{total:,.0f}")

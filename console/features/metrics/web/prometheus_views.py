@@ -28,9 +28,9 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
     """Answer ``/metrics``."""
     if not is_allowed(request):
         return HttpResponse(
-            "metrics: got no right token, wanted the header Authorization: Bearer TOKEN with the "
-            "value of STATEYARD_METRICS_TOKEN; without one set, only direct connections from this "
-            "machine are answered, and none with STATEYARD_HTTPS=1\n",
+            "metrics: the token is missing or wrong. Send the header Authorization: Bearer TOKEN "
+            "with the value of STATEYARD_METRICS_TOKEN. If that is not set, only direct "
+            "connections from this machine are answered, and none with STATEYARD_HTTPS=1\n",
             status=401,
             content_type="text/plain",
             headers={"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"},

@@ -106,11 +106,11 @@ def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
     step = _time_step(span, period, 4 if form == "both" else 6)
     ticks = []
     for place, at_ms in enumerate(range(-(-since // step) * step, until, step)):
-        left = (until - at_ms) / span
+        remainder = (until - at_ms) / span
         rooms = [
             room
             for room, pixels in _PLOTS
-            if left * pixels >= 2 * taken + _GAP
+            if remainder * pixels >= 2 * taken + _GAP
             and place % _named_of(step * pixels / span, taken) == 0
         ]
         x = WIDTH * (at_ms - since) / span

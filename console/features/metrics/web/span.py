@@ -65,9 +65,9 @@ class ChartSpan:
             since, until = _moment(query.get("from", ""), since), _moment(query.get("to", ""), now)
             until = min(max(until, since + MINUTE), since + _LONGEST)
         asked_period = query.get("period", "")
-        known = PERIODS.get(asked_period)
-        fits = known is not None and (until - since) / known[1] <= _MOST_BARS
-        period = known[1] if known is not None and fits else _period(until - since)
+        choice = PERIODS.get(asked_period)
+        fits = choice is not None and (until - since) / choice[1] <= _MOST_BARS
+        period = choice[1] if choice is not None and fits else _period(until - since)
         statistic = query.get("statistic", "")
         group = query.get("group", "")
         end = -read.floor_to_period(-until, period)
@@ -77,7 +77,7 @@ class ChartSpan:
             end,
             asked_period if fits else "",
             period,
-            known is not None and not fits,
+            choice is not None and not fits,
             statistic if statistic in STATISTICS else STATISTICS[0],
             group if group in groups else "seven",
         )

@@ -1,4 +1,4 @@
-"""The addresses of the room metrics."""
+"""The addresses of the feature metrics."""
 
 from __future__ import annotations
 

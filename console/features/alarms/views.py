@@ -70,15 +70,15 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
     rows = alarm_display.alarm_rows(stored[: alarms.MOST_ALARMS])
     chosen = request.GET.get("state", "")
     counts = Counter(row.alarm.state for row in rows)
-    wanted = [row for row in rows if chosen in ("", row.alarm.state)]
+    chosen_rows = [row for row in rows if chosen in ("", row.alarm.state)]
     after = min(whole_number(request.GET.get("after", "")) or 0, alarms.MOST_ALARMS)
     creates = may_alarm and "create" in request.GET
     context = {
         "section": "alarms",
-        "rows": alarm_display.evaluated(wanted[after : after + PAGE]),
-        "count": len(wanted),
+        "rows": alarm_display.evaluated(chosen_rows[after : after + PAGE]),
+        "count": len(chosen_rows),
         "newer": after > 0,
-        "older": after + PAGE if after + PAGE < len(wanted) else None,
+        "older": after + PAGE if after + PAGE < len(chosen_rows) else None,
         "total": len(rows),
         "states": [(key, each.word, counts[key]) for key, each in alarm_display.STATES.items()],
         "chosen": chosen,
