@@ -1,6 +1,11 @@
-"""Bulk actions: start, stop or redrive many executions as one job."""
+"""Bulk actions: start, stop, redrive, pause or resume many executions as one job."""
 
 from console.feature import Feature
+
+_ACTIONS = (
+    *("StartExecution", "StopExecution", "RedriveExecution"),
+    *("PauseExecution", "ResumeExecution"),
+)
 
 FEATURE = Feature(
     name="bulk",
@@ -8,12 +13,15 @@ FEATURE = Feature(
     pages={
         "bulk": {
             "GET": ("ViewPages",),
-            "POST": ("StartExecution", "StopExecution", "RedriveExecution"),
+            "POST": _ACTIONS,
         },
         "bulk-job": {
             "GET": ("ViewPages",),
-            "POST": ("StartExecution", "StopExecution", "RedriveExecution"),
+            "POST": _ACTIONS,
         },
+        # signed calls: the views say who may make them
+        "api-machine-pause": {"POST": ("anybody",)},
+        "api-machine-resume": {"POST": ("anybody",)},
     },
     background="console.features.bulk.jobs.BulkWork",
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from console.web.core.forms import PageForm, TextField
 
 _LONGEST_QUERY = 2000
+_LONGEST_NOTE = 1000
 _LONGEST_ERROR, _LONGEST_CAUSE = 256, 32_768
 
 
 class BulkForm(PageForm):
     """A job. ``numbers``: of the executions, as ranges; ``asked``: the query they came from.
 
-    ``error`` and ``cause``: of the executions that it stops.
+    ``error`` and ``cause``: of the executions that it stops. ``clock`` and ``note``: of its pauses.
     """
 
     action = TextField(strip=False)
@@ -19,6 +20,8 @@ class BulkForm(PageForm):
     asked = TextField(strip=False, cut=_LONGEST_QUERY)
     error = TextField(cut=_LONGEST_ERROR)
     cause = TextField(lines=True, cut=_LONGEST_CAUSE)
+    clock = TextField(strip=False)
+    note = TextField(lines=True, cut=_LONGEST_NOTE)
 
 
 class JobForm(PageForm):

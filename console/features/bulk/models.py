@@ -14,16 +14,18 @@ class BulkJob(models.Model):
     """One action for many executions. ``status``: RUNNING, PAUSED or DONE.
 
     ``asked``: the query string of the list from which it was chosen. ``error`` and ``cause``: of
-    the executions that it stops.
+    the executions that it stops. ``stops_clock`` and ``note``: of the pauses that it begins.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    action = models.CharField(max_length=10)  # stop | redrive | start
+    action = models.CharField(max_length=10)  # stop | redrive | start | pause | resume
     actor = models.CharField(max_length=150, default="")
     status = models.CharField(max_length=8, default=BulkJobStatus.RUNNING)
     asked = models.TextField(default="")
     error = models.CharField(max_length=256, default="", db_default="")
     cause = models.TextField(default="", db_default="")
+    stops_clock = models.BooleanField(default=False, db_default=False)
+    note = models.TextField(default="", db_default="")
     total = models.IntegerField()
     created_ms = models.BigIntegerField()
     ended_ms = models.BigIntegerField(null=True)
@@ -43,7 +45,7 @@ class BulkJob(models.Model):
     @property
     def verb(self) -> str:
         """Return what the job does, in words."""
-        return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[self.action]
+        return {"start": "Start again"}.get(self.action, self.action.capitalize())
 
 
 class BulkItem(models.Model):

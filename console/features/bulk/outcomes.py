@@ -38,7 +38,7 @@ class JobResult:
     done: int
     ended: int
     failed: int
-    left: int
+    remaining: int
 
     @property
     def parts(self) -> list[tuple[str, str]]:
@@ -47,12 +47,14 @@ class JobResult:
             BulkAction.STOP: "stopped",
             BulkAction.REDRIVE: "redriven",
             BulkAction.START: "started again",
+            BulkAction.PAUSE: "paused",
+            BulkAction.RESUME: "resumed",
         }[BulkAction(self.action)]
         counts = (
             ("succeeded", self.done, done),
             ("idle", self.ended, "already ended"),
             ("failed", self.failed, "failed" if self.action == BulkAction.STOP else "refused"),
-            ("running", self.left, "to do"),
+            ("running", self.remaining, "to do"),
         )
         return [(tone, f"{count:,} {word}") for tone, count, word in counts if count]
 
@@ -72,17 +74,17 @@ def count_results(jobs: Sequence[BulkJob]) -> dict[int, JobResult]:
         late_count = ended.get(job.pk, 0)
         results[job.pk] = JobResult(
             *(job.action, done, late_count, refused - late_count),
-            left=sum(counts[job.pk].values()) - done - refused,
+            remaining=sum(counts[job.pk].values()) - done - refused,
         )
     return results
 
 
 def count_outcomes(job: BulkJob) -> JobOutcome | None:
-    """Return how what a job redrove or started stands now, None of a job that stops.
+    """Return how what a job redrove or started stands now, None of other jobs.
 
     Two queries that look up at most as many executions as one job takes.
     """
-    if job.action == BulkAction.STOP:
+    if job.action not in (BulkAction.REDRIVE, BulkAction.START):
         return None
     done = BulkItem.objects.filter(job=job, status=BulkItemStatus.DONE)
     rows = Execution.objects.filter(project=job.project_id)

@@ -1,7 +1,8 @@
 """Apply one action to many executions, to each exactly once, even if a process dies.
 
-A job is rows. A redrive or a start and the note that it was done are one transaction; a stop is
-noted before and after, and stopping twice is stopping once. So a job goes on where its rows stand.
+A job is rows. A redrive, start, pause or resume and the note that it was done are one transaction;
+a stop is noted before and after, and stopping twice is stopping once. So a job goes on where its
+rows stand.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from console.store.executions import redrive
 from console.store.executions.refusals import ACTIONS, refusal_of, refusals_of
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
+from console.store.state import pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +83,7 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
     """Return what an action would do to these executions of the project; changes nothing."""
     executions = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
-        executions.select_related("state_machine")
+        executions.select_related("state_machine", "pause")
         .defer("input", "output", "error", "cause", "definition")
         .order_by("-start_ms", "-pk")
     )
@@ -99,11 +101,13 @@ def create_job(
     *,
     error: str = "",
     cause: str = "",
+    stops_clock: bool = False,
+    note: str = "",
 ) -> BulkJob:
     """Store a job for all chosen executions, also for those that the plan refuses.
 
     The job tries each of them in its turn and notes the refusal then. ``error`` and ``cause``: of
-    those that it stops.
+    those that it stops. ``stops_clock`` and ``note``: of their pauses.
     """
     items = [
         BulkItem(number=execution.pk, arn=execution.arn, started_by=execution.started_by)
@@ -118,6 +122,8 @@ def create_job(
             asked=asked,
             error=error,
             cause=cause,
+            stops_clock=stops_clock,
+            note=note,
             total=len(plan.chosen),
             created_ms=clock.now_ms(),
         )
@@ -134,6 +140,8 @@ _BULK: dict[str, str] = {
     BulkAction.STOP: "BulkStop",
     BulkAction.REDRIVE: "BulkRedrive",
     BulkAction.START: "BulkStart",
+    BulkAction.PAUSE: "BulkPauseExecutions",
+    BulkAction.RESUME: "BulkResumeExecutions",
 }
 
 
@@ -191,8 +199,13 @@ def work_on_job(number: int) -> bool:
 
 
 def _deny(job: BulkJob, positions: Sequence[int]) -> None:
-    """Refuse the items of a job whose actor has lost the right to its action since."""
+    """Refuse the items of a job whose actor has lost the right to its action since.
+
+    Or whose project has been archived.
+    """
     words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
+    if access.is_refused_by_archive(job.project, ACTIONS[job.action]):
+        words = access.archive_words(job.project)
     for position in positions:
         _close(job, position, error=ErrorCode.AccessDeniedException, words=words)
 
@@ -218,25 +231,25 @@ def _item(job: BulkJob, position: int) -> bool:
 
 
 def _in_one_transaction(job: BulkJob, position: int) -> bool:
-    """Redrive or start again, and mark the item as done, in one transaction."""
+    """Do what is no stop, and mark the item as done, in one transaction."""
 
     def store() -> bool:
         item = _claim(job, position)
         if item is None:
             return _goes_on(job)
-        result = _ACTS[job.action](_execution(job, item), _actor(job))
+        result = _ACTS[job.action](_execution(job, item), _actor(job), job)
         _close(job, position, result=result)
         return True
 
     return write(store)
 
 
-def _redrive(execution: Execution, actor: audit.Actor) -> str:
+def _redrive(execution: Execution, actor: audit.Actor, _job: BulkJob) -> str:
     redrive.redrive_execution(execution, actor=actor)
     return ""
 
 
-def _start(execution: Execution, actor: audit.Actor) -> str:
+def _start(execution: Execution, actor: audit.Actor, _job: BulkJob) -> str:
     machine = execution.state_machine
     if machine is None or execution.map_run_id is not None:
         raise ValidationException(refusal_of(BulkAction.START, execution))
@@ -244,9 +257,21 @@ def _start(execution: Execution, actor: audit.Actor) -> str:
     return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
 
-_ACTS: dict[str, Callable[[Execution, audit.Actor], str]] = {
+def _pause(execution: Execution, actor: audit.Actor, job: BulkJob) -> str:
+    pause.pause_execution(execution, actor, stops_clock=job.stops_clock, note=job.note)
+    return ""
+
+
+def _resume(execution: Execution, actor: audit.Actor, _job: BulkJob) -> str:
+    pause.resume_execution(execution, actor)
+    return ""
+
+
+_ACTS: dict[str, Callable[[Execution, audit.Actor, BulkJob], str]] = {
     BulkAction.REDRIVE: _redrive,
     BulkAction.START: _start,
+    BulkAction.PAUSE: _pause,
+    BulkAction.RESUME: _resume,
 }
 
 

@@ -12,11 +12,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from console.feature import has_feature
 from console.features.bulk import outcomes, store
 from console.features.bulk.forms import BulkForm, JobForm
 from console.features.bulk.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
 from console.store.executions.refusals import ACTIONS
+from console.store.state.pause import CLOCKS
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.only_fail import executions_with_only_fail
 from console.web.execution.root_cause import root_cause_of
@@ -24,7 +26,7 @@ from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django.http import HttpRequest
 
@@ -37,6 +39,7 @@ _MOST_ROOTS = 20
 """Of how many executions the state that led to the Fail state is looked for."""
 _MOST_OTHERS = 400
 """How many executions an address may name."""
+_OF_PAUSE = (BulkAction.PAUSE, BulkAction.RESUME)
 _SLOW_POLL_S = 5
 """While a job that is done has executions that run."""
 WORDS = {
@@ -55,6 +58,12 @@ WORDS = {
         "started again",
         "Each is started as a new execution with the same input and the current state machine.",
     ),
+    "pause": (
+        "Pause",
+        "paused",
+        "Each enters no state until it is resumed. Executions that start later are not paused.",
+    ),
+    "resume": ("Resume", "resumed", "Each continues from where the pause stopped it."),
 }
 RESULTS: dict[str, tuple[str, str]] = {
     BulkItemStatus.WAITING: ("idle", "Waiting"),
@@ -75,7 +84,7 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
         results = outcomes.count_results(jobs)
         context = {"section": "executions", "jobs": jobs, "results": results}
         return render(request, "bulk/job_list.html", context)
-    if action not in ACTIONS:
+    if action not in ACTIONS or (action in _OF_PAUSE and not has_feature("pause")):
         raise Http404(f"There is no bulk action “{action}”.")
     require(scope, ACTIONS[action])
     if request.method == "GET":
@@ -84,13 +93,22 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     if not planned.chosen:
         messages.error(request, "No execution is selected.")
         return redirect("executions")
-    stop = action == BulkAction.STOP
     job = store.create_job(
-        *(planned, scope.project, actor_of(scope), sent["asked"]),
-        error=sent["error"] if stop else "",
-        cause=sent["cause"] if stop else "",
+        *(planned, scope.project, actor_of(scope), sent["asked"]), **_options(action, sent)
     )
     return redirect("bulk-job", job.pk)
+
+
+def _options(action: str, sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of a job that its form sets."""
+    if action == BulkAction.STOP:
+        return {"error": sent["error"], "cause": sent["cause"]}
+    if action != BulkAction.PAUSE:
+        return {}
+    stops_clock = CLOCKS.get(sent["clock"])
+    if stops_clock is None:
+        raise Http404(f"Timers cannot do {sent['clock']!r} during a pause.")
+    return {"stops_clock": stops_clock, "note": sent["note"]}
 
 
 def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResponse:
@@ -120,6 +138,7 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
         "me": scope.principal.user.get_username(),
         "numbers": ranges_text([execution.pk for execution in planned.chosen]),
         "asked": filters.address if request.GET.get("all") else "",
+        "any_paused": any(hasattr(execution, "pause") for execution in planned.chosen),
         "back": f"{reverse('executions')}?{filters.address}",
     }
     return render(request, "bulk/dry_run.html", context)

@@ -16,7 +16,7 @@ from console.models import AuditEntry, Execution
 from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import markup, text
-from tests.console.web.test_filters import seed
+from tests.console.web.search.test_filters import seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def test_marked_rows_and_filters_choose(project: Project, client: Client) -> Non
     machine, other = create(project, WAIT), create(project, WAIT, "other")
     rows = [start(machine, name=f"a{number}") for number in range(3)]
     start(other, name="b")
-    marked = "&".join(f"x={one.pk}" for one in rows[:2])
+    marked = "&".join(f"x={row.pk}" for row in rows[:2])
     plan = client.get(f"/executions/bulk/?action=stop&{marked}").context["plan"]
     assert set(plan.chosen) == set(rows[:2])
     plan = client.get("/executions/bulk/?action=stop&all=1&machine=machine&q=a").context["plan"]

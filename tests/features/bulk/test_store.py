@@ -10,10 +10,11 @@ from console.db import clock
 from console.db.audit import Actor
 from console.features.bulk import store as bulk
 from console.features.bulk.models import BulkItem, BulkJob
-from console.models import AuditEntry, Execution, Membership, RunRow
+from console.models import AuditEntry, Execution, Membership, Pause, RunRow
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
+from console.store.state import pause
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def operator(project: Project, django_user_model: Any) -> Membership:
 
 def begin(project: Project, action: str, chosen: Sequence[Execution]) -> BulkJob:
     """Begin a job for these executions."""
-    planned = bulk.plan_job(project, action, [one.pk for one in chosen])
+    planned = bulk.plan_job(project, action, [execution.pk for execution in chosen])
     return bulk.create_job(planned, project, WHO)
 
 
@@ -55,9 +56,9 @@ def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> Non
     for number in range(40):
         actor = Actor("mallory" if number < 11 else "operator")
         failed.append(drain(start_execution(machine, actor=actor)))
-    old = [one.pk for one in failed[-2:]]
+    old = [execution.pk for execution in failed[-2:]]
     Execution.objects.filter(pk__in=old).update(stop_ms=clock.now_ms() - redrive.PERIOD_MS - 1000)
-    planned = bulk.plan_job(project, "redrive", [one.pk for one in failed])
+    planned = bulk.plan_job(project, "redrive", [execution.pk for execution in failed])
     assert len(planned.eligible) == 38
     assert planned.reasons == [("Execution redrivable period exceeded", 2)]
     assert dict(planned.owners) == {"operator": 27, "mallory": 11}
@@ -74,7 +75,7 @@ def test_a_plan_knows_every_refusal_that_one_redrive_knows(project: Project) -> 
     RunRow.objects.filter(pk=chosen[3].pk).update(snapshot='{"frames":[]}')
     rows = list(Execution.objects.all())
     together = redrive.redrive_refusals(rows)
-    assert together == {one.pk: redrive.redrive_refusal(one) for one in rows}
+    assert together == {row.pk: redrive.redrive_refusal(row) for row in rows}
     assert len(set(together.values())) == 5
 
 
@@ -102,7 +103,7 @@ def test_each_is_stopped(project: Project) -> None:
     chosen = [start(machine) for _ in range(3)]
     job = begin(project, "stop", chosen)
     stop_execution(chosen[0])
-    assert [one for one, _ in finish(job)] == ["refused", "done", "done"]
+    assert [state for state, _ in finish(job)] == ["refused", "done", "done"]
     assert set(Execution.objects.values_list("status", flat=True)) == {"ABORTED"}
 
 
@@ -112,9 +113,9 @@ def test_each_is_started_again_with_its_input(project: Project) -> None:
     chosen = [drain(start(machine, {"n": 1})), drain(start(gone))]
     job = begin(project, "start", chosen)
     Execution.objects.filter(pk=chosen[1].pk).update(state_machine=None)
-    assert [one for one, _ in finish(job)] == ["done", "refused"]
+    assert [state for state, _ in finish(job)] == ["done", "refused"]
     new = Execution.objects.get(arn=BulkItem.objects.get(job=job, status="done").result)
-    assert new.pk not in {one.pk for one in chosen}
+    assert new.pk not in {execution.pk for execution in chosen}
     assert (new.input, new.started_by) == ('{"n": 1}', "operator")
 
 
@@ -124,20 +125,20 @@ def test_a_paused_job_waits(project: Project) -> None:
     job = begin(project, "redrive", chosen)
     assert bulk.pause_or_resume(job, on=False, actor=WHO)
     assert not bulk.pause_or_resume(job, on=False, actor=WHO)
-    assert {one for one, _ in finish(job)} == {"waiting"}
+    assert {state for state, _ in finish(job)} == {"waiting"}
     assert bulk.pause_or_resume(job, on=True, actor=WHO)
-    assert {one for one, _ in finish(job)} == {"done"}
+    assert {state for state, _ in finish(job)} == {"done"}
 
 
-@pytest.mark.parametrize("action", ["redrive", "start", "stop"])
+@pytest.mark.parametrize("action", ["redrive", "start", "stop", "pause"])
 def test_a_crash_at_any_commit_repeats_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
     """A process that dies after a commit, or before it, is taken over; each item is done once."""
-    machine = create(project, WAIT if action == "stop" else FAIL)
+    machine = create(project, WAIT if action in ("stop", "pause") else FAIL)
     chosen = [start(machine) for _ in range(2)]
-    if action != "stop":
-        chosen = [drain(one) for one in chosen]
+    if action in ("redrive", "start"):
+        chosen = [drain(execution) for execution in chosen]
     job = begin(project, action, chosen)
     real = bulk.write  # type: ignore[attr-defined]
     crashes = iter([False, True] * 4)
@@ -159,9 +160,8 @@ def test_a_crash_at_any_commit_repeats_nothing(
                 break
         except Killed:
             continue
-    assert {one for one, _ in finish(job)} == {"done"}
-    name = {"redrive": "RedriveExecution", "start": "StartExecution", "stop": "StopExecution"}
-    assert AuditEntry.objects.filter(action=name[action]).count() == 2
+    assert {state for state, _ in finish(job)} == {"done"}
+    assert AuditEntry.objects.filter(action=f"{action.capitalize()}Execution").count() == 2
     if action == "start":
         assert Execution.objects.count() == 4
     if action == "redrive":
@@ -197,3 +197,26 @@ def test_the_worker_does_it(project: Project, worker: Embedded) -> None:
     begin(project, "stop", chosen)
     assert ended(chosen[0]).status == "ABORTED"
     assert "ExecutionAborted" in types(chosen[0])
+
+
+def test_each_is_paused_and_resumed(project: Project) -> None:
+    """By the person of the job, with its reason; an ended or paused one is refused with words."""
+    machine = create(project, WAIT)
+    chosen = [drain(start(machine)) for _ in range(3)]
+    chosen.append(drain(start(create(project, PASS, "passes"))))
+    pause.pause_execution(chosen[1], Actor("ben"), stops_clock=False)
+    planned = bulk.plan_job(project, "pause", [execution.pk for execution in chosen])
+    assert dict(planned.reasons) == {"It is paused already": 1, "It has ended": 1}
+    job = bulk.create_job(planned, project, WHO, stops_clock=True, note="look")
+    refused = ("refused", "ConflictException")
+    assert finish(job) == [("done", ""), refused, ("done", ""), refused]
+    own = Pause.objects.exclude(paused_by="ben")
+    assert set(own.values_list("paused_by", "stops_clock", "note")) == {("operator", True, "look")}
+    assert own.count() == 2
+    planned = bulk.plan_job(project, "resume", [execution.pk for execution in chosen])
+    assert planned.reasons == [("It is not paused", 1)]
+    assert len(planned.eligible) == 3
+    finish(begin(project, "resume", chosen))
+    assert not Pause.objects.exists()
+    entries = AuditEntry.objects.filter(request_id=f"bulk/{job.pk}", action="PauseExecution")
+    assert set(entries.values_list("actor", "reason")) == {("operator", "look")}

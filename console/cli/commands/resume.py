@@ -1,0 +1,24 @@
+"""``stateyard resume``: resumes an execution, all of a state machine, or all schedules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.cli import pauses
+from console.cli.connection import add_connection_arguments
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+SUMMARY = "resume an execution, all of a state machine, or all schedules"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Take what to resume."""
+    pauses.add_subject_arguments(parser)
+    add_connection_arguments(parser)
+
+
+def run_command(options: Namespace) -> int:
+    """Resume. Return 0: done, 1: refused, 2: wrong use or no server."""
+    return pauses.run_change("resume", options, {})

@@ -1,0 +1,129 @@
+"""Pause, resume and describe: what the commands ``pause``, ``resume`` and ``status`` share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from console.cli import branches
+from console.cli.connection import ConnectionRefused, connect
+from console.cli.output import write_error, write_line
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from console.cli.connection import Connection
+
+_SHOWN = 50
+_REFUSED, _NO_SERVER = 1, 2
+
+
+def add_subject_arguments(parser: ArgumentParser) -> None:
+    """Take one of three: an execution, a state machine, or all schedules."""
+    subject = parser.add_mutually_exclusive_group(required=True)
+    subject.add_argument("execution", nargs="?", metavar="EXECUTION", help="ARN of an execution")
+    subject.add_argument("--machine", metavar="NAME", help="all of a state machine")
+    subject.add_argument("--schedules", action="store_true", help="all schedules of the project")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change")
+
+
+def run_change(act: str, options: Namespace, more: dict[str, str]) -> int:
+    """Pause or resume; return the exit code."""
+    return _run_command(options, lambda connection: _change(connection, act, options, more))
+
+
+def run_status(options: Namespace) -> int:
+    """Write what is paused; return the exit code."""
+    return _run_command(options, lambda connection: _write_status(connection, options.execution))
+
+
+def _run_command(options: Namespace, act: Callable[[Connection], None]) -> int:
+    try:
+        act(connect(options))
+    except branches.CallRefused as refusal:
+        write_error(str(refusal))
+        return _REFUSED
+    except (ConnectionRefused, BotoCoreError, ClientError) as error:
+        write_error(str(error))
+        return _NO_SERVER
+    return 0
+
+
+def _call(
+    connection: Connection, method: str, path: str, body: dict[str, str] | None = None
+) -> dict[str, Any]:
+    return branches.call(connection, method, path, body, needs="pauses")
+
+
+def _change(connection: Connection, act: str, options: Namespace, more: dict[str, str]) -> None:
+    """Pause or resume (``act``) what the options name; raise CallRefused, ConnectionRefused."""
+    more = more | {"dryRun": "true" if options.dry_run else "false"}
+    done = f"would be {act}d" if options.dry_run else f"{act}d"
+    if options.schedules:
+        more.pop("timers", None)
+        answer = _call(connection, "POST", f"/api/schedules/{act}", more)
+        _write_schedules(answer, done, dry_run=options.dry_run)
+    elif options.machine:
+        arn = _machine_arn(connection, options.machine)
+        answer = _call(connection, "POST", f"/api/machines/{act}", {"machine": arn} | more)
+        job = f" by bulk job {answer['job']}" if answer["job"] else ""
+        plural = "" if answer["eligible"] == 1 else "s"
+        write_line(f"{answer['eligible']} execution{plural} {done if not job else act + 'd'}{job}")
+        for reason, count in answer["excluded"].items():
+            write_line(f"{count} excluded: {reason}")
+    else:
+        body = {"executionArn": options.execution} | more
+        _call(connection, "POST", f"/api/executions/{act}", body)
+        write_line(f"{options.execution}: {done}")
+
+
+def _machine_arn(connection: Connection, name: str) -> str:
+    """Return the ARN of a state machine that is named by it or by its name."""
+    if name.startswith("arn:"):
+        return name
+    return connection.account.arn("states", f"stateMachine:{name}")
+
+
+def _write_status(connection: Connection, execution: str | None) -> None:
+    """Write whether an execution, or what of the project, is paused, since when and by whom."""
+    query = f"?execution={quote(execution, safe='')}" if execution else ""
+    answer = _call(connection, "GET", f"/api/executions/paused{query}")
+    if execution:
+        pause = answer["pause"]
+        write_line(f"{execution}: {answer['status']}{_pause_words(pause) if pause else ''}")
+        return
+    schedules = _call(connection, "GET", "/api/schedules/paused")["pause"]
+    words = _pause_words(schedules) if schedules else ", not paused"
+    write_line(f"schedules{words}")
+    rows = answer["executions"]
+    write_line(f"{len(rows)}{'+' if answer['more'] else ''} paused executions")
+    for row in rows[:_SHOWN]:
+        write_line(f"  {row['executionArn']}{_pause_words(row['pause'])}")
+    if len(rows) > _SHOWN:
+        write_line(f"  {len(rows) - _SHOWN} more")
+
+
+def _write_schedules(answer: dict[str, Any], done: str, *, dry_run: bool) -> None:
+    if not dry_run:
+        write_line(f"all schedules {done}")
+        if answer.get("startedInWindows"):
+            write_line(f"{answer['startedInWindows']} missed runs start within their windows")
+        return
+    write_line(f"{answer['total']} schedules {done}")
+    for row in answer["schedules"]:
+        write_line(f"  {row['arn']}  {row['expression']}  next {_moment(row['nextAt'])}")
+
+
+def _pause_words(pause: dict[str, Any]) -> str:
+    timers = f", timers {pause['timers']}" if "timers" in pause else ""
+    note = f": {pause['note']}" if pause["note"] else ""
+    by = pause["by"] or "the server"
+    return f", paused since {_moment(pause['since'])} by {by}{timers}{note}"
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,1 @@
+"""Pause: executions that take no step until somebody resumes them."""

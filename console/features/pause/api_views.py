@@ -1,0 +1,110 @@
+"""Answer the HTTP API of pauses: JSON, in the project of the key that signs a call.
+
+AWS has no status for a pause: its own API says RUNNING, and this one says who paused what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import JsonResponse
+
+from console.awsapi import signed_calls
+from console.db.rows import storable
+from console.errors import ConflictException, ErrorCode, ServiceError
+from console.models import Execution, Pause
+from console.models.key_scope import KeyedResource
+from console.statuses import BulkAction
+from console.store.executions.refusals import refusal_of
+from console.store.state import pause as store
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.access import Principal
+    from console.db.audit import Actor
+    from console.models import Project
+
+_COLONS = 6
+MOST = 1_000
+"""How many paused executions are listed, the longest paused ones."""
+
+
+@signed_calls.signed_view("POST")
+def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
+    """Answer ``/api/executions/pause``: pause an execution, or say whether that is possible."""
+    body = signed_calls.read_body(request, "executionArn", ("timers", "note", "dryRun"))
+    arn = body["executionArn"]
+    execution = _authorized_execution(request, principal, actor, "PauseExecution", arn)
+    stops_clock = store.TIMERS[signed_calls.read_choice(body, "timers", tuple(store.TIMERS))]
+    note = signed_calls.read_note(body)
+    if signed_calls.read_dry_run(body):
+        return _answer_dry_run(BulkAction.PAUSE, execution)
+    row = store.pause_execution(execution, actor, stops_clock=stops_clock, note=note)
+    return JsonResponse(_described(execution.arn, execution.status, row))
+
+
+@signed_calls.signed_view("POST")
+def resume(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
+    """Answer ``/api/executions/resume``: resume an execution, or say whether that is possible."""
+    body = signed_calls.read_body(request, "executionArn", ("dryRun",))
+    arn = body["executionArn"]
+    execution = _authorized_execution(request, principal, actor, "ResumeExecution", arn)
+    if signed_calls.read_dry_run(body):
+        return _answer_dry_run(BulkAction.RESUME, execution)
+    store.resume_execution(execution, actor)
+    return JsonResponse(_described(execution.arn, execution.status, None))
+
+
+@signed_calls.signed_view("GET", "HEAD")
+def paused(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
+    """Answer ``/api/executions/paused``: the paused executions of the project.
+
+    With ``?execution=ARN``: this one, paused or not.
+    """
+    if "execution" in request.GET:
+        arn = request.GET["execution"]
+        execution = _authorized_execution(request, principal, actor, "DescribeExecution", arn)
+        row = store.find_pause(execution.pk)
+        return JsonResponse(_described(execution.arn, execution.status, row))
+    signed_calls.authorize(principal, actor, "ListExecutions", request.path)
+    pauses = Pause.objects.filter(execution__project=principal.project)
+    rows = list(pauses.select_related("execution").order_by("since_ms")[: MOST + 1])
+    described = [_described(row.execution.arn, row.execution.status, row) for row in rows[:MOST]]
+    return JsonResponse({"executions": described, "more": len(rows) > MOST})
+
+
+def _authorized_execution(
+    request: HttpRequest, principal: Principal, actor: Actor, action: str, arn: str
+) -> Execution:
+    """Return the execution of a call if role and key allow the action on it."""
+    machine = arn.split(":")[6].partition("/")[0] if arn.count(":") >= _COLONS else ""
+    resource = KeyedResource(arn[:256], machine)
+    signed_calls.authorize(principal, actor, action, request.path, resource)
+    return _find_execution(principal.project, arn)
+
+
+def _find_execution(project: Project, arn: str) -> Execution:
+    rows = Execution.objects.filter(project=project, arn=storable(arn))
+    execution = rows.select_related("state_machine", "pause").first()
+    if execution is None:
+        raise ServiceError(
+            ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn[:256]}'"
+        )
+    return execution
+
+
+def _answer_dry_run(action: str, execution: Execution) -> JsonResponse:
+    refusal = refusal_of(action, execution)
+    if refusal:
+        raise ConflictException(f"{refusal}.")
+    return JsonResponse({"executionArn": execution.arn, "dryRun": True})
+
+
+def _described(arn: str, status: str, row: Pause | None) -> dict[str, Any]:
+    """Return an execution; ``pause`` is null unless it is paused. Times: seconds since 1970."""
+    if row is None:
+        return {"executionArn": arn, "status": status, "pause": None}
+    timers = "still" if row.stops_clock else "run"
+    described = {"since": row.since_ms / 1000, "by": row.paused_by, "timers": timers}
+    return {"executionArn": arn, "status": status, "pause": described | {"note": row.note}}
