@@ -1,0 +1,1 @@
+"""Breakpoints: lines of control that stop, and the page on which a person lets them continue."""

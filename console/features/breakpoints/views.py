@@ -1,0 +1,265 @@
+"""Show the breakpoints of an execution and the lines at them; set, continue, answer, skip, fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+from msgspec.structs import replace
+
+import engine
+from console.errors import ConflictException, ServiceError, ValidationException
+from console.features.breakpoints.forms import BreakpointForm, LineForm
+from console.masking import mask
+from console.masking.masked_execution import masked_execution
+from console.models import DebugEdit
+from console.store.executions import breakpoints
+from console.web.core import json_view
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.header import base_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from django.http import HttpResponse
+
+    from console.masking.mask import Mask
+    from console.models import Execution
+    from console.web.core.scope import HtmxRequest
+
+_MOST_EDITS = 50
+_TIMES = {"before": "Before its work", "after": "After its success", "error": "When it fails"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """A line of control at a breakpoint, with its hidden values masked."""
+
+    line: engine.HaltedLine
+    when: str
+    input: json_view.PayloadView
+    variables: json_view.PayloadView
+    parameters: json_view.PayloadView | None
+    output: json_view.PayloadView | None
+    texts: Mapping[str, str]
+    error: str
+    cause: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEdit:
+    """What a person did to a line, with its hidden values masked."""
+
+    row: DebugEdit
+    before: str
+    after: str
+
+
+@require_http_methods(["GET", "POST"])
+def breakpoints_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Show the page, or change something; a refusal comes back with what was typed."""
+    scope = scope_of(request)
+    require(scope, breakpoints.ACTION)
+    execution = scope.own_execution(machine_name, execution_name)
+    if request.method == "GET":
+        return _render_page(request, execution, machine_name)
+    act = _ACTS.get(request.POST.get("act", ""))
+    if act is None:
+        raise Http404(f"Breakpoints cannot {request.POST.get('act', '')!r}.")
+    try:
+        said = act(request, execution)
+    except ServiceError as refused:
+        sent = {name: str(value) for name, value in request.POST.items()}
+        context = {"refused": refused.message, "sent": sent}
+        return _render_page(request, execution, machine_name, status=422, **context)
+    messages.success(request, said)
+    return redirect("breakpoints", machine_name, execution.name)
+
+
+def _render_page(
+    request: HtmxRequest,
+    execution: Execution,
+    machine_name: str,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    shown = breakpoints.debugged(execution)
+    hidden = masked_execution(execution).mask
+    edits = DebugEdit.objects.filter(execution=execution).order_by("-pk")[:_MOST_EDITS]
+    context = base_context(execution, machine_name) | {
+        "refusal": breakpoints.debug_refusal(execution),
+        "breakpoints": [_shown_place(place, hidden) for place in shown.breakpoints]
+        if shown
+        else (),
+        "states": sorted(shown.states) if shown else (),
+        "times": _TIMES,
+        "lines": [_shown_line(line, hidden) for line in shown.lines] if shown else (),
+        "edits": [_shown_edit(row, hidden) for row in edits],
+        **more,
+    }
+    return render(request, "breakpoints/page.html", context, status=status)
+
+
+def _shown_place(place: engine.Breakpoint, hidden: Mask) -> engine.Breakpoint:
+    """Return a breakpoint whose condition has no hidden value."""
+    return replace(place, condition=hidden.words(place.condition))
+
+
+def _shown_line(line: engine.HaltedLine, hidden: Mask) -> ShownLine:
+    halt = line.halt
+    variables = engine.dumps(dict(line.variables))
+    has_output = halt.when is engine.BreakTime.AFTER
+    return ShownLine(
+        line,
+        _TIMES[halt.when],
+        json_view.payload_view(hidden.payload(line.input)),
+        json_view.payload_view(hidden.payload(variables)),
+        None
+        if line.parameters is None
+        else json_view.payload_view(hidden.payload(line.parameters)),
+        json_view.payload_view(hidden.payload(halt.output)) if has_output else None,
+        {
+            "input": hidden.payload(line.input),
+            "variables": hidden.payload(line.own_variables),
+            "output": hidden.payload(halt.output) if has_output else "",
+        },
+        hidden.words(halt.error or ""),
+        hidden.words(halt.cause or ""),
+        hidden.words(halt.problem or line.parameters_problem),
+    )
+
+
+def _shown_edit(row: DebugEdit, hidden: Mask) -> ShownEdit:
+    return ShownEdit(row, hidden.payload(row.before), hidden.payload(row.after))
+
+
+# -- what the buttons do ---------------------------------------------------------------------------
+
+
+def _set_place(request: HtmxRequest, execution: Execution) -> str:
+    sent = BreakpointForm(request.POST).values
+    if sent["when"] not in _TIMES:
+        raise ValidationException(f"when: got {sent['when']!r}, wanted {', '.join(_TIMES)}")
+    hits = sent["hits"] or "1"
+    if not hits.isdecimal() or not hits.isascii():
+        raise ValidationException(f"hits: {hits!r} is not a number from 1")
+    condition = engine.without_marks(sent["condition"])
+    when = engine.BreakTime(sent["when"])
+    place = engine.Breakpoint(sent["state"], when, condition, int(hits[:9]))
+    places = _places(execution)
+    breakpoints.set_breakpoints(execution, (*places, place), _actor(request))
+    return "The breakpoint is set."
+
+
+def _remove(request: HtmxRequest, execution: Execution) -> str:
+    index = BreakpointForm(request.POST).values["place"]
+    places = _places(execution)
+    rest = tuple(place for n, place in enumerate(places, 1) if str(n) != index)
+    if len(rest) == len(places):
+        raise ConflictException("The breakpoint has been removed in the meantime.")
+    breakpoints.set_breakpoints(execution, rest, _actor(request))
+    return "The breakpoint is removed."
+
+
+def _places(execution: Execution) -> tuple[engine.Breakpoint, ...]:
+    shown = breakpoints.debugged(execution)
+    if shown is None:
+        raise ConflictException("The execution has ended.")
+    return shown.breakpoints
+
+
+def _continue(request: HtmxRequest, execution: Execution, *, step: bool) -> str:
+    number, sent = _sent_line(request)
+    line = _line(execution, number)
+    edits = {
+        "input": _edited(execution, sent["input"], line.input),
+        "variables": _edited(execution, sent["variables"], line.own_variables),
+        "output": _edited(execution, sent["output"], line.halt.output),
+    }
+
+    def make(by: str) -> engine.ReleaseMessage:
+        return engine.Release(number, by, step=step, **edits)
+
+    what = "step over" if step else "continue"
+    state = breakpoints.release_line(execution, number, make, what, _actor(request))
+    return f"{state} steps." if step else f"{state} continues."
+
+
+def _answer(request: HtmxRequest, execution: Execution, *, fails: bool) -> str:
+    number, sent = _sent_line(request)
+
+    def make(by: str) -> engine.ReleaseMessage:
+        if fails:
+            return engine.AnswerTask(number, by, None, sent["error"], sent["cause"])
+        return engine.AnswerTask(number, by, sent["output"])
+
+    state = breakpoints.release_line(execution, number, make, "answer", _actor(request))
+    return f"{state} is answered."
+
+
+def _skip(request: HtmxRequest, execution: Execution) -> str:
+    number, sent = _sent_line(request)
+
+    def make(by: str) -> engine.ReleaseMessage:
+        return engine.Skip(number, sent["output"], by)
+
+    state = breakpoints.release_line(execution, number, make, "skip", _actor(request))
+    return f"{state} is skipped."
+
+
+def _fail(request: HtmxRequest, execution: Execution) -> str:
+    number, sent = _sent_line(request)
+
+    def make(by: str) -> engine.ReleaseMessage:
+        return engine.FailState(number, sent["error"], sent["cause"], by)
+
+    state = breakpoints.release_line(execution, number, make, "fail", _actor(request))
+    return f"{state} has failed."
+
+
+def _sent_line(request: HtmxRequest) -> tuple[int, dict[str, Any]]:
+    sent = LineForm(request.POST).values
+    number = sent["halt"]
+    if not number.isdecimal() or not number.isascii():
+        raise ValidationException(f"halt: {number!r} is not the number of a line")
+    return int(number[:9]), sent
+
+
+def _line(execution: Execution, number: int) -> engine.HaltedLine:
+    shown = breakpoints.debugged(execution)
+    lines = shown.lines if shown is not None else ()
+    line = next((line for line in lines if line.number == number), None)
+    if line is None:
+        raise ConflictException("The line has continued in the meantime.")
+    return line
+
+
+def _edited(execution: Execution, sent: str, before: str) -> str | None:
+    """Return a text that was changed, with the hidden values where it shows none; else None."""
+    shown = masked_execution(execution).mask.payload(before)
+    if not sent.strip() or sent == shown.replace("\r\n", "\n"):
+        return None
+    return mask.fill_mask(sent, shown, before) if mask.MASK in sent else sent
+
+
+def _actor(request: HtmxRequest) -> Any:
+    return actor_of(scope_of(request))
+
+
+_ACTS: dict[str, Callable[[HtmxRequest, Execution], str]] = {
+    "add": _set_place,
+    "remove": _remove,
+    "continue": partial(_continue, step=False),
+    "step": partial(_continue, step=True),
+    "answer": partial(_answer, fails=False),
+    "answer-error": partial(_answer, fails=True),
+    "skip": _skip,
+    "fail": _fail,
+}

@@ -1,0 +1,145 @@
+"""Set breakpoints of a running execution, and let lines of control go on from them.
+
+Both are messages in its inbox, as an outcome is: they are durable once they are written, any worker
+takes them, and a message for a line that has gone on changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import engine
+from console import arns
+from console.db import audit, clock
+from console.db.writer import write
+from console.errors import ConflictException, ValidationException
+from console.models import Execution, InboxMessage
+from console.statuses import ExecutionStatus
+from console.store.executions import step
+from console.store.state import inbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+ACTION = "DebugExecution"
+"""The action of a change, for rights and the audit."""
+_TRIES = 20
+_LONGEST_REASON = 256
+_GONE = "The line has continued in the meantime."
+
+
+@dataclass(frozen=True, slots=True)
+class Debugged:
+    """A running execution at its breakpoints.
+
+    ``states``: the names of the states that it can stop at.
+    """
+
+    breakpoints: tuple[engine.Breakpoint, ...]
+    lines: Sequence[engine.HaltedLine]
+    states: Sequence[str]
+    machine: engine.Machine
+
+
+def debug_refusal(execution: Execution) -> str:
+    """Return why an execution takes no breakpoints, "" if it does: Express ones do not."""
+    if execution.status != ExecutionStatus.RUNNING:
+        return "The execution has ended."
+    if arns.is_express(execution.arn):
+        return "An Express execution has no breakpoints."
+    return ""
+
+
+def debugged(execution: Execution) -> Debugged | None:
+    """Return the breakpoints of an execution and the lines at them; None if it has ended."""
+    running = step.load_running(execution.pk)
+    if running is None:
+        return None
+    machine, run = running
+    lines = engine.halted_lines(machine, run, engine.Moment(clock.now_ms()))
+    states = [name for name, _ in engine.own_states(machine)]
+    return Debugged(_latest(execution.pk, machine, run), lines, states, machine)
+
+
+def set_breakpoints(
+    execution: Execution, breakpoints: Iterable[engine.Breakpoint], actor: audit.Actor
+) -> None:
+    """Put breakpoints in place of those of an execution.
+
+    Raise ConflictException if it has ended, ValidationException for a breakpoint that never stops.
+    """
+    running = step.load_running(execution.pk)
+    if running is None:
+        raise ConflictException("The execution has ended.")
+    try:
+        places = engine.check_breakpoints(breakpoints, running[0])
+    except engine.BreakpointError as error:
+        raise ValidationException(str(error)) from None
+    text = engine.breakpoints_text(places)
+    names = ", ".join(f"{place.state} {place.when}" for place in places)
+    _post(execution, engine.SetBreakpoints(text), actor, f"breakpoints: {names or 'none'}")
+
+
+def release_line(
+    execution: Execution,
+    number: int,
+    act: Callable[[str], engine.ReleaseMessage],
+    what: str,
+    actor: audit.Actor,
+) -> str:
+    """Let the line of a halt go on by the message that ``act`` makes for the actor's name.
+
+    Return the name of its state. Raise ConflictException if the line has gone on,
+    ValidationException if it cannot go on so.
+    """
+    shown = debugged(execution)
+    lines = shown.lines if shown is not None else ()
+    line = next((line for line in lines if line.number == number), None)
+    if line is None:
+        raise ConflictException(_GONE)
+    message = act(actor.name)
+    problem = line.problem_of(message)
+    if problem:
+        raise ValidationException(problem)
+    _post(execution, message, actor, f"{what}: {line.state}")
+    return line.state
+
+
+def _latest(number: int, machine: engine.Machine, run: engine.Run) -> tuple[engine.Breakpoint, ...]:
+    """Return the breakpoints, also if the message that sets them is still to be taken."""
+    rows = InboxMessage.objects.filter(execution=number, kind=engine.SetBreakpoints.__name__)
+    row = rows.order_by("-pk").first()
+    if row is None:
+        return run.plan.breakpoints if run.plan is not None else ()
+    message = inbox.load_message(row.kind, row.body)
+    assert isinstance(message, engine.SetBreakpoints)  # noqa: S101 - its kind says so
+    return engine.read_breakpoints(message.breakpoints, machine)
+
+
+def _post(execution: Execution, message: engine.Message, actor: audit.Actor, reason: str) -> None:
+    def store() -> None:
+        # Its end, if that is being written just now, comes before or after but not between.
+        locked = Execution.objects.select_for_update(no_key=True).get(pk=execution.pk)
+        refusal = debug_refusal(locked)
+        if refusal:
+            raise ConflictException(refusal)
+        inbox.post_message(execution.pk, message)
+        audit.record(execution.project, actor, ACTION, execution.arn, reason[:_LONGEST_REASON])
+
+    write(store)
+    _take_in(execution.pk)
+
+
+def _take_in(number: int) -> None:
+    """Take the messages of an execution, so that its page shows what came of them.
+
+    A worker takes them as well; a paused execution keeps them for its resume.
+    """
+    for _ in range(_TRIES):
+        with contextlib.suppress(step.Fenced, engine.NewerFormat):
+            step.step_execution(number)
+        kinds = InboxMessage.objects.filter(execution=number)
+        if not kinds.exists():
+            return

@@ -1,0 +1,156 @@
+"""The page of breakpoints: it shows what stands, and lets it continue, without a script."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import engine
+from console.masking import mask
+from console.models import DebugEdit, Execution, TaskRow
+from console.store.executions import breakpoints
+from tests.console.store.helpers import create, drain, function, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+RUN = "/machines/machine/executions/run/"
+PAGE = f"{RUN}breakpoints/"
+DEFINITION = {
+    "StartAt": "Call",
+    "States": {
+        "Call": {**function("work"), "Next": "Done"},
+        "Done": {"Type": "Pass", "End": True},
+    },
+}
+
+
+@pytest.fixture
+def execution(project: Project) -> Execution:
+    """Return an execution that stands before its call."""
+    places = (engine.Breakpoint("Call", condition="$states.input.card = 'secret-4711'"),)
+    execution = start(
+        create(project, DEFINITION),
+        {"card": "secret-4711", "n": 1},
+        name="run",
+        breakpoints=places,
+    )
+    drain(execution)
+    return execution
+
+
+def shown(answer: Any) -> str:
+    """Return the text of a page."""
+    return str(answer.content.decode())
+
+
+def post(client: Client, act: str, **fields: str) -> Any:
+    """Press a button."""
+    return client.post(PAGE, {"act": act, **fields}, follow=True)
+
+
+def test_a_line_is_seen_and_continues(client: Client, execution: Execution) -> None:
+    """Its input, its parameters and its place are there; the edit is noted afterwards."""
+    assert f'href="{PAGE}"' in shown(client.get(RUN))
+    assert "Stands until somebody continues it" in shown(client.get(RUN))
+    text = shown(client.get(PAGE))
+    assert "Before its work" in text
+    assert "secret-4711" in text
+    answer = post(client, "continue", halt="1", input='{"n":2}', variables="{}")
+    assert "Call continues." in shown(answer)
+    assert "No line of control stands at a breakpoint." in shown(answer)
+    assert "input by" in shown(answer)
+    assert TaskRow.objects.get(execution=execution).input == '{"n":2}'
+
+
+def test_breakpoints_are_set_and_removed(client: Client, execution: Execution) -> None:
+    """The list has each with its condition and its count."""
+    post(client, "add", state="Done", when="after", condition="{% $states.result.n &gt; 1 %}")
+    answer = post(client, "add", state="Done", when="after", condition="true", hits="3")
+    assert "from hit 3 on" in shown(answer)
+    answer = post(client, "remove", place="1")
+    assert "The breakpoint is removed." in shown(answer)
+    places = breakpoints.debugged(execution)
+    assert places is not None
+    assert [place.state for place in places.breakpoints] == ["Done"]
+
+
+def test_a_task_is_answered_and_a_state_skipped(client: Client, execution: Execution) -> None:
+    """The execution ends with what was typed."""
+    post(client, "add", state="Done", when="before")
+    assert "Call is answered." in shown(post(client, "answer", halt="1", output='{"paid":1}'))
+    assert "Done is skipped." in shown(post(client, "skip", halt="2", output='"skipped"'))
+    assert Execution.objects.get(pk=execution.pk).output == '"skipped"'
+    assert "The execution has ended." in shown(client.get(PAGE))
+
+
+def test_a_state_is_failed(client: Client, execution: Execution) -> None:
+    """The execution fails with the error, as no Catcher takes it."""
+    post(client, "fail", halt="1", error="Mine", cause="because")
+    assert Execution.objects.get(pk=execution.pk).error == "Mine"
+
+
+def test_a_step_leads_to_the_next_state(client: Client, execution: Execution) -> None:
+    """A task that is answered with an error fails; a step over stops before the next state."""
+    post(client, "add", state="Call", when="after")
+    post(client, "answer", halt="1", output="1")
+    assert "After its success" in shown(client.get(PAGE))
+    answer = post(client, "step", halt="2", output="2", variables="{}")
+    assert "Call steps." in shown(answer)
+    assert "Before its work" in shown(answer)
+    assert DebugEdit.objects.filter(execution=execution, what="output").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"act": "add", "state": "Nope"}, "got the state"),
+        ({"act": "add", "state": "Call", "when": "during"}, "wanted before, after, error"),
+        ({"act": "add", "state": "Call", "hits": "-1"}, "is not a number from 1"),
+        ({"act": "add", "state": "Call", "condition": "1 +"}, "wanted JSONata"),
+        ({"act": "remove", "place": "7"}, "removed in the meantime"),
+        ({"act": "continue", "halt": "7"}, "continued in the meantime"),
+        ({"act": "continue", "halt": "x"}, "is not the number"),
+        ({"act": "continue", "halt": "1", "input": "{"}, "got no JSON"),
+        ({"act": "skip", "halt": "1", "output": ""}, "got no JSON"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    client: Client, execution: Execution, fields: dict[str, str], words: str
+) -> None:
+    """The page says what, and nothing has changed."""
+    answer = client.post(PAGE, fields)
+    assert answer.status_code == 422
+    assert words in shown(answer)
+    state = breakpoints.debugged(execution)
+    assert state is not None
+    assert [line.state for line in state.lines] == ["Call"]
+    assert client.post(PAGE, {"act": "dance"}).status_code == 404
+
+
+def test_hidden_values_stay_hidden(client: Client, project: Project, execution: Execution) -> None:
+    """The page masks them, and an edit of something else keeps them."""
+    project.masked = "$.card"
+    project.save()
+    text = shown(client.get(PAGE))
+    assert "secret-4711" not in text
+    typed = '{"card": "' + mask.MASK + '", "n": 2}'
+    post(client, "continue", halt="1", input=typed, variables="{}")
+    sent = TaskRow.objects.get(execution=execution).input
+    assert json.loads(sent) == {"card": "secret-4711", "n": 2}
+
+
+def test_only_editors_debug(signed_in: Callable[[str], Client], execution: Execution) -> None:
+    """An operator sees no link, and is refused."""
+    operator, editor = signed_in("operator"), signed_in("editor")
+    assert PAGE not in shown(operator.get(RUN))
+    assert operator.get(PAGE).status_code == 403
+    assert operator.post(PAGE, {"act": "continue", "halt": "1"}).status_code == 403
+    assert "Call continues." in shown(post(editor, "continue", halt="1"))
+    assert execution.status == "RUNNING"
