@@ -103,7 +103,7 @@ def convert_text(text: str, choice: str, account: Account) -> ConvertedText | No
         machine = read_machine(document, choice, account)
         return ConvertedText(opened_text(machine.definition), machine)
     except (AttributeError, LookupError, TypeError) as error:
-        raise SourceError(f"the template: {choice}: got {error}, wanted a state machine") from None
+        raise SourceError(f"The template has no state machine at {choice}: {error}") from None
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
 

@@ -82,14 +82,14 @@ def merge_chunks(base: str | None, mine: str, theirs: str) -> list[MergeChunk] |
         return None
     chunks: list[MergeChunk] = []
     regions = _regions(own if base is None else base.splitlines(), own, other)
-    for before, left, right in regions:
-        if left == right:
-            chunks.append(MergeChunk(0, tuple(left), tuple(right)))
+    for before, my_lines, their_lines in regions:
+        if my_lines == their_lines:
+            chunks.append(MergeChunk(0, tuple(my_lines), tuple(their_lines)))
             continue
         number = 1 + sum(chunk.number > 0 for chunk in chunks)
-        conflict = base is None or before not in (left, right)
-        proposed = MergeSide.THEIRS if left == before and not conflict else MergeSide.MINE
-        chunks.append(MergeChunk(number, tuple(left), tuple(right), proposed, conflict))
+        conflict = base is None or before not in (my_lines, their_lines)
+        proposed = MergeSide.THEIRS if my_lines == before and not conflict else MergeSide.MINE
+        chunks.append(MergeChunk(number, tuple(my_lines), tuple(their_lines), proposed, conflict))
     return chunks
 
 
@@ -98,13 +98,17 @@ def _regions(
 ) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
     """Yield (base, mine, theirs) in turns: what all three have, and what stands between."""
     anchors = [(0, 0, 0, 0), *_common(base, mine, theirs), (len(base), len(mine), len(theirs), 0)]
-    for (at, left, right, size), (next_at, next_left, next_right, _) in pairwise(anchors):
+    for (at, my_place, their_place, size), (next_at, my_next, their_next, _) in pairwise(anchors):
         if size:
-            yield (base[at : at + size], mine[left : left + size], theirs[right : right + size])
+            yield (
+                base[at : at + size],
+                mine[my_place : my_place + size],
+                theirs[their_place : their_place + size],
+            )
         between = (
             base[at + size : next_at],
-            mine[left + size : next_left],
-            theirs[right + size : next_right],
+            mine[my_place + size : my_next],
+            theirs[their_place + size : their_next],
         )
         if any(between):
             yield between
@@ -114,18 +118,18 @@ def _common(
     base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield (place in base, in mine, in theirs, size) of the runs that all three have."""
-    left = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
-    right = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
+    my_blocks = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
+    their_blocks = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
     first = second = 0
-    while first < len(left) and second < len(right):
-        one_end = left[first].a + left[first].size
-        other_end = right[second].a + right[second].size
-        start, end = max(left[first].a, right[second].a), min(one_end, other_end)
+    while first < len(my_blocks) and second < len(their_blocks):
+        one_end = my_blocks[first].a + my_blocks[first].size
+        other_end = their_blocks[second].a + their_blocks[second].size
+        start, end = max(my_blocks[first].a, their_blocks[second].a), min(one_end, other_end)
         if start < end:
             yield (
                 start,
-                left[first].b + start - left[first].a,
-                right[second].b + start - right[second].a,
+                my_blocks[first].b + start - my_blocks[first].a,
+                their_blocks[second].b + start - their_blocks[second].a,
                 end - start,
             )
         if one_end < other_end:

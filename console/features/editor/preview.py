@@ -40,8 +40,8 @@ def read_shown(sent: Mapping[str, str]) -> ShownPreview:
         names = engine.loads(sent["opened"]) if sent["opened"] else []
     except engine.JsonTextError:
         names = []
-    known = names if isinstance(names, list) else []
-    opened = tuple(name for name in known if isinstance(name, str))[:MOST_UNFOLDED]
+    listed = names if isinstance(names, list) else []
+    opened = tuple(name for name in listed if isinstance(name, str))[:MOST_UNFOLDED]
     return ShownPreview(opened, sent["chosen"], sent["drawn"])
 
 

@@ -226,7 +226,7 @@ def _special_fields(place: StatePlace) -> list[FormField]:
 
 def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
     seen: dict[str, int] = {}
-    made: list[EdgeChoice] = []
+    edges: list[EdgeChoice] = []
     rules = catchers = 0
     for each in transitions_of(place.node):
         occurrence = seen.get(each.target, 0)
@@ -240,10 +240,10 @@ def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
         elif each.rules is not None:
             catchers += 1
             label = f"to catch {catchers}"
-        made.append(EdgeChoice(place.name, each.target, occurrence, label))
+        edges.append(EdgeChoice(place.name, each.target, occurrence, label))
     if place.node.find("End") is not None:
-        made.append(EdgeChoice(place.name, "", 0, "after"))
-    return tuple(made)
+        edges.append(EdgeChoice(place.name, "", 0, "after"))
+    return tuple(edges)
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -139,11 +139,11 @@ def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow
         text = json.dumps(condition, indent=2, ensure_ascii=False)
         return StateRuleRow("rule", index, values | {"condition": text}, raw=True)
     operator = operators[0]
-    known = OPERATORS if operator in OPERATORS else (operator, *OPERATORS)
+    choices = OPERATORS if operator in OPERATORS else (operator, *OPERATORS)
     literal = condition[operator]
     text = literal if isinstance(literal, str) else json.dumps(literal)
     values |= {"variable": str(condition["Variable"]), "operator": operator, "value": text}
-    return StateRuleRow("rule", index, values, operators=known, more=more)
+    return StateRuleRow("rule", index, values, operators=choices, more=more)
 
 
 def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
@@ -165,14 +165,14 @@ def read_rules(state: JsonContainer, language: str, sent: Mapping[str, str]) -> 
     """Return ``Choices`` if the form changed them; raise ``EditRefused``."""
     rules = _list(state, "Choices")
     rows = {row.index: row for row in rule_rows(state, language) if row.kind == "rule"}
-    made = [
+    new_rules = [
         _read_rule(rows[index], rule, sent) if index in rows else rule
         for index, rule in enumerate(rules)
         if f"rule-{index}-delete" not in sent
     ]
-    if rules and not made:
+    if rules and not new_rules:
         raise EditRefused("A Choice needs a rule: delete the Choice instead.")
-    return {} if made == rules else {"Choices": made}
+    return {} if new_rules == rules else {"Choices": new_rules}
 
 
 def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str]) -> dict[str, Any]:
@@ -186,41 +186,45 @@ def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str])
     }
     if values == row.values:
         return _with_more(rule, row, sent)
-    made: dict[str, Any]
+    new_rule: dict[str, Any]
     if row.raw:
-        made = _condition(values["condition"])
+        new_rule = _condition(values["condition"])
     elif "condition" in values:
         typed = values["condition"].strip()
-        made = {**rule, "Condition": typed == "true" if typed in ("true", "false") else typed}
+        new_rule = {**rule, "Condition": typed == "true" if typed in ("true", "false") else typed}
     else:
         old = row.values["operator"]
         literal = _literal(values["operator"], values["value"].strip())
-        made = {
+        new_rule = {
             (values["operator"] if key == old else key): (
-                literal if key == old else values["variable"].strip() if key == "Variable" else kept
+                literal
+                if key == old
+                else values["variable"].strip()
+                if key == "Variable"
+                else value
             )
-            for key, kept in rule.items()
+            for key, value in rule.items()
         }
-    made.pop("Next", None)
-    return _with_more({**made, "Next": values["next"]}, row, sent)
+    new_rule.pop("Next", None)
+    return _with_more({**new_rule, "Next": values["next"]}, row, sent)
 
 
 def _with_more(rule: dict[str, Any], row: StateRuleRow, sent: Mapping[str, str]) -> dict[str, Any]:
     """Return a rule or catcher with what was typed into its further fields."""
-    made = dict(rule)
+    new_rule = dict(rule)
     for name, shown in row.more.items():
         text = sent.get(f"{row.prefix}-more-{name}", shown)
         if same_text(text, shown, lines=True):
             continue
         if not text.strip():
-            made.pop(name, None)
+            new_rule.pop(name, None)
         elif name == "ResultPath":
-            made[name] = path_value(text)
+            new_rule[name] = path_value(text)
         else:
-            made[name] = json_value(name, text)
+            new_rule[name] = json_value(name, text)
     # Next stands last, as a person writes it
-    following = {"Next": made.pop("Next")} if "Next" in made and made != rule else {}
-    return made | following
+    following = {"Next": new_rule.pop("Next")} if "Next" in new_rule and new_rule != rule else {}
+    return new_rule | following
 
 
 def path_value(text: str) -> str | None:
@@ -244,7 +248,7 @@ def _literal(operator: str, text: str) -> Any:
         return text
     if operator.startswith(("Is", "Boolean")):
         if text not in ("true", "false"):
-            raise EditRefused(f"{operator}: got “{text}”, wanted true or false.")
+            raise EditRefused(f"{operator} must be true or false, not “{text}”.")
         return text == "true"
     return number_value(operator, text)
 
@@ -256,7 +260,7 @@ def number_value(label: str, text: str) -> int | float:
     except engine.JsonTextError:
         value = None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EditRefused(f"{label}: got “{text}”, wanted a number.")
+        raise EditRefused(f"{label} must be a number, not “{text}”.")
     return value
 
 
@@ -264,18 +268,18 @@ def read_retriers(state: JsonContainer, sent: Mapping[str, str]) -> dict[str, An
     """Return ``Retry`` if the form changed it, None for none; raise ``EditRefused``."""
 
     def read(index: int, retrier: dict[str, Any]) -> dict[str, Any]:
-        made = _with_errors(retrier, sent, f"retry-{index}")
+        new_retrier = _with_errors(retrier, sent, f"retry-{index}")
         for key, name in _NUMBERS.items():
             text = sent.get(f"retry-{index}-{name}", _shown(retrier.get(key))).strip()
             if text == _shown(retrier.get(key)):
                 continue
-            made.pop(key, None)
-            made |= {key: number_value(key, text)} if text else {}
+            new_retrier.pop(key, None)
+            new_retrier |= {key: number_value(key, text)} if text else {}
         jitter = sent.get(f"retry-{index}-jitter", _shown(retrier.get("JitterStrategy")))
         if jitter != _shown(retrier.get("JitterStrategy")):
-            made.pop("JitterStrategy", None)
-            made |= {"JitterStrategy": jitter} if jitter else {}
-        return made
+            new_retrier.pop("JitterStrategy", None)
+            new_retrier |= {"JitterStrategy": jitter} if jitter else {}
+        return new_retrier
 
     return _read_list(state, "Retry", "retry", sent, read)
 
@@ -285,11 +289,11 @@ def read_catchers(state: JsonContainer, language: str, sent: Mapping[str, str]) 
     rows = {row.index: row for row in rule_rows(state, language) if row.kind == "catch"}
 
     def read(index: int, catcher: dict[str, Any]) -> dict[str, Any]:
-        made = _with_errors(catcher, sent, f"catch-{index}")
+        new_catcher = _with_errors(catcher, sent, f"catch-{index}")
         target = sent.get(f"catch-{index}-next", str(catcher.get("Next", "")))
         if target != catcher.get("Next"):
-            made = {**made, "Next": target}
-        return _with_more(made, rows[index], sent)
+            new_catcher = {**new_catcher, "Next": target}
+        return _with_more(new_catcher, rows[index], sent)
 
     return _read_list(state, "Catch", "catch", sent, read)
 
@@ -308,9 +312,9 @@ def _read_list(
     state: JsonContainer, key: str, prefix: str, sent: Mapping[str, str], read: Any
 ) -> dict[str, Any]:
     rules = _list(state, key)
-    made = [
+    new_rules = [
         read(index, rule)
         for index, rule in enumerate(rules)
         if f"{prefix}-{index}-delete" not in sent
     ]
-    return {} if made == rules else {key: made or None}
+    return {} if new_rules == rules else {key: new_rules or None}

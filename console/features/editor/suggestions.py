@@ -60,8 +60,8 @@ class Suggestions:
 def suggestions_for(scope: Scope, machine: StateMachine | None = None) -> Suggestions:
     """Return what there is in the reader's project and region, and in a machine's last data."""
     project = scope.project
-    known = calls.list_functions(project) + calls.list_sample_functions(project)
-    functions = tuple(dict.fromkeys(each.name for each in known))[:_MOST]
+    entries = calls.list_functions(project) + calls.list_sample_functions(project)
+    functions = tuple(dict.fromkeys(each.name for each in entries))[:_MOST]
     machines = StateMachine.objects.filter(project=project, region=scope.region).order_by("name")
     activities = Activity.objects.filter(project=project, region=scope.region).order_by("name")
     resources = (

@@ -14,9 +14,9 @@ def read_tags(text: str) -> tuple[dict[str, str], str]:
         if not line.strip():
             continue
         if not equals or not key:
-            return {}, f"Line {number}: got {line.strip()[:80]!r}, wanted key=value."
+            return {}, f"Line {number}: {line.strip()[:80]!r} is not key=value."
         if key in tags:
-            return {}, f"Line {number}: the key {key[:80]!r} stands twice."
+            return {}, f"Line {number}: the key {key[:80]!r} is repeated."
         tags[key] = value
     try:
         store.check_tags(tags)

@@ -1,4 +1,4 @@
-"""The addresses of the room editor."""
+"""The addresses of the feature editor."""
 
 from __future__ import annotations
 

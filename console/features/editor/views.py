@@ -82,7 +82,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     if problem:
         return _render_form(request, status=422, errors={"tags": problem}, **typed)
     try:
-        made = store.create_machine(
+        machine = store.create_machine(
             scope.project,
             scope.region,
             name=typed["name"],
@@ -96,7 +96,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.close_draft(scope.project, scope.principal.user, "", sent["page"])
-    return redirect(page_address(scope, "start" if sent["run"] else "machine", made.name))
+    return redirect(page_address(scope, "start" if sent["run"] else "machine", machine.name))
 
 
 @require_http_methods(["GET", "POST"])
@@ -104,11 +104,15 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show the definition in the editor, or keep what was typed.
 
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
-    has seen and wants to replace. Answer 409 with both texts if the machine has another one.
+    has seen and wants to replace. ``?execution=``: the failed execution for whose sake the reader
+    edits it. Answer 409 with both texts if the machine has another one.
     """
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     machine = scope.machine(machine_name)
+    failed = request.GET.get("execution", "")
+    if failed:
+        scope.own_execution(machine_name, failed)
     shown = opened_text(machine.definition.text)
     if request.method == "GET":
         now = store.revision_of(machine)
@@ -148,7 +152,9 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
     drafts.close_draft(scope.project, scope.principal.user, machine.arn, sent["page"])
-    return redirect(page_address(scope, "start" if sent["run"] else "definition", machine.name))
+    if sent["run"]:
+        return redirect(page_address(scope, "start", machine.name, origin=failed))
+    return redirect(page_address(scope, "definition", machine.name, execution=failed))
 
 
 def _render_converted(

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def over_of(shown: str) -> dict[str, str]:
     """Return what *Save mine over theirs* sends beside the form."""
-    found = re.search(r'name="over" value="([^"]+)"', shown)
-    assert found is not None
-    return {"over": found[1]}
+    match = re.search(r'name="over" value="([^"]+)"', shown)
+    assert match is not None
+    return {"over": match[1]}
 
 
 def test_an_alarm_on_a_metric_is_changed_on_its_page(project: Project, client: Client) -> None:
@@ -50,15 +50,15 @@ def test_an_alarm_on_a_metric_is_changed_on_its_page(project: Project, client: C
         "revision": str(alarm.updated_ms),
     }
     for field, wrong, why in (
-        ("threshold", "many", "got “many”, wanted a number"),
-        ("datapoints", "6", "DatapointsToAlarm: got 6, wanted 1 to 5"),
-        ("periods", "1441", "EvaluationPeriods: got 1441 of 60 s, wanted 1 to 1440"),
-        ("periods", "-1", "EvaluationPeriods: got “-1”, wanted a whole number"),
-        ("period", "90", "The parameter Period must be a multiple of 60: got 90"),
+        ("threshold", "many", "must be a number, not “many”"),
+        ("datapoints", "6", "DatapointsToAlarm must be 1 to 5, not 6"),
+        ("periods", "1441", "EvaluationPeriods must be 1 to 1440 for 60 s, not 1441"),
+        ("periods", "-1", "EvaluationPeriods must be a whole number, not “-1”"),
+        ("period", "90", "The parameter Period must be a multiple of 60, not 90"),
         ("statistic", "p101", "The value p101 for parameter ExtendedStatistic is not supported"),
-        ("metric", "ActivityTime", "MetricName: got ActivityTime"),
+        ("metric", "ActivityTime", "MetricName: ActivityTime is not a metric"),
         ("comparison", "x", "ComparisonOperator: x needs metric math"),
-        ("missing", "x", "TreatMissingData: got x, wanted breaching"),
+        ("missing", "x", "TreatMissingData must be breaching"),
     ):
         shown = markup(client.post(page, sent | {field: wrong}), 422)
         assert why in shown
@@ -106,7 +106,7 @@ def test_metric_statistic_and_period_of_an_alarm_are_edited(
     assert "p95 of ExecutionTime" in preview
     assert "<html" not in preview
     wrong = text(client.get(page, {"preview": "1", **sent, "periods": "0"}))
-    assert "No preview: EvaluationPeriods: got 0 of 900 s, wanted 1 to 96" in wrong
+    assert "No preview: EvaluationPeriods must be 1 to 96 for 900 s, not 0" in wrong
     alarm.refresh_from_db()
     assert alarm.metric == "ExecutionsFailed"
     client.post(page, {**sent, "revision": str(alarm.updated_ms)})
@@ -135,7 +135,7 @@ def test_an_alarm_on_a_metric_is_created_by_a_form(project: Project, client: Cli
         "description": "Call",
     }
     refused = markup(client.post(page, sent | {"datapoints": "9"}), 422)
-    assert "DatapointsToAlarm: got 9, wanted 1 to 5" in refused
+    assert "DatapointsToAlarm must be 1 to 5, not 9" in refused
     assert 'value="too many"' in refused
     assert not Alarm.objects.exists()
     assert "Sum of ExecutionsFailed" in text(client.get(page, {"preview": "1", **sent}))
@@ -155,8 +155,8 @@ def test_a_schedule_is_changed_on_its_page(project: Project, signed_in: SignIn) 
     retries = {"MaximumRetryAttempts": 2}
     target = {"Arn": machine.arn, "RoleArn": ROLE, "RetryPolicy": retries, "Input": '{"a": 1}'}
     end_ms = 4_000_000_000_000
-    given = scheduler.ScheduleSettings("rate(1 day)", target, end_ms=end_ms)
-    made = scheduler.create_schedule(key, given)
+    settings = scheduler.ScheduleSettings("rate(1 day)", target, end_ms=end_ms)
+    schedule = scheduler.create_schedule(key, settings)
     page = "/schedules/default/nightly/"
     editor = signed_in("editor")
     assert f'href="{page}?edit=1#edit"' in text(editor.get(page))
@@ -169,11 +169,11 @@ def test_a_schedule_is_changed_on_its_page(project: Project, signed_in: SignIn) 
         "after_completion": "DELETE",
         "input": '{"a": 2}',
         "description": "At six",
-        "revision": str(made.updated_ms),
+        "revision": str(schedule.updated_ms),
     }
     for field, wrong, why in (
         ("schedule", "rate(1 moon)", "Invalid Schedule Expression"),
-        ("window", "2000", "wanted 1 to 1,440 minutes"),
+        ("window", "2000", "must be 1 to 1,440 minutes"),
         ("input", "{", "JSON"),
     ):
         shown = markup(editor.post(page, sent | {field: wrong}), 422)
@@ -185,9 +185,9 @@ def test_a_schedule_is_changed_on_its_page(project: Project, signed_in: SignIn) 
         *("cron(0 6 * * ? *)", "Europe/Rome", 15),
     )
     assert (row.after_completion, row.description, row.end_ms) == ("DELETE", "At six", end_ms)
-    kept = row.targets.get()
-    assert kept.address == machine.arn
-    assert json.loads(kept.settings) == {
+    event_target = row.targets.get()
+    assert event_target.address == machine.arn
+    assert json.loads(event_target.settings) == {
         "RetryPolicy": retries,
         "RoleArn": ROLE,
         "Input": '{"a": 2}',
@@ -209,8 +209,8 @@ def test_the_form_of_a_schedule_counts_a_rate_from_where_it_counts(
     machine = create(project, PASS)
     key = scheduler.ScheduleKey(project, REGION, "default", "nightly")
     target = {"Arn": machine.arn, "RoleArn": ROLE}
-    made = scheduler.create_schedule(key, scheduler.ScheduleSettings("rate(7 days)", target))
-    EventRule.objects.filter(pk=made.pk).update(created_ms=made.created_ms - 3 * DAY)
+    schedule = scheduler.create_schedule(key, scheduler.ScheduleSettings("rate(7 days)", target))
+    EventRule.objects.filter(pk=schedule.pk).update(created_ms=schedule.created_ms - 3 * DAY)
     shown = markup(client.get("/schedules/default/nightly/", {"edit": "1"}))
     fields = dict(re.findall(r'name="(began|end)" value="(\d*)"', shown))
     asked = {"schedule": "rate(7 days)", "timezone": "UTC", **fields}

@@ -16,8 +16,8 @@ from console.features.editor.problems import list_problems
 from console.models import StateMachine
 from console.store.machines import tags
 from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.graph.workflows import TEMPLATE
 from tests.console.web.helpers import text
-from tests.console.web.workflows import TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,7 +192,7 @@ def _template(properties: dict[str, Any], **more: Any) -> str:
 def test_a_small_template_makes_no_huge_text(grows: str) -> None:
     """Each of the functions could make gigabytes of a text that a person can paste."""
     long, times = "x" * 60_000, 15_000
-    made: dict[str, dict[str, Any]] = {
+    properties: dict[str, dict[str, Any]] = {
         "join": {"Definition": {"Fn::Join": [long, ["", *[""] * times]]}},
         "sub": {"Definition": {"Fn::Sub": ["${a}" * times, {"a": long}]}},
         "ref": {"Definition": [{"Ref": "P"}] * times},
@@ -203,7 +203,7 @@ def test_a_small_template_makes_no_huge_text(grows: str) -> None:
         "mapping": {"Definition": [{"Fn::FindInMap": ["m", "a", "b"]}] * (times // 3)},
     }
     body = _template(
-        made[grows],
+        properties[grows],
         Parameters={"P": {"Default": long}},
         Mappings={"m": {"a": {"b": [long[:20_000]]}}},
     )
@@ -226,11 +226,11 @@ def test_a_small_template_takes_no_hours(takes_long: str) -> None:
         }
         for n in steps
     }
-    made = {
+    definition = {
         "conditions": {"Fn::If": ["C0", "{}", "{}"]},
         "names": {"Fn::GetAtt": ["Q0", "Name"]},
     }[takes_long]
-    template = json.loads(_template({"DefinitionString": made}))
+    template = json.loads(_template({"DefinitionString": definition}))
     template["Conditions"] = conditions | {"C40": {"Fn::Equals": ["a", "b"]}}
     template["Resources"] |= queues | {
         "Q40": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": ""}}
@@ -244,8 +244,8 @@ def test_deep_yaml_is_not_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[yaml.Event] = []
     usual = yaml.parse
 
-    def parse(*given: Any) -> Iterator[yaml.Event]:
-        for event in usual(*given):
+    def parse(*arguments: Any) -> Iterator[yaml.Event]:
+        for event in usual(*arguments):
             seen.append(event)
             yield event
 
@@ -293,9 +293,9 @@ def test_a_new_machine_has_its_tags(client: Client) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("team", "Line 1: got 'team', wanted key=value."),
-        ("a=1\n=2", "Line 2: got '=2', wanted key=value."),
-        ("a=1\na=2", "Line 2: the key 'a' stands twice."),
+        ("team", "Line 1: 'team' is not key=value."),
+        ("a=1\n=2", "Line 2: '=2' is not key=value."),
+        ("a=1\na=2", "Line 2: the key 'a' is repeated."),
         ("aws:a=1", "aws:"),
         ("\n".join(f"k{number}=v" for number in range(51)), "Too many tags"),
     ],

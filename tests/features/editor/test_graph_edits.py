@@ -55,8 +55,8 @@ def edited(definition: str, act: Callable[..., Any], *arguments: Any) -> str:
 
 def states(definition: str) -> dict[str, Any]:
     """Return the states of a text."""
-    found: dict[str, Any] = json.loads(definition)["States"]
-    return found
+    by_name: dict[str, Any] = json.loads(definition)["States"]
+    return by_name
 
 
 def changed_lines(before: str, after: str) -> list[str]:
@@ -287,7 +287,7 @@ def test_rules_retries_and_catches_are_rows() -> None:
     rule = {"rule-0-operator": "NumericGreaterThan", "rule-0-value": "10", "rule-0-variable": "$.n"}
     after = saved(source, "Choice", **rule)["Choices"]
     assert after == [{"Variable": "$.n", "NumericGreaterThan": 10, "Next": "Nap"}]
-    with pytest.raises(EditRefused, match="wanted a number"):
+    with pytest.raises(EditRefused, match="must be a number"):
         saved(source, "Choice", **rule | {"rule-0-value": "ten"})
     with pytest.raises(EditRefused, match="needs a rule"):
         saved(source, "Choice", **{"rule-0-delete": "on"})
@@ -396,13 +396,13 @@ def test_a_target_that_is_missing_stays_chosen(client: Client) -> None:
 def test_a_wrong_definition_is_edited_or_refused() -> None:
     """Branches that are no blocks stay as they are; what is no object is no state."""
     branches = {"Type": "Parallel", "Branches": [1, {"States": []}, {}], "End": True}
-    made = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": branches}}))
-    operations.duplicate_state(made, "A")
-    assert states(made.text())["A 2"]["Branches"] == branches["Branches"]
+    tree = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": branches}}))
+    operations.duplicate_state(tree, "A")
+    assert states(tree.text())["A 2"]["Branches"] == branches["Branches"]
     data = {"Type": "Pass", "Result": {"States": ["CA", "NY"]}, "End": True}
-    made = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": data}}))
-    operations.duplicate_state(made, "A")
-    assert states(made.text())["A 2"]["Result"] == data["Result"]
+    tree = DefinitionTree(json.dumps({"StartAt": "A", "States": {"A": data}}))
+    operations.duplicate_state(tree, "A")
+    assert states(tree.text())["A 2"]["Result"] == data["Result"]
     with pytest.raises(EditRefused, match="no state “A”"):
         operations.duplicate_state(DefinitionTree('{"States": {"A": []}}'), "A")
 

@@ -28,8 +28,8 @@ def filled(snippet: Snippet, **words: str) -> str:
 
 def members(text: str) -> dict[str, Any]:
     """Return the object whose members a text is."""
-    found: dict[str, Any] = json.loads(f"{{{text}}}")
-    return found
+    document: dict[str, Any] = json.loads(f"{{{text}}}")
+    return document
 
 
 def check(language: str, first: str, states: dict[str, Any]) -> None:

@@ -112,8 +112,8 @@ def test_a_rule_offers_every_comparison(kind: str) -> None:
     row = state_form(DefinitionTree(definition), "Pick").rules[0]
     assert kind in row.operators
     value = {"S": "b", "N": "$.b", "T": "2026-01-01T00:00:00Z"}[kind[0]]
-    made = saved(definition, "Pick", rule__0__operator=kind, rule__0__value=value)["Choices"][0]
-    assert made == {"Variable": "$.a", kind: value, "Next": "Done"}
+    choice = saved(definition, "Pick", rule__0__operator=kind, rule__0__value=value)["Choices"][0]
+    assert choice == {"Variable": "$.a", kind: value, "Next": "Done"}
 
 
 # -- copied states ---------------------------------------------------------------------------------

@@ -91,17 +91,17 @@ def _opened(
     def goal(target: Any, *, goes_on: bool = False) -> Any:
         return target if target in copied or (target in beside and not goes_on) else EXIT
 
-    made = {
+    copy = {
         key: value
         for key, value in state.items()
         if key != "End" and (key, value) != ("QueryLanguage", default)
     }
     if state["Type"] not in ("Choice", "Fail", "Succeed"):
-        made["Next"] = goal(state.get("Next"), goes_on=True)
+        copy["Next"] = goal(state.get("Next"), goes_on=True)
     if "Default" in state:
-        made["Default"] = goal(state["Default"], goes_on=True)
+        copy["Default"] = goal(state["Default"], goes_on=True)
     for key in ("Choices", "Catch"):
         if isinstance(state.get(key), list):
             rules = [rule for rule in state[key] if isinstance(rule, dict)]
-            made[key] = [{**rule, "Next": goal(rule.get("Next"))} for rule in rules]
-    return made
+            copy[key] = [{**rule, "Next": goal(rule.get("Next"))} for rule in rules]
+    return copy

@@ -112,7 +112,7 @@ class JsonContainer:
             return
         place = len(self.entries) if at is None else at
         sample = self.entries[min(place, len(self.entries)) - 1 if place else 0]
-        colons = [known.colon for known in self.entries]
+        colons = [other.colon for other in self.entries]
         entry.lead, entry.colon, entry.trail = sample.lead, colons[0], ""
         if place == 0 and self.inline and len(self.entries) > 0:
             self.entries[0].lead = self.entries[0].lead or " "
@@ -125,7 +125,7 @@ class JsonContainer:
 
     def remove(self, entry: JsonEntry) -> None:
         """Take an entry out; the white space before the closing bracket stays."""
-        place = next(at for at, known in enumerate(self.entries) if known is entry)
+        place = next(at for at, other in enumerate(self.entries) if other is entry)
         del self.entries[place]
         if not self.entries:
             return
@@ -136,7 +136,7 @@ class JsonContainer:
 
     def drop(self, key: str) -> None:
         """Take every member with a key out."""
-        for entry in [known for known in self.entries if known.key == key]:
+        for entry in [other for other in self.entries if other.key == key]:
             self.remove(entry)
 
 
@@ -158,8 +158,8 @@ def changed_value(
 
 
 def _changed_object(node: JsonContainer, value: dict[str, Any]) -> JsonContainer:
-    kept = [entry for entry in node.entries if entry.key in value]
-    if not kept:
+    entries = [entry for entry in node.entries if entry.key in value]
+    if not entries:
         return as_container(fresh_value(value, node.indent[:-2]))
     for entry in [entry for entry in node.entries if entry.key not in value]:
         node.remove(entry)
@@ -199,8 +199,8 @@ def _spelled(value: Any) -> str:
 
 
 def _same(node: JsonScalar | JsonContainer, value: Any) -> bool:
-    known = json.loads(write_tree(node))
-    return bool(known == value and isinstance(known, bool) == isinstance(value, bool))
+    content = json.loads(write_tree(node))
+    return bool(content == value and isinstance(content, bool) == isinstance(value, bool))
 
 
 # -- text to tree and back -------------------------------------------------------------------------

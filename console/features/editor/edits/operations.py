@@ -184,18 +184,18 @@ def _insert_states(block: StateBlock, states: States, position: int, exit_to: st
 
 def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
     """Return a state whose transitions to ``EXIT`` lead where the edge led, or end."""
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in state.items():
         if key == "Next" and value == EXIT:
-            made |= {"Next": exit_to} if exit_to else {"End": True}
+            result |= {"Next": exit_to} if exit_to else {"End": True}
         elif key in ("Choices", "Catch"):
-            made[key] = [
+            result[key] = [
                 {**rule, "Next": exit_to if rule["Next"] == EXIT else rule["Next"]}
                 for rule in value
             ]
         else:
-            made[key] = exit_to if value == EXIT else value
-    return in_field_order(made)
+            result[key] = exit_to if value == EXIT else value
+    return in_field_order(result)
 
 
 # -- the menu of a node ----------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def rename_state(tree: DefinitionTree, name: str, wish: str) -> EditDone:
     wish = wish.strip()
     place = tree.place(name)
     if not wish or len(wish) > LONGEST_NAME:
-        raise EditRefused(f"A name: got {len(wish)} characters, wanted 1 to {LONGEST_NAME}.")
+        raise EditRefused(f"A name has 1 to {LONGEST_NAME} characters, not {len(wish)}.")
     if any(other.name == wish for other in tree.places()):
         raise EditRefused(f"There is a state “{wish}” already.")
     for transition in transitions_to(place.block, name):
@@ -304,13 +304,13 @@ def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
     value = place.block.states.value(name)
     names = _free_names(tree, _all_names({name: value}))
     copy = names[name]
-    made = dict(renamed_states({name: value}, names)[copy])
-    kept = {"Next": value.get("Next"), "Default": value.get("Default")}
-    made |= {key: target for key, target in kept.items() if target is not None}
+    fields = dict(renamed_states({name: value}, names)[copy])
+    transitions = {"Next": value.get("Next"), "Default": value.get("Default")}
+    fields |= {key: target for key, target in transitions.items() if target is not None}
     for key in ("Choices", "Catch"):
         if key in value:
-            made[key] = value[key]
-    place.block.states.put(copy, made, at=place.position + 1)
+            fields[key] = value[key]
+    place.block.states.put(copy, fields, at=place.position + 1)
     if place.type == "Choice":
         put_field(place.node, "Default", copy)
     else:
