@@ -42,7 +42,7 @@ def parse_cron(fields: str) -> Cron:
     parts = fields.upper().split()
     if len(parts) != _FIELDS:
         names = "minutes, hours, day of month, month, day of week, year"
-        raise ScheduleError(f"cron: got {len(parts)} fields, wanted six: {names}")
+        raise ScheduleError(f"cron: {len(parts)} fields instead of six: {names}")
     minutes, hours, day, month, weekday, year = parts
     if (day == "?") == (weekday == "?"):
         raise ScheduleError("cron: one of day of month and day of week, and only one, is ?")
@@ -63,11 +63,11 @@ def _numbers(
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if match is None:
-            raise ScheduleError(f"{field}: got '{item}', wanted * or numbers with , - /")
+            raise ScheduleError(f"{field}: '{item}' is not * or numbers with , - /")
         low, high = _bounds(match, field, least, most, names or {})
         step = int(match["step"] or 1)
         if step < 1:
-            raise ScheduleError(f"{field}: got the step 0, wanted 1 or more")
+            raise ScheduleError(f"{field}: the step must be 1 or more, not 0")
         numbers.update(range(low, high + 1, step))
     return tuple(sorted(numbers))
 
@@ -82,14 +82,14 @@ def _bounds(
         return low, most if match["step"] else low
     high = _number(match["high"], field, least, most, names)
     if high < low:
-        raise ScheduleError(f"{field}: got '{match[0]}', wanted the lower end first")
+        raise ScheduleError(f"{field}: '{match[0]}' must have the lower end first")
     return low, high
 
 
 def _number(text: str, field: str, least: int, most: int, names: dict[str, int]) -> int:
     number = names.get(text, int(text) if text.isascii() and text.isdecimal() else -1)
     if not least <= number <= most:
-        raise ScheduleError(f"{field}: got '{text}', wanted {least} to {most}")
+        raise ScheduleError(f"{field}: '{text}' is not in {least} to {most}")
     return number
 
 

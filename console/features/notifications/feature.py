@@ -17,6 +17,12 @@ FEATURE = Feature(
             "GET": ("events:DeleteDeadLetters",),
             "POST": ("events:DeleteDeadLetters",),
         },
+        # signed calls: the views say who may make them
+        "api-schedules-pause": {"POST": ("anybody",)},
+        "api-schedules-resume": {"POST": ("anybody",)},
+        "api-schedules-paused": {"GET": ("anybody",)},
+        "schedules-pause": {"GET": ("PauseSchedules",), "POST": ("PauseSchedules",)},
+        "schedules-resume": {"GET": ("ResumeSchedules",), "POST": ("ResumeSchedules",)},
         "schedules": {"GET": ("ViewPages",), "POST": ("events:PutRule",)},
         "rule": {"GET": ("ViewPages",), "POST": ("events:PutRule",)},
         "schedule": {"GET": ("ViewPages",), "POST": ("scheduler:UpdateSchedule",)},
@@ -33,6 +39,7 @@ FEATURE = Feature(
         "rule-run": {"POST": ("events:RunSchedule",)},
         "schedule-run": {"POST": ("events:RunSchedule",)},
     },
+    parameters={"api-schedules-paused": ()},
     rights={
         "viewer": (
             "events:DescribeRule",
@@ -55,6 +62,8 @@ FEATURE = Feature(
         "editor": (
             "CreateStartLink",
             "RevokeStartLink",
+            "PauseSchedules",
+            "ResumeSchedules",
             "events:InjectAwsEvents",  # PutEvents in the name of a service of AWS
             "events:PutRule",
             "events:DeleteDeadLetters",
@@ -78,6 +87,7 @@ FEATURE = Feature(
     hooks={
         Hook.ARN_ADDRESS: "console.features.notifications.web.arn_address.notification_address",
         Hook.ARN_OBJECTS: "console.features.notifications.web.arn_address.rules_with_arns",
+        Hook.OVERVIEW: "console.features.notifications.web.schedule_pause_views.overview_context",
         Hook.MEMBER_REMOVED: "console.features.notifications.store.start_links.revoke_links_of",
     },
     operations={

@@ -27,12 +27,12 @@ def check_input(settings: dict[str, Any]) -> None:
     """Raise ``InputError`` for an input, path or template that is none."""
     names = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
     if len(names) > 1:
-        raise InputError(f"Only one of Input, InputPath and InputTransformer: got {names}")
+        raise InputError(f"Use only one of Input, InputPath and InputTransformer, not {names}")
     if settings.get("Input"):
         try:
             engine.loads(settings["Input"])
         except engine.JsonTextError as error:
-            raise InputError(f"Input: wanted JSON: {error}") from None
+            raise InputError(f"Input is not JSON: {error}") from None
     paths = dict((settings.get("InputTransformer") or {}).get("InputPathsMap") or {})
     if settings.get("InputPath"):
         paths["InputPath"] = settings["InputPath"]
@@ -55,7 +55,7 @@ def _check_template(template: str) -> None:
             end = next((at for at in range(end, len(template)) if not quoted[at]), end) + 1
         if template[end:].lstrip().startswith(":"):
             raise InputError(
-                f"InputTemplate: got {match[0]} as a key of a JSON object, wanted it in values only"
+                f"InputTemplate: {match[0]} is a key of a JSON object; use it in values only"
             )
 
 
@@ -141,13 +141,13 @@ def _dumps(value: Any) -> str:
 def _steps(path: Any, name: str) -> list[str | int]:
     """Read a path as ``$.detail.items[0]``."""
     if not isinstance(path, str) or not path.startswith("$"):
-        raise InputError(f"{name}: got {path!r}, wanted a path as $.detail")
+        raise InputError(f"{name}: {path!r} is not a path such as $.detail")
     steps: list[str | int] = []
     at = 1
     while at < len(path):
         match = _STEP.match(path, at)
         if match is None:
-            raise InputError(f"{name}: got {path!r}, wanted a path as $.detail")
+            raise InputError(f"{name}: {path!r} is not a path such as $.detail")
         steps.append(int(match[2]) if match[2] else match[1] or match[3])
         at = match.end()
     return steps

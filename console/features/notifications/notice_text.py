@@ -11,9 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from django.conf import settings
-
 from console.config import former_name
+from console.config.public_address import page_address
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
 
 def _page_of(arn: str) -> str:
     """Return the address of the page of an ARN, "" if the server does not know its own."""
-    address = settings.STATEYARD_URL
+    address = page_address()
     return f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else ""
 
 

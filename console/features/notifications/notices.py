@@ -241,16 +241,20 @@ def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) 
 
 
 def _group(notice: Notice) -> str:
-    given = notice.settings.get("SqsParameters") or {}
-    return str(given.get("MessageGroupId") or "stateyard")
+    parameters = notice.settings.get("SqsParameters") or {}
+    return str(parameters.get("MessageGroupId") or "stateyard")
 
 
 def _put_event(client: Any, notice: Notice) -> None:
     told = json.loads(notice.event)
-    given = notice.settings.get("EventBridgeParameters")
-    if given:  # of EventBridge Scheduler: an event of its own, and the input is its detail
+    parameters = notice.settings.get("EventBridgeParameters")
+    if parameters:  # of EventBridge Scheduler: an event of its own, and the input is its detail
         detail = json.loads(notice.body)
-        told |= {"source": given["Source"], "detail-type": given["DetailType"], "detail": detail}
+        told |= {
+            "source": parameters["Source"],
+            "detail-type": parameters["DetailType"],
+            "detail": detail,
+        }
     entry = {
         "Time": told["time"],
         "Source": told["source"],

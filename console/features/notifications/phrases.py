@@ -59,7 +59,7 @@ def _days_of(text: str) -> str:
         return "? * SAT,SUN"
     named = [each.removesuffix("s") for each in re.split(r" and | ", text)]
     numbers = [place for place, day in enumerate(_DAYS) if {day, day[:3]} & set(named)]
-    known = {*_DAYS, *(day[:3] for day in _DAYS)}
-    if not numbers or not set(named) <= known:
+    days = {*_DAYS, *(day[:3] for day in _DAYS)}
+    if not numbers or not set(named) <= days:
         return ""
     return f"? * {','.join(_DAYS[place][:3].upper() for place in numbers)}"

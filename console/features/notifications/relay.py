@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from console import execution_rights
+from console import access, execution_rights
 from console.db.audit import Actor
 from console.db.writer import is_outage, release_connection
 from console.errors import ServiceError
@@ -139,8 +139,8 @@ class OutboxRelay:
             with self._lock:
                 self._in_flight.update(number for number, _ in claimed)
                 counts.subtract(target for _, target in claimed)
-                for target, left in counts.items():
-                    for _ in range(left):
+                for target, count in counts.items():
+                    for _ in range(count):
                         chosen[target][0].claimed.end(chosen[target][1])
         for number, target in claimed:
             lane, share = chosen[target]
@@ -201,6 +201,10 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
     """
     delivery = deliveries.load_delivery(number)
     if delivery is None:
+        return None
+    project = delivery.target.rule.project
+    if project.archived_ms is not None:
+        deliveries.mark_expired(delivery, access.archive_words(project))
         return None
     settings = json.loads(delivery.target.settings)
     if deliveries.is_too_old_to_send(delivery, settings.get("RetryPolicy") or {}):

@@ -105,9 +105,9 @@ def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> 
     """
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None or (match[1] == "at" and not with_once):
-        wanted = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
+        forms = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
         meant = phrases.expression_of(text) if len(text) <= _MOST_CHARACTERS else ""
-        raise ScheduleError(f"'{text[:80]}' is no schedule expression. Write {meant or wanted}")
+        raise ScheduleError(f"'{text[:80]}' is no schedule expression. Write {meant or forms}")
     place = _zone(zone)
     if match[1] == "at":
         return Schedule(None, place, once_ms=_once_ms(match[2], place))
@@ -120,7 +120,7 @@ def _zone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ScheduleError(f"time zone: got '{name}', wanted one as Europe/Rome") from None
+        raise ScheduleError(f"'{name}' is not a time zone such as Europe/Rome") from None
 
 
 def _once_ms(text: str, zone: tzinfo) -> int:
@@ -130,20 +130,20 @@ def _once_ms(text: str, zone: tzinfo) -> int:
         moment = datetime.fromisoformat(text).replace(tzinfo=zone)
         once_ms = int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise ScheduleError(f"at: got '{text}', wanted yyyy-mm-ddThh:mm:ss") from None
+        raise ScheduleError(f"at: '{text}' is not a time of the form yyyy-mm-ddThh:mm:ss") from None
     if not clock.FIRST_MS <= once_ms <= clock.LAST_MS:
-        raise ScheduleError(f"at: got '{text}' in {zone}, wanted a moment of UTC's years 1 to 9999")
+        raise ScheduleError(f"at: '{text}' in {zone} is not in the years 1 to 9999 of UTC")
     return once_ms
 
 
 def _period_ms(text: str, *, any_plural: bool) -> int:
     match = _RATE.fullmatch(text)
     if match is None or int(match[1]) < 1:
-        raise ScheduleError(f"rate: got '{text}', wanted a number and minutes, hours or days")
+        raise ScheduleError(f"rate: '{text}' is not a number with minutes, hours or days")
     number, unit, plural = int(match[1]), match[2], match[3]
     if (number == 1) == bool(plural) and not (plural and any_plural):
         raise ScheduleError("rate: 1 takes the singular, as 1 minute; more take the plural")
     period = number * _UNIT_MS[unit]
     if timedelta(milliseconds=period) > timedelta(days=366 * 100):
-        raise ScheduleError("rate: wanted a hundred years at most")
+        raise ScheduleError("rate: the period is longer than a hundred years")
     return period

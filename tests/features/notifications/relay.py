@@ -46,7 +46,7 @@ class Receiver:
 def rule_to(project: Project, *addresses: str, pattern: str = SUCCEEDED, **more: Any) -> EventRule:
     """Make a rule with targets 1, 2..."""
     rule = rules.put_rule(project, REGION, "rule", pattern=pattern)
-    targets = [{"Id": str(n), "Arn": one, **more} for n, one in enumerate(addresses, 1)]
+    targets = [{"Id": str(n), "Arn": address, **more} for n, address in enumerate(addresses, 1)]
     assert rules.put_targets(project, REGION, "rule", targets) == []
     return rule
 

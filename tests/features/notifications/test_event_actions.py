@@ -63,8 +63,8 @@ def test_only_an_editor_changes_rules(project: Project) -> None:
             ask(project, action, "operator", **params)
         ask(project, action, **params)
     entries = AuditEntry.objects.order_by("pk")
-    assert [one.action for one in entries] == [f"events:{action}" for action in CHANGES]
-    assert {(one.actor, one.key_id) for one in entries} == {("editor", "AKIA")}
+    assert [entry.action for entry in entries] == [f"events:{action}" for action in CHANGES]
+    assert {(entry.actor, entry.key_id) for entry in entries} == {("editor", "AKIA")}
 
 
 def test_a_viewer_reads_and_an_operator_puts_events(project: Project) -> None:
@@ -132,7 +132,7 @@ def test_a_rule_put_again_is_made_anew(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "params", "wanted"),
+    ("action", "params", "expected"),
     [
         ("PutRule", {"Name": "r"}, "ValidationException"),
         ("PutRule", {"Name": "a b", "EventPattern": PATTERN}, "ValidationException"),
@@ -159,10 +159,10 @@ def test_a_rule_put_again_is_made_anew(project: Project) -> None:
     ],
 )
 def test_what_is_wrong_is_refused(
-    project: Project, action: str, params: dict[str, Any], wanted: str
+    project: Project, action: str, params: dict[str, Any], expected: str
 ) -> None:
     """With EventBridge's code."""
-    assert code(project, action, **params) == wanted
+    assert code(project, action, **params) == expected
 
 
 def test_there_are_limits(project: Project) -> None:
@@ -192,7 +192,7 @@ def test_wrong_targets_are_refused_by_themselves(project: Project) -> None:
         {"Id": "odd", "Arn": "arn:aws:s3:::bucket"},
     ]
     answer = ask(project, "PutTargets", Rule="r", Targets=targets)
-    assert [one["TargetId"] for one in answer["FailedEntries"]] == ["gone", "both", "odd"]
+    assert [entry["TargetId"] for entry in answer["FailedEntries"]] == ["gone", "both", "odd"]
     assert ask(project, "ListTargetsByRule", Rule="r") == {"Targets": targets[:1]}
 
 
@@ -205,8 +205,8 @@ def test_a_rule_has_tags(project: Project) -> None:
     ask(project, "PutRule", **CHANGES["PutRule"], Tags=other)
     ask(project, "TagResource", ResourceARN=arn, Tags=[{"Key": "cost", "Value": "9"}])
     ask(project, "UntagResource", ResourceARN=arn, TagKeys=["nobody", "team"])
-    left = ask(project, "ListTagsForResource", ResourceARN=arn)["Tags"]
-    assert left == [{"Key": "cost", "Value": "9"}]
+    remaining = ask(project, "ListTagsForResource", ResourceARN=arn)["Tags"]
+    assert remaining == [{"Key": "cost", "Value": "9"}]
     told = AuditEntry.objects.filter(target=arn).values_list("action", flat=True)
     assert {"events:TagResource", "events:UntagResource"} <= set(told)
     ask(project, "DeleteRule", Name="r")
@@ -294,7 +294,7 @@ def test_editors_put_events_of_aws_where_that_is_on(
     texts = [json.loads(event.body) for event in OutboxEvent.objects.all()]
     marks = {text["source"]: text.get("stateyard") for text in texts}
     assert marks == ({"aws.s3": {"injectedBy": role}} if taken else {}) | {"shop": None}
-    audited = [(one.action, one.target, one.reason) for one in AuditEntry.objects.all()]
+    audited = [(entry.action, entry.target, entry.reason) for entry in AuditEntry.objects.all()]
     assert audited == [("events:InjectAwsEvents", "aws.s3", "Object Created")] * taken
 
 

@@ -59,8 +59,8 @@ def test_the_sender_is_in_the_row_the_execution_and_the_audit(
     viewer: Client = signed_in("viewer")
     page = viewer.get(f"/machines/machine/executions/{execution.name}/").content.decode()
     assert "by an event of operator" in page
-    found = viewer.get("/executions/", {"by": "rule rule"}).content.decode()
-    assert execution.name in found
+    shown = viewer.get("/executions/", {"by": "rule rule"}).content.decode()
+    assert execution.name in shown
 
 
 def test_the_rights_are_those_of_the_rule(project: Project) -> None:

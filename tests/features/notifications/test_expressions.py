@@ -21,14 +21,14 @@ def ms(text: str) -> int:
 def moments(expression: str, after: str, count: int, zone: str = "UTC") -> list[str]:
     """Return the next moments, in UTC; rates began with the year 2026."""
     schedule, at = parse_schedule(expression, zone), ms(after)
-    found: list[str] = []
-    while len(found) < count:
+    times: list[str] = []
+    while len(times) < count:
         due = schedule.next(at, ms("2026-01-01T00:00"))
         if due is None:
             break
-        found.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
+        times.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
         at = due
-    return found
+    return times
 
 
 ROME, SYDNEY = "Europe/Rome", "Australia/Sydney"
@@ -106,11 +106,11 @@ TABLE = [
 
 
 @pytest.mark.parametrize(
-    ("expression", "after", "zone", "wanted"), TABLE, ids=[f"{a} {z} {b}" for a, b, z, _ in TABLE]
+    ("expression", "after", "zone", "expected"), TABLE, ids=[f"{a} {z} {b}" for a, b, z, _ in TABLE]
 )
-def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[str]) -> None:
+def test_a_schedule_is_due(expression: str, after: str, zone: str, expected: list[str]) -> None:
     """The moments in UTC, in their order."""
-    assert moments(expression, after, len(wanted) or 1, zone) == wanted
+    assert moments(expression, after, len(expected) or 1, zone) == expected
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,21 @@ def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[
         ("every blue moon", r"Write cron\("),
         ("every day", r"Write rate\(1 day\)"),
         ("at(2026-01-01T00:00:00)", r"Write cron\("),
-        ("cron(0 10 * * ?)", "got 5 fields, wanted six"),
+        ("cron(0 10 * * ?)", "5 fields instead of six"),
         ("cron(0 10 * * * *)", "one of day of month and day of week"),
         ("cron(0 10 ? * ? *)", "one of day of month and day of week"),
-        ("cron(60 10 * * ? *)", "minutes: got '60', wanted 0 to 59"),
-        ("cron(0 24 * * ? *)", "hours: got '24'"),
-        ("cron(0 0 0 * ? *)", "day of month: got '0'"),
-        ("cron(0 0 * 13 ? *)", "month: got '13'"),
-        ("cron(0 0 ? * 8 *)", "day of week: got '8'"),
-        ("cron(0 0 ? * MON#6 *)", "day of week: got '6'"),
-        ("cron(0 0 * * ? 1969)", "year: got '1969'"),
-        ("cron(5-1 0 * * ? *)", "wanted the lower end first"),
-        ("cron(*/0 0 * * ? *)", "wanted 1 or more"),
-        ("cron(a b * * ? *)", "minutes: got 'A'"),
-        ("cron(, 0 * * ? *)", "minutes: got ''"),
-        ("rate(0 minutes)", "rate: got '0 minutes'"),
+        ("cron(60 10 * * ? *)", "minutes: '60' is not in 0 to 59"),
+        ("cron(0 24 * * ? *)", "hours: '24' is not"),
+        ("cron(0 0 0 * ? *)", "day of month: '0' is not"),
+        ("cron(0 0 * 13 ? *)", "month: '13' is not"),
+        ("cron(0 0 ? * 8 *)", "day of week: '8' is not"),
+        ("cron(0 0 ? * MON#6 *)", "day of week: '6' is not"),
+        ("cron(0 0 * * ? 1969)", "year: '1969' is not"),
+        ("cron(5-1 0 * * ? *)", "must have the lower end first"),
+        ("cron(*/0 0 * * ? *)", "must be 1 or more"),
+        ("cron(a b * * ? *)", "minutes: 'A' is not"),
+        ("cron(, 0 * * ? *)", "minutes: '' is not"),
+        ("rate(0 minutes)", "rate: '0 minutes' is not"),
         ("rate(1 minutes)", "the singular"),
         ("rate(5 minute)", "the plural"),
         ("rate(5 seconds)", "minutes, hours or days"),
@@ -182,7 +182,7 @@ NEW_YEAR = ms("2026-01-01T00:00")
 
 
 @pytest.mark.parametrize(
-    ("expression", "limits", "after", "wanted"),
+    ("expression", "limits", "after", "expected"),
     [
         # a rate is due at its start date for the first time
         (
@@ -223,10 +223,10 @@ NEW_YEAR = ms("2026-01-01T00:00")
     ],
 )
 def test_dates_limit_a_schedule(
-    expression: str, limits: ScheduleDates, after: str, wanted: list[str]
+    expression: str, limits: ScheduleDates, after: str, expected: list[str]
 ) -> None:
     """Moments are those between the start date and the end date, both included."""
-    assert limited(expression, limits, after) == wanted
+    assert limited(expression, limits, after) == expected
 
 
 def test_one_moment_is_of_its_time_zone() -> None:

@@ -28,7 +28,7 @@ def template(text: str, **paths: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("settings", "expected"),
     [
         ({}, EVENT),
         ({"Input": '{"a":1}'}, '{"a":1}'),
@@ -45,27 +45,27 @@ def template(text: str, **paths: str) -> dict[str, Any]:
         (template('{"rule": <aws.events.rule-name>}'), '{"rule": "r"}'),
     ],
 )
-def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
+def test_a_target_gets(settings: dict[str, Any], expected: str) -> None:
     """All, a text of its own, a part, or a filled template that stays JSON."""
     check_input(settings)
     got = build_input(EVENT, settings, "arn:rule/r", "r")
-    assert got == wanted
+    assert got == expected
     json.loads(got)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"Input": "no json"}, "Input: wanted JSON"),
-        ({"Input": '{"a": NaN}'}, "Input: wanted JSON"),
-        ({"Input": '{"a": 1e999}'}, "Input: wanted JSON"),
-        ({"InputPath": "detail"}, "wanted a path"),
-        ({"InputPath": "$.a[*]"}, "wanted a path"),
-        ({"Input": "1", "InputPath": "$"}, "Only one of"),
-        (template("x", bad="$..a"), "bad: got"),
-        (template('{"<state>": 1}'), "got <state> as a key"),
-        (template('{"a": {"is <state> now" : 1}}'), "got <state> as a key"),
-        (template("{<state> : 1}"), "got <state> as a key"),
+        ({"Input": "no json"}, "Input is not JSON"),
+        ({"Input": '{"a": NaN}'}, "Input is not JSON"),
+        ({"Input": '{"a": 1e999}'}, "Input is not JSON"),
+        ({"InputPath": "detail"}, "is not a path such as"),
+        ({"InputPath": "$.a[*]"}, "is not a path such as"),
+        ({"Input": "1", "InputPath": "$"}, "Use only one of"),
+        (template("x", bad="$..a"), "bad: '"),
+        (template('{"<state>": 1}'), "<state> is a key"),
+        (template('{"a": {"is <state> now" : 1}}'), "<state> is a key"),
+        (template("{<state> : 1}"), "<state> is a key"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> None:
@@ -75,7 +75,7 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("address", "wanted"),
+    ("address", "kind"),
     [
         ("arn:aws:states:us-east-1:123456789012:stateMachine:m", "machine"),
         ("arn:aws:states:us-east-1:123456789012:stateMachine:m:PROD", "machine"),
@@ -95,13 +95,13 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> Non
         ("arn:aws:s3:us-east-1:123456789012:bucket", None),
     ],
 )
-def test_an_address_is_of_a_kind(address: str, wanted: str | None) -> None:
+def test_an_address_is_of_a_kind(address: str, kind: str | None) -> None:
     """What nothing can be sent to is refused with what was wanted."""
-    if wanted is None:
-        with pytest.raises(AddressError, match="got '"):
+    if kind is None:
+        with pytest.raises(AddressError, match="is not a target"):
             address_kind(address)
     else:
-        assert address_kind(address) == wanted
+        assert address_kind(address) == kind
 
 
 def test_an_address_of_an_earlier_release_has_no_kind() -> None:

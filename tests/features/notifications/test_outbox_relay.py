@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
     """A receiver whose origin the operator has named."""
-    one = Receiver()
-    settings.STATEYARD_TARGETS = {"http": {"endpoints": [one.url]}}
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
+    server = Receiver()
+    settings.STATEYARD_TARGETS = {"http": {"endpoints": [server.url]}}
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
 
 
 def test_a_webhook_gets_the_signed_event(project: Project, receiver: Receiver) -> None:
@@ -48,10 +48,10 @@ def test_a_webhook_gets_the_signed_event(project: Project, receiver: Receiver) -
     carry_all()
     ((headers, body),) = receiver.got
     assert json.loads(body)["id"] == event_id == headers["X-Stateyard-Event-Id"]
-    moment, _, given = headers["X-Stateyard-Signature"].partition(",")
+    moment, _, signature = headers["X-Stateyard-Signature"].partition(",")
     secret = notices.target_secret(rule.arn, "1")
     message = f"{moment.removeprefix('t=')}.{body}".encode()
-    assert given == "v1=" + hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+    assert signature == "v1=" + hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
     assert Delivery.objects.get().status == "delivered"
 
 

@@ -67,12 +67,12 @@ def test_every_commit_between_a_start_and_the_last_delivery(project: Project, mo
 
 def _assert_told(first: StateMachine, second: StateMachine, sent: Counter[str], where: str) -> None:
     told: dict[str, Any] = {
-        json.loads(one.body)["detail"]["status"]: one.event_id
-        for one in OutboxEvent.objects.filter(about__contains=f":{first.name}:")
+        json.loads(event.body)["detail"]["status"]: event.event_id
+        for event in OutboxEvent.objects.filter(about__contains=f":{first.name}:")
     }
     assert set(told) == {"RUNNING", "SUCCEEDED"}, where
     assert set(sent) == set(told.values()), where
     assert max(sent.values()) <= 2, where
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}, where
     started = Execution.objects.filter(state_machine=second).values_list("name", flat=True)
-    assert sorted(one.partition("_")[0] for one in started) == sorted(told.values()), where
+    assert sorted(name.partition("_")[0] for name in started) == sorted(told.values()), where

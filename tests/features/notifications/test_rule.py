@@ -35,16 +35,16 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
     rule(project)
     client.post("/rules/ends/switch/", {"act": "disable"})
     client.post("/rules/ends/", {"pattern": '{"source": ["my.app"]}', "description": "mine"})
-    made = EventRule.objects.get()
-    assert (made.pattern, made.description) == ('{"source": ["my.app"]}', "mine")
-    assert (made.state, made.targets.count()) == ("DISABLED", 1)
+    event_rule = EventRule.objects.get()
+    assert (event_rule.pattern, event_rule.description) == ('{"source": ["my.app"]}', "mine")
+    assert (event_rule.state, event_rule.targets.count()) == ("DISABLED", 1)
     assert "Disabled" in text(client.get("/rules/ends/"))
     wrong = text(client.post("/rules/ends/", {"pattern": "{"}), 422)
     assert "no JSON" in wrong
     assert "No deliveries are pending" in text(client.get("/rules/ends/delete/"))
     client.post("/rules/ends/delete/")
     assert EventRule.objects.count() == 0
-    actions = [one.action for one in AuditEntry.objects.filter(actor="editor").order_by("pk")]
+    actions = [entry.action for entry in AuditEntry.objects.filter(actor="editor").order_by("pk")]
     assert actions == ["events:DisableRule", "events:PutRule", "events:DeleteRule"]
 
 
@@ -52,12 +52,12 @@ def test_a_rule_says_who_made_it_and_leads_to_its_changes(project: Project, clie
     """The audit of its ARN has them all, and nothing of another rule."""
     for name in ("mine", "other"):
         rules.put_rule(project, REGION, name, actor=Actor("ada"), pattern='{"source": ["a"]}')
-    made = EventRule.objects.get(name="mine")
+    event_rule = EventRule.objects.get(name="mine")
     shown = markup(client.get("/rules/mine/"))
-    assert f"{clock_text(made.created_ms)} UTC</time>by<bdi>ada</bdi>" in shown
-    link = re.search(r'href="(/audit/[^"]*)">Changes in the audit', shown)
+    assert f"{clock_text(event_rule.created_ms)} UTC</time>by<bdi>ada</bdi>" in shown
+    link = re.search(r'href="(/audit/[^"]*)">View changes in the audit', shown)
     assert link is not None
-    assert [entry.target for entry in client.get(link[1]).context["entries"]] == [made.arn]
+    assert [entry.target for entry in client.get(link[1]).context["entries"]] == [event_rule.arn]
 
 
 def test_a_pattern_is_laid_out_for_its_reader(project: Project, signed_in: SignIn) -> None:
@@ -87,11 +87,11 @@ def test_a_rule_of_choices_is_edited_by_choices(project: Project, client: Client
     assert "edit=1#edit" not in shown, "the form is open"
     asked = {"choices": "1", "status": ["FAILED"], "machine": ""}
     client.post("/rules/ends/", asked | {"description": "mine"})
-    made = EventRule.objects.get()
-    assert (made.pattern, made.description) == (own, "mine")
+    event_rule = EventRule.objects.get()
+    assert (event_rule.pattern, event_rule.description) == (own, "mine")
     client.post("/rules/ends/", asked | {"status": ["ABORTED"], "machine": machine.arn})
-    made.refresh_from_db()
-    assert json.loads(made.pattern)["detail"] == {
+    event_rule.refresh_from_db()
+    assert json.loads(event_rule.pattern)["detail"] == {
         "status": ["ABORTED"],
         "stateMachineArn": [machine.arn],
     }
@@ -130,14 +130,14 @@ def test_targets_are_added_and_removed(project: Project, client: Client) -> None
     assert "at most five targets" in text(client.get("/rules/ends/"))
     client.post("/rules/ends/targets/remove/", {"id": "2"})
     wrong = text(client.post("/rules/ends/targets/", {"target": "x"}, follow=True))
-    assert "got 'x', wanted the ARN of" in wrong
+    assert "'x' is not a target. Enter the ARN of" in wrong
     assert EventTarget.objects.count() == 4
 
 
 def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) -> None:
     """A viewer sees where a rule sends, not how to sign for it, and no form."""
-    made = rule(project)
-    secret = notices.target_secret(made.arn, "1")
+    event_rule = rule(project)
+    secret = notices.target_secret(event_rule.arn, "1")
     assert secret in text(signed_in("editor").get("/rules/ends/"))
     viewer = signed_in("viewer")
     shown = text(viewer.get("/rules/ends/"))
@@ -210,8 +210,8 @@ def test_a_viewer_neither_runs_nor_tests(project: Project, signed_in: SignIn) ->
         ("schedule=cron(0 9 ? * MON-FRI *)&timezone=Europe/Rome", "09:00:00 CE"),
         ("schedule=at(2090-12-24T18:00:00)", "Sun 24 Dec 2090 18:00:00 UTC"),
         ("schedule=at(2001-01-01T00:00:00)", "No runs left"),
-        ("schedule=cron(0 9 * * *)", "got 5 fields, wanted six"),
-        ("schedule=rate(1 minute)&timezone=Nowhere/Here", "time zone: got 'Nowhere/Here'"),
+        ("schedule=cron(0 9 * * *)", "5 fields instead of six"),
+        ("schedule=rate(1 minute)&timezone=Nowhere/Here", "'Nowhere/Here' is not a time zone"),
         ("schedule=", ""),
     ],
 )
@@ -228,15 +228,15 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
     machine = create(project, PASS, "mine")
     asked = {"name": "once", "schedule": "at(2090-12-24T18:00:00)", "machine": machine.arn}
     client.post("/schedules/", asked)
-    made = EventRule.objects.get()
-    assert (made.schedule_group, made.schedule_name) == ("default", "once")
-    assert (made.targets.get().address, made.edited_by != "") == (machine.arn, True)
+    schedule = EventRule.objects.get()
+    assert (schedule.schedule_group, schedule.schedule_name) == ("default", "once")
+    assert (schedule.targets.get().address, schedule.edited_by != "") == (machine.arn, True)
     assert "already exists" in text(client.post("/schedules/", asked), 422)
     odd = client.post("/schedules/", asked | {"name": "a b"})
-    assert "wanted 1 to 64" in text(odd, 422)
+    assert "is not 1 to 64" in text(odd, 422)
     run = client.post("/schedules/default/once/run/", follow=True)
     assert "The schedule is running. See Last runs" in text(run)
-    assert Delivery.objects.get().target.rule == made
+    assert Delivery.objects.get().target.rule == schedule
 
 
 def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
@@ -290,7 +290,7 @@ def test_what_is_wrong_with_an_expression_stands_at_its_field(client: Client) ->
     page = "/schedules/times/?schedule="
     wrong = text(client.get(f"{page}cron(0 9 * * *)"))
     at_expression = '<p class="error" id="schedule-problem" role="status" hx-swap-oob="true">'
-    assert f"{at_expression}cron: got 5 fields" in wrong
+    assert f"{at_expression}cron: 5 fields" in wrong
     assert wrong.count('class="error"') == 1
     wrong = text(client.get(f"{page}rate(1 minute)&timezone=Nowhere/Here"))
     assert f"{at_expression}</p>" in wrong
@@ -317,7 +317,7 @@ def test_a_target_that_nothing_is_sent_to_says_so(
         settings.STATEYARD_TARGETS = {"http": {"endpoints": endpoints}}
         refused = endpoints == ["https://other.test"]
         shown = text(client.get("/rules/ends/"))
-        assert ("the origin is not among" in shown) is refused
+        assert ("the address is not in the list" in shown) is refused
         line = '"http": {"endpoints": ["https://hooks.test"]}'
         assert (line in html.unescape(shown)) is refused
         assert ("(blocked, not in" in text(client.get(NOTIFICATIONS))) is refused

@@ -54,8 +54,8 @@ def words(response: Any) -> str:
 
 def health(project: Project, *rows: dict[str, Any]) -> TargetHealth:
     """Return the state of a target after some deliveries."""
-    made = rule(project)
-    target = made.targets.get()
+    event_rule = rule(project)
+    target = event_rule.targets.get()
     for number, row in enumerate(rows):
         event_id = f"event-{number}"
         outbox.put_event(project.pk, event_id, "{}", region=REGION, about="x")
@@ -102,13 +102,13 @@ def test_a_target_fails_since_it_last_took_nothing(
     delivered_ms: int | None,
 ) -> None:
     """From the first failure after the last delivery; one that is sent for the first time, not."""
-    found = health(project, *rows)
-    assert (found.status.word, found.failing_ms, found.delivered_ms) == (
+    state = health(project, *rows)
+    assert (state.status.word, state.failing_ms, state.delivered_ms) == (
         word,
         failing_ms,
         delivered_ms,
     )
-    assert sum(found.counts.values()) == len(rows)
+    assert sum(state.counts.values()) == len(rows)
 
 
 def test_the_list_of_rules_shows_how_targets_fare(project: Project, client: Client) -> None:
@@ -202,7 +202,7 @@ def test_a_form_opens_by_its_button(
 def twice(project: Project) -> EventRule:
     """Return a rule whose one event went to a web address in vain, and started a machine."""
     machine, target = create(project, PASS, "orders"), create(project, PASS, "report")
-    made = rule(project, pattern=json.dumps({"detail": {"stateMachineArn": [machine.arn]}}))
+    event_rule = rule(project, pattern=json.dumps({"detail": {"stateMachineArn": [machine.arn]}}))
     rules.put_targets(project, REGION, "ends", [{"Id": "2", "Arn": f"{target.arn}"}])
     drain(start(machine, name="order-1"))
     outbox.route_events()
@@ -211,7 +211,7 @@ def twice(project: Project) -> EventRule:
         deliveries.mark_delivered(row)
     hook = Delivery.objects.filter(target__target_id="1")
     hook.update(status="dead", attempts=1, ended_ms=1, last_error="HTTP 503")
-    return made
+    return event_rule
 
 
 def test_an_event_is_listed_once_with_what_it_started(
@@ -279,15 +279,15 @@ def test_older_matches_are_a_page_further(
 ) -> None:
     """None twice, none missing."""
     monkeypatch.setattr(matches, "PAGE", 1)
-    wanted = set(Delivery.objects.values_list("event__event_id", flat=True))
+    expected = set(Delivery.objects.values_list("event__event_id", flat=True))
     seen, address = [], f"/rules/{twice.name}/"
     while address:
         shown = text(client.get(address)).split('id="deliveries"')[1]
         seen += re.findall(r'class="muted long">([\w-]+)</code>', shown)
         older = re.search(r'rel="next" href="([^"]+)"', shown)
         address = f"/rules/{twice.name}/{older[1]}" if older else ""
-    assert len(seen) == len(wanted)
-    assert set(seen) == wanted
+    assert len(seen) == len(expected)
+    assert set(seen) == expected
 
 
 @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ def test_a_universal_target_names_what_it_starts(settings: str, started: str) ->
         settings=json.dumps({"Input": settings}),
     )
     delivery = Delivery(event=OutboxEvent(event_id="event"), target=target)
-    found = matches.started_arn(delivery)
-    assert found == (f"arn:aws:states:r:1:execution:{started}" if started else "")
+    arn = matches.started_arn(delivery)
+    assert arn == (f"arn:aws:states:r:1:execution:{started}" if started else "")
 
 
 def test_a_rule_says_when_it_fires_before_anything_else(project: Project, client: Client) -> None:

@@ -99,11 +99,11 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
         carry_all()
         Delivery.objects.update(status="waiting")
     started = Execution.objects.filter(state_machine=second)
-    assert sorted(one.input for one in started) == ['"RUNNING"', '"SUCCEEDED"']
-    assert {one.started_by for one in started} == {"rule rule"}
+    assert sorted(execution.input for execution in started) == ['"RUNNING"', '"SUCCEEDED"']
+    assert {execution.started_by for execution in started} == {"rule rule"}
     told = OutboxEvent.objects.filter(routed=True)  # and not yet what it says of the second
     ids = set(told.values_list("event_id", flat=True))
-    assert {one.name.partition("_")[0] for one in started} == ids
+    assert {execution.name.partition("_")[0] for execution in started} == ids
 
 
 def test_a_function_is_called_with_the_event(project: Project, settings: Any) -> None:
@@ -133,7 +133,7 @@ def test_a_rule_does_not_go_round(project: Project) -> None:
     assert Execution.objects.filter(started_by="rule rule").count() == 2
     dead = Delivery.objects.filter(status="dead")
     assert dead.count() == 4
-    assert {one.last_error for one in dead} == {outbox_relay._ROUND}
+    assert {delivery.last_error for delivery in dead} == {outbox_relay._ROUND}
 
 
 def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:

@@ -41,9 +41,9 @@ ASKED = {"name": "ends", "status": ["FAILED", "ABORTED"], "target": "ops@example
 def rule(project: Project, name: str = "ends", **fields: Any) -> EventRule:
     """Make a rule that sends to a web address."""
     fields = fields or {"pattern": '{"source": ["aws.states"]}'}
-    made = rules.put_rule(project, REGION, name, **fields)
+    event_rule = rules.put_rule(project, REGION, name, **fields)
     rules.put_targets(project, REGION, name, [{"Id": "1", "Arn": "https://example.com/hook"}])
-    return made
+    return event_rule
 
 
 def dead_letter(project: Project) -> Delivery:
@@ -85,8 +85,8 @@ def test_a_rule_is_made_from_choices(project: Project, client: Client) -> None:
     machine = create(project, PASS)
     answer = client.post(NOTIFICATIONS, ASKED | {"machine": machine.arn})
     assert (answer.status_code, answer["Location"]) == (302, NOTIFICATIONS)
-    made = EventRule.objects.get()
-    assert json.loads(made.pattern) == {
+    event_rule = EventRule.objects.get()
+    assert json.loads(event_rule.pattern) == {
         "source": ["aws.states"],
         "detail-type": ["Step Functions Execution Status Change"],
         "detail": {"status": ["FAILED", "ABORTED"], "stateMachineArn": [machine.arn]},
@@ -110,11 +110,11 @@ def test_a_pattern_of_ones_own_stands_instead(project: Project, client: Client) 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"name": "a b"}, "Name: got 'a b'"),
+        ({"name": "a b"}, "Name: 'a b' is not"),
         ({"pattern": '{"source": "x"}'}, "must be an object or an array"),
-        ({"target": "somewhere"}, "got 'somewhere', wanted the ARN of"),
+        ({"target": "somewhere"}, "'somewhere' is not a target. Enter the ARN of"),
         ({"target": "arn:aws:states:us-east-1:123456789012:stateMachine:no"}, "Does Not Exist"),
-        ({"input": "{"}, "Input: wanted JSON"),
+        ({"input": "{"}, "Input is not JSON"),
         ({"status": []}, "an empty array matches nothing"),
     ],
 )

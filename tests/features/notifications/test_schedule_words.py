@@ -50,15 +50,18 @@ def test_an_expression_in_words(expression: str, words: str) -> None:
     assert schedule_words(expression, "UTC") == words
 
 
-def sent(made: EventRule, status: str, error: str = "") -> Delivery:
+def sent(schedule: EventRule, status: str, error: str = "") -> Delivery:
     """Store an event of a schedule on its way to its target."""
     event = OutboxEvent.objects.create(
-        project=made.project, event_id=f"event-{OutboxEvent.objects.count()}", body="{}", at_ms=1
+        project=schedule.project,
+        event_id=f"event-{OutboxEvent.objects.count()}",
+        body="{}",
+        at_ms=1,
     )
     return Delivery.objects.create(
         event=event,
-        target=made.targets.get(),
-        project=made.project,
+        target=schedule.targets.get(),
+        project=schedule.project,
         status=status,
         next_ms=1,
         created_ms=1_700_000_000_000,
@@ -69,10 +72,10 @@ def sent(made: EventRule, status: str, error: str = "") -> Delivery:
 
 def starting(project: Project, name: str, arn: str) -> EventRule:
     """Make a schedule that starts a machine."""
-    made = rule(project, name, schedule="cron(0 6 * * ? *)")
-    rules.remove_targets(project, REGION, name, [each.target_id for each in made.targets.all()])
+    schedule = rule(project, name, schedule="cron(0 6 * * ? *)")
+    rules.remove_targets(project, REGION, name, [each.target_id for each in schedule.targets.all()])
     rules.put_targets(project, REGION, name, [{"Id": "1", "Arn": arn, "RoleArn": ROLE}])
-    return made
+    return schedule
 
 
 def test_a_schedule_shows_its_last_run_and_its_outcome(project: Project, client: Client) -> None:

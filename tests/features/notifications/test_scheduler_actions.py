@@ -86,12 +86,12 @@ def send(action: str, key_id: str) -> dict[str, Any]:
     """Hand a signed call to the edge; raise its error."""
     method, address, params = CALLS[action]
     body = json.dumps(params).encode() if params else b""
-    made = AWSRequest(method, f"http://{HOST}{address}", {"Host": HOST}, body)
+    request = AWSRequest(method, f"http://{HOST}{address}", {"Host": HOST}, body)
     if key_id:
         SigV4Auth(
             Credentials(key_id, access.secret_for(key_id)), "scheduler", "us-east-1"
-        ).add_auth(made)
-    headers = {name.lower(): [value] for name, value in made.headers.items()}
+        ).add_auth(request)
+    headers = {name.lower(): [value] for name, value in request.headers.items()}
     path, _, query = address.partition("?")
     scope = {"method": method, "path": path, "raw_path": path.encode()}
     scope["query_string"] = query.encode()
@@ -146,8 +146,8 @@ def test_each_role_may_call_what_its_cell_says(
         return
     with pytest.raises(ServiceError) as caught:
         send(action, key)
-    wanted = "AccessDeniedException" if role else "MissingAuthenticationTokenException"
-    assert caught.value.code == wanted
+    expected = "AccessDeniedException" if role else "MissingAuthenticationTokenException"
+    assert caught.value.code == expected
     assert not AuditEntry.objects.exists()
 
 

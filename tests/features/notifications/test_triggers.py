@@ -140,7 +140,7 @@ def test_a_link_ends_with_the_membership_of_its_maker(project: Project, signed_i
     path, express = linked(machine), linked(create(project, PASS, "express"), "EXPRESS")
     assert post(path)[0] == 200
     people.remove_member(project, "ana", Actor("olga"))
-    assert [post(one) for one in (path, express)] == [(404, {"message": "Not Found"})] * 2
+    assert [post(address) for address in (path, express)] == [(404, {"message": "Not Found"})] * 2
     entries = AuditEntry.objects.filter(action="RevokeStartLink").order_by("target")
     assert [(entry.actor, entry.reason) for entry in entries] == [("olga", "shop, made by ana")] * 2
     assert entries[1].target == machine.arn
@@ -182,14 +182,14 @@ def test_a_link_that_outlived_its_maker_stays_closed(project: Project) -> None:
         assert post(path)[0] == 404
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("membership", [True, False])
 def test_a_link_stays_closed_after_a_removal_without_notifications(
-    project: Project, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+    project: Project, monkeypatch: pytest.MonkeyPatch, *, membership: bool
 ) -> None:
     """Nobody revoked it then; it names the membership that ended, or was made before the end."""
     people.put_member(project, "owner", "owner", Actor("manage.py"))
     path = linked(create(project, PASS))
-    if not kept:
+    if not membership:
         StartLink.objects.update(membership=None)
     assert post(path)[0] == 200
     with monkeypatch.context() as without:
@@ -199,7 +199,7 @@ def test_a_link_stays_closed_after_a_removal_without_notifications(
     assert StartLink.objects.get().revoked_ms is None
     assert post(path)[0] == 404
     StartLink.objects.update(created_ms=clock.now_ms() + 1)
-    assert post(path)[0] == (404 if kept else 200)
+    assert post(path)[0] == (404 if membership else 200)
 
 
 def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:
@@ -207,12 +207,12 @@ def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:
     create(project, WAIT)
     editor = signed_in("editor")
     shown = text(editor.post("/machines/machine/triggers/", {"name": "shop"}))
-    found = re.search(r"http://testserver(/start/machine/[\w-]+)", shown)
-    assert found is not None
-    assert post(found[1])[0] == 200
+    match = re.search(r"http://testserver(/start/machine/[\w-]+)", shown)
+    assert match is not None
+    assert post(match[1])[0] == 200
     again = text(editor.get("/machines/machine/triggers/"))
     assert "shop" in again
-    assert found[1].rpartition("/")[2] not in again
+    assert match[1].rpartition("/")[2] not in again
 
 
 def test_the_page_of_a_new_link_keeps_its_rows_and_copies_the_link(
@@ -254,8 +254,8 @@ def test_an_editor_makes_and_revokes_links(project: Project, signed_in: SignIn) 
     assert StartLink.objects.get().revoked_ms is not None
     assert "Revoked" in text(editor.get(path))
     actions = AuditEntry.objects.filter(actor="editor").order_by("pk")
-    assert [one.action for one in actions] == ["CreateStartLink", "RevokeStartLink"]
-    assert {one.reason for one in actions} == {"shop"}
+    assert [action.action for action in actions] == ["CreateStartLink", "RevokeStartLink"]
+    assert {action.reason for action in actions} == {"shop"}
 
 
 def test_a_name_is_shown_as_typed_and_must_be_one(project: Project, signed_in: SignIn) -> None:
@@ -263,7 +263,7 @@ def test_a_name_is_shown_as_typed_and_must_be_one(project: Project, signed_in: S
     create(project, WAIT)
     editor = signed_in("editor")
     path = "/machines/machine/triggers/"
-    assert "that name its user" in text(editor.post(path, {"name": " "}), 422)
+    assert "to name the user of the link" in text(editor.post(path, {"name": " "}), 422)
     response = editor.post(path, {"name": MARKUP})
     assert MARKUP not in response.content.decode()
     assert MARKUP in text(response)

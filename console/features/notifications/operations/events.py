@@ -69,11 +69,11 @@ def put_events(call: Call) -> dict[str, Any]:
         if "EventId" in answer and _is_default(call, entry.get("EventBusName"))
     ]
 
-    wanted = outbox.has_rules(call.project.pk)
+    has_rules = outbox.has_rules(call.project.pk)
     injected = [entry for entry, _, _ in good if _is_injected(entry)]
 
     def store() -> None:
-        for entry, event_id, text in good if wanted else ():
+        for entry, event_id, text in good if has_rules else ():
             about = (entry.get("Resources") or [entry["Source"]])[0]
             where = {"region": call.region, "about": about}
             sender = call.actor.name
@@ -83,9 +83,9 @@ def put_events(call: Call) -> dict[str, Any]:
                 call.project, call.actor, INJECT, entry["Source"], reason=entry["DetailType"]
             )
 
-    if (good and wanted) or injected:
+    if (good and has_rules) or injected:
         write(store)
-    failed = sum("ErrorCode" in one for one in answers)
+    failed = sum("ErrorCode" in answer for answer in answers)
     return {"FailedEntryCount": failed, "Entries": answers}
 
 
@@ -93,7 +93,7 @@ def _size(entry: dict[str, Any]) -> int:
     """Return what an entry counts. Source: "Calculating PutEvents event entry size"."""
     texts = [entry.get(name) or "" for name in ("Source", "DetailType", "Detail")]
     texts += entry.get("Resources") or []
-    return sum(len(one.encode()) for one in texts) + (14 if entry.get("Time") else 0)
+    return sum(len(text.encode()) for text in texts) + (14 if entry.get("Time") else 0)
 
 
 def _is_injected(entry: dict[str, Any]) -> bool:
@@ -132,14 +132,14 @@ def _refused(code: str, message: str) -> dict[str, Any]:
 
 
 def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
-    given = entry.get("Time")
+    moment = entry.get("Time")
     return body.event_text(
         event_id,
         call.project.account_id,
         call.region,
         source=entry["Source"],
         detail_type=entry["DetailType"],
-        at_ms=clock.now_ms() if given is None else _epoch_ms(given),
+        at_ms=clock.now_ms() if moment is None else _epoch_ms(moment),
         resources=entry.get("Resources") or [],
         detail=json.loads(entry["Detail"]),
         injected_by=call.actor.name if _is_injected(entry) else "",
@@ -149,7 +149,7 @@ def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
 def _epoch_ms(seconds: float) -> int:
     """Return epoch milliseconds of an entry's time, within what a date can say."""
     if not 0 <= seconds < 253_402_300_800:  # noqa: PLR2004 - the year 10000
-        raise ValidationException("Time: wanted seconds from 1970 to 9999")
+        raise ValidationException("Time must be seconds of the years 1970 to 9999")
     return int(seconds * 1000)
 
 
@@ -223,14 +223,14 @@ def list_rules(call: Call) -> dict[str, Any]:
     """ListRules: by name."""
     _check_bus(call)
     limit = call.params.get("Limit") or _PAGE
-    found = rules.list_rules(
+    rows = rules.list_rules(
         call.project,
         call.region,
         prefix=call.params.get("NamePrefix") or "",
         after=_position(call) or "",
         limit=limit + 1,
     )
-    return _page(call, "Rules", [(one.name, _shown(one)) for one in found], limit)
+    return _page(call, "Rules", [(rule.name, _shown(rule)) for rule in rows], limit)
 
 
 @reads("TargetArn EventBusName NextToken Limit")
@@ -239,7 +239,7 @@ def list_names_by_target(call: Call) -> dict[str, Any]:
     _check_bus(call)
     limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
     names = rules.rules_of_target(call.project, call.region, call.params["TargetArn"])
-    return _page(call, "RuleNames", [(one, one) for one in names if one > after], limit)
+    return _page(call, "RuleNames", [(name, name) for name in names if name > after], limit)
 
 
 def _position(call: Call) -> Any:
@@ -253,7 +253,9 @@ def _position(call: Call) -> Any:
 
 
 def _query(call: Call) -> dict[str, Any]:
-    return {name: one for name, one in call.params.items() if name not in ("NextToken", "Limit")}
+    return {
+        name: value for name, value in call.params.items() if name not in ("NextToken", "Limit")
+    }
 
 
 def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> dict[str, Any]:
@@ -301,9 +303,9 @@ def put_targets(call: Call) -> dict[str, Any]:
     """PutTargets: each by itself."""
     _check_bus(call)
     params = call.params
-    ids = [one["Id"] for one in params["Targets"]]
+    ids = [target["Id"] for target in params["Targets"]]
     if len(set(ids)) < len(ids):
-        raise ValidationException("The same Id stands twice among the targets.")
+        raise ValidationException("An Id is repeated among the targets.")
     wrong = rules.put_targets(
         call.project, call.region, params["Rule"], params["Targets"], call.actor
     )
@@ -325,8 +327,10 @@ def list_targets(call: Call) -> dict[str, Any]:
     _check_bus(call)
     rule = rules.get_rule(call.project, call.region, call.params["Rule"])
     limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
-    found = rule.targets.filter(target_id__gt=after).order_by("target_id")[: limit + 1]
-    return _page(call, "Targets", [(one.target_id, _target(call, one)) for one in found], limit)
+    targets = rule.targets.filter(target_id__gt=after).order_by("target_id")[: limit + 1]
+    return _page(
+        call, "Targets", [(target.target_id, _target(call, target)) for target in targets], limit
+    )
 
 
 def _target(call: Call, target: EventTarget) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, F, Min, Q
 
 from console.db import audit, clock, signals
 from console.db.rows import storable
@@ -19,12 +19,14 @@ from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.events import addresses, body
 from console.features.notifications.store import rules
-from console.models import Delivery, EventRule, EventTarget, OutboxEvent
+from console.models import Delivery, EventRule, EventTarget, OutboxEvent, SchedulePause
 from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
 from console.store.events import outbox
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from django.db.models import QuerySet
 
     from console.models import Project
 
@@ -80,12 +82,24 @@ def starts_executions(address: str) -> bool:
 def due_targets() -> list[DueTarget]:
     """Return the targets with due deliveries, except paused targets."""
     now_ms = clock.now_ms()
-    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms).exclude(
-        target__paused_until_ms__gt=now_ms
-    )
+    due = _due_deliveries(now_ms).exclude(target__paused_until_ms__gt=now_ms)
     columns = ("target_id", "project_id", "target__address", "target__timeouts")
     grouped = due.order_by().values_list(*columns).annotate(Count("pk"), Min("next_ms"))
     return [DueTarget(*row) for row in grouped]
+
+
+def _due_deliveries(now_ms: int) -> QuerySet[Delivery]:
+    """Return the due deliveries; a pause of schedules holds what these have made before it."""
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
+    paused = list(SchedulePause.objects.values_list("project", flat=True))
+    if not paused:
+        return due
+    # A run by hand has a sender, and what matched a pattern is about something else. A subquery,
+    # so that a claim locks deliveries only.
+    held = Delivery.objects.filter(
+        project__in=paused, event__sent_by="", event__about=F("target__rule__arn")
+    )
+    return due.exclude(pk__in=held.values("pk"))
 
 
 def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
@@ -95,8 +109,7 @@ def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
     """
     if not counts:
         return []
-    now_ms = clock.now_ms()
-    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
+    due = _due_deliveries(clock.now_ms())
 
     def store() -> list[tuple[int, int]]:
         claimed: list[tuple[int, int]] = []
@@ -134,17 +147,19 @@ def mark_delivered(delivery: Delivery) -> None:
     write(store)
 
 
-def _delete_completed(known: EventRule) -> None:
+def _delete_completed(schedule: EventRule) -> None:
     """Delete a schedule that has no moment left and says so (inside the caller's transaction).
 
     Not while a delivery of it waits or is a dead letter: that would be deleted with it.
     """
-    if known.after_completion != AfterCompletion.DELETE:
+    if schedule.after_completion != AfterCompletion.DELETE:
         return
-    rows = EventRule.objects.select_for_update().filter(pk=known.pk, due_ms=None)
+    rows = EventRule.objects.select_for_update().filter(pk=schedule.pk, due_ms=None)
     rule = rows.filter(after_completion=AfterCompletion.DELETE, state=RuleState.ENABLED).first()
-    left = Delivery.objects.filter(target__rule=known).exclude(status=DeliveryStatus.DELIVERED)
-    if rule is not None and not left.exists():
+    undelivered = Delivery.objects.filter(target__rule=schedule).exclude(
+        status=DeliveryStatus.DELIVERED
+    )
+    if rule is not None and not undelivered.exists():
         audit.record(rule.project, audit.NOBODY, "scheduler:DeleteSchedule", rule.arn)
         rule.delete()
 
@@ -201,9 +216,9 @@ def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool
             return
         # Those that were under way together count once: who began before the last one ended
         # has read a smaller number.
-        known = delivery.target.timeouts
-        EventTarget.objects.filter(pk=delivery.target_id, timeouts=known).update(
-            timeouts=known + 1, paused_until_ms=now_ms + pause_ms(known + 1)
+        timeouts = delivery.target.timeouts
+        EventTarget.objects.filter(pk=delivery.target_id, timeouts=timeouts).update(
+            timeouts=timeouts + 1, paused_until_ms=now_ms + pause_ms(timeouts + 1)
         )
 
     write(store)
@@ -355,6 +370,7 @@ def fire_due() -> int:
     """Make the events of up to ``AT_ONCE`` schedules that are due, once each; return how many.
 
     A moment that passed while no server ran is made up for once, not as often as it was missed.
+    A moment of an archived project, or of one whose schedules are paused, passes without an event.
     Projects take turns: one with very many schedules delays its own.
     """
     due = EventRule.objects.filter(_is_due()).annotate(turn=outbox.turn_of_project("pk"))
@@ -368,22 +384,31 @@ def _is_due() -> Q:
 
 
 def _fire(number: int) -> bool:
-    rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
+    rows = EventRule.objects.select_for_update(of=("self",))
+    rows = rows.select_related("project__schedulepause")
     rule = rows.filter(_is_due(), pk=number, state=RuleState.ENABLED).first()
     column = "due_ms" if rule is not None and rule.schedule_group else "next_ms"
     moment_ms = getattr(rule, column, None)
     if rule is None or moment_ms is None:
         return False
+    if rule.project.archived_ms is None and not hasattr(rule.project, "schedulepause"):
+        put_schedule_event(rule, moment_ms, rule.window_minutes * 60_000)
+    EventRule.objects.filter(pk=number).update(**{column: rules.next_ms(rule)})
+    return True
+
+
+def put_schedule_event(rule: EventRule, moment_ms: int, window_ms: int) -> None:
+    """Write the event of a schedule's moment with its deliveries (inside a transaction).
+
+    ``window_ms``: these are spread over so long, that many do not start at once.
+    """
     event_id = body.stable_id(rule.arn, rule.created_ms, moment_ms)
     text = schedule_event(rule, event_id, moment_ms)
     outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
-    # Spread over the window that a schedule may have, so that many do not start at once.
-    delay_ms = random.randrange(rule.window_minutes * 60_000 + 1)  # noqa: S311 - no secret
+    delay_ms = random.randrange(window_ms + 1)  # noqa: S311 - no secret
     if not outbox.create_deliveries(event, [rule.pk], delay_ms):
         event.delete()
-    EventRule.objects.filter(pk=number).update(**{column: rules.next_ms(rule)})
-    return True
 
 
 def schedule_event(rule: EventRule, event_id: str, at_ms: int) -> str:

@@ -33,14 +33,14 @@ def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
     """
 
     def store() -> None:
-        known = _locked(rule.pk, rule.name)
+        row = _locked(rule.pk, rule.name)
         now_ms = clock.now_ms()
-        event_id = body.stable_id(known.arn, "by hand", uuid.uuid4())
-        text = deliveries.schedule_event(known, event_id, now_ms)
-        event = _put_event(known, event_id, text, actor)
-        if not outbox.create_deliveries(event, [known.pk]):
+        event_id = body.stable_id(row.arn, "by hand", uuid.uuid4())
+        text = deliveries.schedule_event(row, event_id, now_ms)
+        event = _put_event(row, event_id, text, actor)
+        if not outbox.create_deliveries(event, [row.pk]):
             raise ServiceError(ErrorCode.ValidationException, "The rule has no target")
-        audit.record(known.project, actor, RUN, known.arn)
+        audit.record(row.project, actor, RUN, row.arn)
 
     write(store)
 
@@ -52,34 +52,34 @@ def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
     """
 
     def store() -> None:
-        known = _locked(rule.pk, rule.name)
-        target = EventTarget.objects.filter(rule=known, target_id=target_id).first()
+        row = _locked(rule.pk, rule.name)
+        target = EventTarget.objects.filter(rule=row, target_id=target_id).first()
         if target is None:
             raise ServiceError(ErrorCode.ResourceNotFoundException, "This target was removed")
-        event_id = body.stable_id(known.arn, "test", uuid.uuid4())
+        event_id = body.stable_id(row.arn, "test", uuid.uuid4())
         now_ms = clock.now_ms()
-        text = _test_event(known, event_id, now_ms, actor.name)
-        event = _put_event(known, event_id, text, actor)
+        text = _test_event(row, event_id, now_ms, actor.name)
+        event = _put_event(row, event_id, text, actor)
         Delivery.objects.create(
             event=event,
             target=target,
-            project_id=known.project_id,
+            project_id=row.project_id,
             next_ms=now_ms,
             created_ms=now_ms,
         )
         OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
         deliveries.end_pause([target.pk])
-        audit.record(known.project, actor, TEST, known.arn, target_id)
+        audit.record(row.project, actor, TEST, row.arn, target_id)
 
     write(store)
 
 
 def _locked(number: int, name: str) -> EventRule:
     rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
-    known = rows.filter(pk=number).first()
-    if known is None:
+    rule = rows.filter(pk=number).first()
+    if rule is None:
         raise ServiceError(ErrorCode.ResourceNotFoundException, f"Rule {name} does not exist.")
-    return known
+    return rule
 
 
 def _put_event(rule: EventRule, event_id: str, text: str, actor: audit.Actor) -> OutboxEvent:
@@ -99,8 +99,8 @@ def _test_event(rule: EventRule, event_id: str, now_ms: int, person: str) -> str
     else:
         pattern = json.loads(rule.pattern)
         alarms = body.ALARM_DETAIL_TYPE in _texts(pattern.get("detail-type"))
-        made = _alarm_event if alarms else _change_event
-        text = made(rule, pattern, event_id, now_ms)
+        build_event = _alarm_event if alarms else _change_event
+        text = build_event(rule, pattern, event_id, now_ms)
     return json.dumps(
         {**json.loads(text), "stateyard": {"testedBy": person}},
         ensure_ascii=False,

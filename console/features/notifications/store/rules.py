@@ -112,7 +112,7 @@ def _check_lengths(fields: dict[str, str]) -> None:
         most = getattr(column, "max_length", None)
         if most is not None and len(value) > most:
             raise ValidationException(
-                f"{field}: got {len(value)} characters, wanted {most} at most"
+                f"{field} has {len(value)} characters; at most {most} are accepted"
             )
 
 
@@ -135,10 +135,10 @@ def save_rule(
 
     def store() -> EventRule:
         rows = bus_rules(project, region).select_for_update()
-        known = rows.filter(name=name).first()
-        if target is not None and known is not None:
+        existing = rows.filter(name=name).first()
+        if target is not None and existing is not None:
             raise ValidationException(f"Name: there is a rule '{name}' already")
-        if revision and known is not None and revision != revision_of(known):
+        if revision and existing is not None and revision != revision_of(existing):
             raise ConflictException(f"Rule {name} was changed since")
         rule = put_rule(project, region, name, actor=actor, **fields)
         wrong = put_targets(project, region, name, [target], actor) if target else []
@@ -181,7 +181,7 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
         msg = "Parameter(s) EventPattern or ScheduleExpression must be specified."
         raise ValidationException(msg)
     if state not in _STATES:
-        raise ValidationException(f"State: got '{state}', wanted one of {', '.join(_STATES)}")
+        raise ValidationException(f"State must be one of {', '.join(_STATES)}, not '{state}'")
     if pattern:
         check_pattern(pattern)
     if schedule:
@@ -195,7 +195,7 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
 def check_name(name: str) -> None:
     """Raise ValidationException for a name that no rule and no schedule can have."""
     if not _NAME.fullmatch(name):
-        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
+        raise ValidationException(f"Name: '{name}' is not 1 to 64 of A-Z a-z 0-9 . - _")
 
 
 def check_pattern(text: str) -> patterns.Pattern:
@@ -340,11 +340,11 @@ def target_problem(project: Project, region: str, target: dict[str, Any]) -> str
         return str(error)
     queue = (target.get("DeadLetterConfig") or {}).get("Arn")
     if queue and not re.match(r"arn:aws[a-z-]*:sqs:", queue):
-        return f"DeadLetterConfig: got '{queue}', wanted the ARN of an SQS queue"
+        return f"DeadLetterConfig: '{queue}' is not the ARN of an SQS queue"
     if kind == "machine":
         machine = ":".join(target["Arn"].split(":")[:7])
-        known = StateMachine.objects.filter(project=project, region=region, arn=machine)
-        if not known.exists():
+        machines = StateMachine.objects.filter(project=project, region=region, arn=machine)
+        if not machines.exists():
             return f"State Machine Does Not Exist: '{machine}'"
     return ""
 

@@ -119,7 +119,7 @@ class ScheduleSettings:
 
 
 def create_schedule(
-    key: ScheduleKey, given: ScheduleSettings, token: str = "", actor: audit.Actor = audit.NOBODY
+    key: ScheduleKey, settings: ScheduleSettings, token: str = "", actor: audit.Actor = audit.NOBODY
 ) -> EventRule:
     """Create a schedule; a repeated ``token`` returns the schedule created before.
 
@@ -129,12 +129,12 @@ def create_schedule(
 
     def store() -> EventRule:
         _lock_group(key)
-        known = key.find().first()
-        if known is not None and token and known.client_token == token:
-            return known
-        if known is not None:
+        existing = key.find().first()
+        if existing is not None and token and existing.client_token == token:
+            return existing
+        if existing is not None:
             raise ConflictException(f"Schedule {key.name} already exists.")
-        _check_settings(key, given, clock.now_ms())
+        _check_settings(key, settings, clock.now_ms())
         of_region = EventRule.objects.filter(project=key.project, region=key.region)
         if of_region.exclude(schedule_group="").count() >= MOST_SCHEDULES:
             raise ServiceError(
@@ -153,7 +153,7 @@ def create_schedule(
             client_token=token,
         )
         # A rate without a start date is due for the first time when it is made.
-        _save(row, given, actor, after_ms=row.created_ms - 1)
+        _save(row, settings, actor, after_ms=row.created_ms - 1)
         audit.record(key.project, actor, "scheduler:CreateSchedule", row.arn)
         return row
 
@@ -162,12 +162,12 @@ def create_schedule(
 
 def update_schedule(
     key: ScheduleKey,
-    given: ScheduleSettings,
+    settings: ScheduleSettings,
     actor: audit.Actor = audit.NOBODY,
     *,
     revision: str | None = None,
 ) -> EventRule:
-    """Make a schedule anew: what is not given is as if it had never been.
+    """Replace the settings of a schedule; a setting that is not sent returns to its default.
 
     ``revision``: of the schedule that the change was made from, None whatever is there. Raise
     ValidationException, ResourceNotFoundException and ConflictException.
@@ -179,8 +179,8 @@ def update_schedule(
             raise _missing_schedule(key)
         if revision is not None and revision != revision_of(row):
             raise ConflictException(f"The schedule {key.name} was changed meanwhile.")
-        _check_settings(key, given, clock.now_ms(), known_start_ms=row.start_ms)
-        _save(row, given, actor, after_ms=clock.now_ms())
+        _check_settings(key, settings, clock.now_ms(), known_start_ms=row.start_ms)
+        _save(row, settings, actor, after_ms=clock.now_ms())
         audit.record(key.project, actor, "scheduler:UpdateSchedule", row.arn)
         return row
 
@@ -192,21 +192,23 @@ def revision_of(row: EventRule) -> str:
     return str(row.updated_ms)
 
 
-def _save(row: EventRule, given: ScheduleSettings, actor: audit.Actor, *, after_ms: int) -> None:
-    for column, value in given.columns.items():
+def _save(row: EventRule, settings: ScheduleSettings, actor: audit.Actor, *, after_ms: int) -> None:
+    for column, value in settings.columns.items():
         setattr(row, column, value)
     row.updated_ms = clock.now_ms()
     row.edited_by = execution_rights.names_behind(actor)
     enabled = row.state == RuleState.ENABLED
     row.due_ms = rules.moment_after(row, after_ms) if enabled else None
     row.save()
-    more = {name: value for name, value in given.target.items() if name not in ("Arn", "RoleArn")}
+    more = {
+        name: value for name, value in settings.target.items() if name not in ("Arn", "RoleArn")
+    }
     EventTarget.objects.update_or_create(
         rule=row,
         target_id=_TARGET_ID,
         defaults={
-            "address": given.target["Arn"],
-            "settings": json.dumps({**more, "RoleArn": given.target["RoleArn"]}),
+            "address": settings.target["Arn"],
+            "settings": json.dumps({**more, "RoleArn": settings.target["RoleArn"]}),
             **rules.UNTRIED,
         },
     )
@@ -239,28 +241,28 @@ def list_schedules(
 
     Raise ResourceNotFoundException for a group that is not there.
     """
-    found = EventRule.objects.filter(project=project, region=region).exclude(schedule_group="")
+    rows = EventRule.objects.filter(project=project, region=region).exclude(schedule_group="")
     if group:
         get_group(project, region, group)
-        found = found.filter(schedule_group=group)
+        rows = rows.filter(schedule_group=group)
     if state:
-        found = found.filter(state=state)
+        rows = rows.filter(state=state)
     if prefix:
-        found = found.filter(schedule_name__startswith=prefix)
+        rows = rows.filter(schedule_name__startswith=prefix)
     if after is not None:
         place = Q(schedule_group__gt=after[0]) | Q(
             schedule_group=after[0], schedule_name__gt=after[1]
         )
-        found = found.filter(place)
-    rows = found.prefetch_related("targets").order_by("schedule_group", "schedule_name")
+        rows = rows.filter(place)
+    rows = rows.prefetch_related("targets").order_by("schedule_group", "schedule_name")
     # The name is compared once more, because SQLite's LIKE takes no account of case. A schedule
     # without a target was deleted between the two reads.
-    wanted = (
+    live_rows = (
         row
         for row in rows.iterator(_CHUNK)
         if row.schedule_name.startswith(prefix) and row.targets.all()
     )
-    return list(islice(wanted, limit))
+    return list(islice(live_rows, limit))
 
 
 def set_schedule_state(
@@ -303,22 +305,22 @@ def _missing_schedule(key: ScheduleKey) -> ServiceError:
 
 
 def _check_settings(
-    key: ScheduleKey, given: ScheduleSettings, now_ms: int, known_start_ms: int | None = None
+    key: ScheduleKey, settings: ScheduleSettings, now_ms: int, known_start_ms: int | None = None
 ) -> None:
     """Raise ValidationException for what no schedule can say."""
     try:
-        schedules.parse_schedule(given.schedule, given.timezone, with_once=True)
+        schedules.parse_schedule(settings.schedule, settings.timezone, with_once=True)
     except schedules.ScheduleError as error:
         raise ValidationException(
-            f"Invalid Schedule Expression {given.schedule}. Reason: {error}"
+            f"Invalid Schedule Expression {settings.schedule}. Reason: {error}"
         ) from None
-    start_ms, end_ms = given.start_ms, given.end_ms
+    start_ms, end_ms = settings.start_ms, settings.end_ms
     fresh = start_ms is not None and start_ms != known_start_ms
     if start_ms is not None and fresh and start_ms < now_ms - _EARLIEST_START_MS:
         raise ValidationException("The StartDate you specify cannot be earlier than 5 minutes ago.")
     if start_ms is not None and end_ms is not None and end_ms <= start_ms:
         raise ValidationException("The EndDate you specify must be later than the StartDate.")
-    problem = _target_problem(key, given.target)
+    problem = _target_problem(key, settings.target)
     if problem:
         raise ValidationException(f"Target: {problem}")
 
@@ -333,7 +335,7 @@ def _target_problem(key: ScheduleKey, target: Mapping[str, Any]) -> str:
     except addresses.AddressError as error:
         return str(error)
     if not target["Arn"].startswith("arn:"):
-        return f"Arn: got '{target['Arn'][:100]}', wanted an ARN"
+        return f"Arn: '{target['Arn'][:100]}' is not an ARN"
     text = target.get("Input")
     value = _as_json(text) if text is not None and kind in _JSON_KINDS else None
     if value is _NO_JSON:
@@ -357,7 +359,7 @@ def _as_json(text: str) -> Any:
 def _universal_problem(value: Any) -> str:
     machine = value.get("StateMachineArn") if isinstance(value, dict) else None
     if not isinstance(machine, str) or not re.match(r"arn:aws[a-z-]*:states:", machine):
-        return "Input: wanted the parameters of StartExecution, with StateMachineArn"
+        return "Input must be the parameters of StartExecution, with StateMachineArn"
     unknown = sorted(set(value) - set(_START_PARAMETERS))
     if unknown:
         return f"Input: StartExecution has no parameter {unknown[0][:100]!r}"
@@ -447,8 +449,8 @@ def list_groups(
     """Return groups by name, ``default`` among them."""
     rows = ScheduleGroup.objects.filter(project=project, region=region)
     groups = [*rows, _default_group(project, region)]
-    wanted = [group for group in groups if group.name > after and group.name.startswith(prefix)]
-    return sorted(wanted, key=lambda group: group.name)[:limit]
+    page = [group for group in groups if group.name > after and group.name.startswith(prefix)]
+    return sorted(page, key=lambda group: group.name)[:limit]
 
 
 def delete_group(

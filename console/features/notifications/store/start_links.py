@@ -37,7 +37,9 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
     """
     name = " ".join(name.split())
     if not name or len(name) > _NAME or not name.isprintable():
-        raise ValidationException(f"name: wanted 1 to {_NAME} characters that name its user")
+        raise ValidationException(
+            f"name: enter 1 to {_NAME} characters to name the user of the link"
+        )
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:

@@ -100,7 +100,9 @@ class ScheduleEditForm(PageForm):
         """Return the minutes of the flexible time window, 0 for none."""
         text = str(self.cleaned_data["window"]) or "0"
         if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or int(text) > _LONGEST_WINDOW:
-            raise ValidationError(f"Flexible time window: wanted 1 to {_LONGEST_WINDOW:,} minutes.")
+            raise ValidationError(
+                f"The flexible time window must be 1 to {_LONGEST_WINDOW:,} minutes."
+            )
         return int(text)
 
     def clean_after_completion(self) -> AfterCompletion:
@@ -150,3 +152,9 @@ class ScheduleTimesForm(PageForm):
     timezone = _ZoneField()
     began = TextField()
     end = TextField()
+
+
+class SchedulePauseForm(PageForm):
+    """The pause of all schedules. ``note``: the reason."""
+
+    note = TextField(lines=True, cut=1000)

@@ -85,8 +85,8 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     deliveries = list(newest.order_by("-event", "pk")[: (PAGE + 1) * MOST_TARGETS])
     events = list(dict.fromkeys(row.event_id for row in deliveries))
     page = [row for row in deliveries if row.event_id in events[:PAGE]]
-    known = _executions(rule.project, page)
-    statuses = statuses_of_events({row.event_id for row in page if row.event.about in known})
+    executions = _executions(rule.project, page)
+    statuses = statuses_of_events({row.event_id for row in page if row.event.about in executions})
     matches: dict[int, MatchedEvent] = {}
     above: dict[int, str] = {}  # target -> its error, of the event that stands above
     for row in page:
@@ -95,7 +95,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
         status = rule_display.DELIVERY[row.status]
         repeated = above.get(row.target_id) == row.last_error
         above[row.target_id] = row.last_error
-        started = known.get(started_arn(row))
+        started = executions.get(started_arn(row))
         matches.setdefault(row.event_id, matched).outcomes.append(
             Outcome(row, status, sent, started, row.last_error, repeated)
         )
@@ -114,11 +114,11 @@ def last_outcomes(project: Project, rows: Iterable[rule_display.RuleRow]) -> dic
         return {}
     newest = Delivery.objects.filter(pk__in=numbers).select_related("target", "event")
     deliveries = list(newest.defer("event__body"))
-    known = _executions(project, deliveries)
+    executions = _executions(project, deliveries)
     return {
         row.target_id: Outcome(
             *(row, rule_display.DELIVERY[row.status], sent[row.target_id]),
-            *(known.get(started_arn(row)), row.last_error),
+            *(executions.get(started_arn(row)), row.last_error),
             repeated=False,
         )
         for row in deliveries
@@ -148,9 +148,9 @@ def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, L
     deliveries = list(deliveries)
     asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
     rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")
-    known = {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
-    return known | _express_executions(
-        project, [row for row in deliveries if started_arn(row) not in known]
+    executions = {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
+    return executions | _express_executions(
+        project, [row for row in deliveries if started_arn(row) not in executions]
     )
 
 

@@ -76,8 +76,8 @@ class PatternMeaning:
     @property
     def words(self) -> list[str]:
         """Return the statuses, or the states of alarms, in words."""
-        known = ALARM_STATES if self.alarms else EXECUTION
-        return [known[each].word if each in known else each for each in self.statuses]
+        states = ALARM_STATES if self.alarms else EXECUTION
+        return [states[each].word if each in states else each for each in self.statuses]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
     gone = _deleted_machines(listed)
     scheduled = [rule.pk for rule in listed if rule.schedule]
     late = late_schedules(clock.now_ms(), scheduled) if scheduled else {}
-    made = []
+    rows = []
     for rule in listed:
         sent_rows = [
             replace(sent, deleted=sent.target.address in gone, refused=_is_refused(rule, sent))
@@ -304,8 +304,8 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
         for sent in row.targets:
             for status, count in sent.health.counts.items():
                 row.counts[status] = row.counts.get(status, 0) + count
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def _is_refused(rule: EventRule, sent: SentTarget) -> bool:

@@ -15,6 +15,7 @@ from console.features.notifications.store import rules as store
 from console.features.notifications.store import scheduler
 from console.features.notifications.web import dead_letters, matches, rule_display
 from console.features.notifications.web.forms import NotificationForm, ScheduleForm
+from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.statuses import UNSUCCESSFUL
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -55,6 +56,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "rows": rows,
         "after": after,
         "may_rule": scope.may("events:PutRule"),
+        **schedule_pause_context(scope),
     }
     return render(request, "notifications/notifications.html", context)
 
@@ -110,6 +112,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         "after": after,
         "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_rule": scope.may("events:PutRule"),
+        **schedule_pause_context(scope),
     }
     return render(request, "notifications/schedules.html", context)
 

@@ -22,6 +22,7 @@ from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.conflicts import rule_conflict
 from console.features.notifications.web.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.features.notifications.web.next_times import NextTime
+from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.integrations.redaction import without_secrets
 from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery, EventRule
@@ -141,6 +142,7 @@ def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str
         "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
         "may_test": scope.may(manual_events.TEST),
+        **schedule_pause_context(scope),
         "may_run": bool(rule.schedule) and scope.may(manual_events.RUN),
     }
 

@@ -25,6 +25,7 @@ from console.features.notifications.web.rule_views import (
     due_moments,
     target_context,
 )
+from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.features.notifications.web.schedule_words import schedule_words
 from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery
@@ -147,6 +148,7 @@ def _schedule_context(request: HttpRequest, scope: Scope, row: EventRule) -> dic
         "newer": before is not None,
         "may_schedule": may_reveal,
         "may_run": scope.may(manual_events.RUN),
+        **schedule_pause_context(scope),
     }
 
 

@@ -31,6 +31,7 @@ from console.events import body, patterns
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.forms import StartLinkForm
+from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.models import Execution, StartLink
 from console.server.shutdown import SHUTTING_DOWN
 from console.statuses import ExecutionStatus, MachineType, Topic
@@ -112,18 +113,18 @@ def _wait_for_end(execution: Execution) -> HttpResponse:
     ended = threading.Event()
     stop = signals.subscribe((Topic.EXECUTION, execution.pk), lambda *_: ended.set())
     try:
-        left = LONGEST_S
+        remaining_s = LONGEST_S
         while True:
             row = Execution.objects.get(pk=execution.pk)
             if row.status != ExecutionStatus.RUNNING:
                 return _json_response(_outcome_body(row), 200)
             if SHUTTING_DOWN.is_set():
                 return _json_response({"message": "Service Unavailable"}, 503)
-            if left <= 0:
+            if remaining_s <= 0:
                 return _json_response({"message": "Endpoint request timed out"}, 504)
-            ended.wait(min(1.0, left))  # a hint may be lost
+            ended.wait(min(1.0, remaining_s))  # a hint may be lost
             ended.clear()
-            left -= 1.0
+            remaining_s -= 1.0
     finally:
         stop()
 
@@ -170,14 +171,14 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/triggers/``: triggers, and targets of the machine's events."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    made, problem = "", ""
+    address, problem = "", ""
     if request.method == "POST":
         require(scope, "CreateStartLink")
         try:
             _, secret = start_links.create_link(
                 machine, StartLinkForm(request.POST).values["name"], actor_of(scope)
             )
-            made = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
+            address = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
         except ServiceError as refused:
             problem = refused.message
     rows = _rows_that_start(scope, machine)
@@ -191,8 +192,9 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "last_outcomes": matches.last_outcomes(scope.project, rows),
         "may_link": scope.may("CreateStartLink"),
         "may_rule": scope.may("events:PutRule"),
-        "made": made,
-        "curl": _CURL.format(made),
+        **schedule_pause_context(scope),
+        "made": address,
+        "curl": _CURL.format(address),
         "problem": problem,
     }
     return render(request, "notifications/triggers.html", context, status=422 if problem else 200)

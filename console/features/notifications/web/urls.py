@@ -1,4 +1,4 @@
-"""The addresses of the room rules."""
+"""The addresses of the feature notifications."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from console.features.notifications.web import (
     dead_letter_views,
     rule_list_views,
     rule_views,
+    schedule_pause_api,
+    schedule_pause_views,
     schedule_views,
     trigger_views,
 )
@@ -40,6 +42,11 @@ urlpatterns = [
         name="dead-letters-delete",
     ),
     path("schedules/", rule_list_views.schedules_page, name="schedules"),
+    path("schedules/pause/", schedule_pause_views.pause_page, name="schedules-pause"),
+    path("schedules/resume/", schedule_pause_views.resume_page, name="schedules-resume"),
+    path("api/schedules/pause", schedule_pause_api.pause, name="api-schedules-pause"),
+    path("api/schedules/resume", schedule_pause_api.resume, name="api-schedules-resume"),
+    path("api/schedules/paused", schedule_pause_api.paused, name="api-schedules-paused"),
     path("schedules/times/", schedule_views.schedule_times, name="schedule-times"),
     path(f"{_SCHEDULE}", schedule_views.schedule_page, name="schedule"),
     path(f"{_SCHEDULE}switch/", schedule_views.switch_schedule, name="schedule-switch"),
