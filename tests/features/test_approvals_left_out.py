@@ -58,7 +58,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: Any) -> dict[str, Any]:
+def answers(tmp_path_factory: Any) -> dict[str, Any]:
     """Return what a server without approvals shows and does of a task that asks a person."""
     data = tmp_path_factory.mktemp("without-approvals") / "data"
     initial_database.copy_to(data)
@@ -78,10 +78,10 @@ def found(tmp_path_factory: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_page_of_a_task_has_no_form_for_links(found: dict[str, Any]) -> None:
+def test_the_page_of_a_task_has_no_form_for_links(answers: dict[str, Any]) -> None:
     """It asks its question, and offers what it offers without a link."""
     for act in ("approve", "reject"):
-        status, shown = found[act]["page"]
+        status, shown = answers[act]["page"]
         assert status == 200
         assert 'id="question">Ship it?' in shown
         for there in ('value="approve"', 'value="reject"', 'id="by-program"'):
@@ -90,18 +90,18 @@ def test_the_page_of_a_task_has_no_form_for_links(found: dict[str, Any]) -> None
             assert gone not in shown
 
 
-def test_a_person_approves_and_rejects(found: dict[str, Any]) -> None:
+def test_a_person_approves_and_rejects(answers: dict[str, Any]) -> None:
     """With a comment, and the audit says which of both it was."""
-    assert [found[act]["answered"] for act in ("approve", "reject")] == [302, 302]
-    status, output, _ = found["approve"]["ended"]
+    assert [answers[act]["answered"] for act in ("approve", "reject")] == [302, 302]
+    status, output, _ = answers["approve"]["ended"]
     assert status == "SUCCEEDED"
     assert json.loads(output) == {"approved": True, "by": "ana", "comment": "as agreed"}
-    assert found["reject"]["ended"] == ["FAILED", "Rejected", "Rejected by ana: as agreed"]
+    assert answers["reject"]["ended"] == ["FAILED", "Rejected", "Rejected by ana: as agreed"]
     for words in ("Approve task", "Reject task"):
-        assert re.search(rf">\s*{words}\s*<", found["audit"])
+        assert re.search(rf">\s*{words}\s*<", answers["audit"])
 
 
-def test_no_link_is_made_or_opened(found: dict[str, Any]) -> None:
+def test_no_link_is_made_or_opened(answers: dict[str, Any]) -> None:
     """Neither address is found; a link of a time with approvals answers nothing."""
     for act in ("approve", "reject"):
-        assert found[act]["links"] == [404, 404, 404]
+        assert answers[act]["links"] == [404, 404, 404]

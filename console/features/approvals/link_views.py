@@ -65,12 +65,12 @@ def make_link(
         return render_page(
             request, machine_name, execution, row, status=422, problem=refused.message, link=sent
         )
-    made = request.build_absolute_uri(reverse("approval", args=[token]))
+    address = request.build_absolute_uri(reverse("approval", args=[token]))
     sending: dict[str, Any] = {}
     if sent["send"]:
-        sending = _send_link(scope, execution, row, made, sent)
+        sending = _send_link(scope, execution, row, address, sent)
     hours = sent["hours"]
-    return render_page(request, machine_name, execution, row, made=made, hours=hours, **sending)
+    return render_page(request, machine_name, execution, row, made=address, hours=hours, **sending)
 
 
 def _send_link(

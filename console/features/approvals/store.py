@@ -69,7 +69,7 @@ def create_approval_link(
     if row is None or not manual.is_answerable(row):
         raise ValidationException("Only an open task of an activity or a callback can be answered")
     if len(note) > LONGEST_QUESTION:
-        raise ValidationException(f"Note: wanted {LONGEST_QUESTION} characters at most")
+        raise ValidationException(f"The note is longer than {LONGEST_QUESTION} characters")
     until = clock.now_ms() + hours * _HOUR_MS
     reason = f"{row.state}, task {task}, {hours} h"
     write(lambda: audit.record(execution.project, actor, ACTION, execution.arn, reason))

@@ -50,9 +50,9 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         if executions["b"] is not None:
             return redirect(_address(executions["a"], executions["b"]))
     problems = _problems(arns, executions)
-    for side, wanted in (("a", "Choose an execution."), ("b", "Choose the other execution.")):
+    for side, problem in (("a", "Choose an execution."), ("b", "Choose the other execution.")):
         if side in request.GET and not arns[side]:  # the form was sent without it
-            problems[side] = wanted
+            problems[side] = problem
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
         return _render_choice(request, scope, arns, problems, executions)

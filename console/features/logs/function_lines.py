@@ -102,14 +102,14 @@ def function_lines(
 
 def fitting(lines: Iterator[FunctionLine], limit: int) -> tuple[list[FunctionLine], bool]:
     """Return the first lines that an answer has room for, and whether there may be more."""
-    kept: list[FunctionLine] = []
+    page: list[FunctionLine] = []
     size = 0
     for line in lines:
         size += len(line.text.encode()) + 26
-        if kept and (size > _MOST_BYTES or len(kept) >= limit):
-            return kept, True
-        kept.append(line)
-    return kept, False
+        if page and (size > _MOST_BYTES or len(page) >= limit):
+            return page, True
+        page.append(line)
+    return page, False
 
 
 def query_rows(query: FunctionLogQuery) -> QuerySet[FunctionLog]:

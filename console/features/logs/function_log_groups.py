@@ -1,4 +1,9 @@
-"""Answer CloudWatch Logs for the groups of functions, ``/aws/lambda/NAME``."""
+"""Answer CloudWatch Logs for the log groups of functions, ``/aws/lambda/NAME``.
+
+In the functions below, ``function`` is a name returned by ``function_of``. ``position`` is the
+decoded ``nextToken`` of the request, None on the first page; ``seal`` encodes a position as a
+token.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +33,10 @@ _END = 2**63 - 1
 
 
 def function_of(call: Call) -> str | None:
-    """Return the function whose log a request names, None for any other group.
+    """Return the name of the function whose log group a request names, None for other groups.
 
-    A group with such a name that a state machine logs to is that machine's.
+    None also for a group named ``/aws/lambda/...`` that a state machine logs to, and for a function
+    without a stored log.
     """
     name = group_name(call)
     if not name.startswith(function_lines.GROUP):
@@ -42,13 +48,13 @@ def function_of(call: Call) -> str | None:
 
 
 def group_name(call: Call) -> str:
-    """Return the name of the group that a request names, by its name or its ARN."""
-    given = call.params.get("logGroupName") or call.params.get("logGroupIdentifier") or ""
-    return str(given).rpartition(":log-group:")[2].removesuffix(":*")
+    """Return the group name of a request; ``logGroupIdentifier`` may be a name or an ARN."""
+    identifier = call.params.get("logGroupName") or call.params.get("logGroupIdentifier") or ""
+    return str(identifier).rpartition(":log-group:")[2].removesuffix(":*")
 
 
 def delete_group(call: Call, function: str) -> None:
-    """DeleteLogGroup: what the function has printed is gone; so is a stored group of the name."""
+    """DeleteLogGroup: delete the function's output, and a stored group of the same name."""
     function_logs.delete_logs(call.project, call.region, function, call.actor)
     name = group_name(call)
     if log_groups.has_group(call.project, call.region, name):
@@ -61,17 +67,17 @@ def delete_group(call: Call, function: str) -> None:
 def describe_streams(
     call: Call, function: str, group_arn: str, position: Any, seal: Seal
 ) -> dict[str, Any]:
-    """DescribeLogStreams, by name or, as LastEventTime, by their last calls."""
+    """DescribeLogStreams, ordered by name, or by last call for ``LastEventTime``."""
     params, limit = call.params, call.params.get("limit") or _PAGE
     descending, prefix = bool(params.get("descending")), params.get("logStreamNamePrefix") or ""
     query = function_lines.FunctionLogQuery(call.project, call.region, function, prefix=prefix)
     by_time = params.get("orderBy") == "LastEventTime"
     after = None if position is None else (position[0], position[1])
     if by_time:
-        found = function_streams.streams_by_time(query, after, descending=descending)
+        candidates = function_streams.streams_by_time(query, after, descending=descending)
     else:
-        found = function_streams.streams_by_name(query, after, descending=descending)
-    streams = list(islice(found, limit + 1))
+        candidates = function_streams.streams_by_name(query, after, descending=descending)
+    streams = list(islice(candidates, limit + 1))
     token = None
     if len(streams) > limit:
         last = streams[limit - 1]
@@ -99,7 +105,10 @@ def _stream(group_arn: str, stream: FunctionStream) -> dict[str, Any]:
 
 
 def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str, Any]:
-    """GetLogEvents: a page of one stream, with a token for either direction."""
+    """GetLogEvents: a page of one stream, with a forward and a backward token.
+
+    ``position``: (direction, place), with direction ``f`` or ``b``. Raise ``ServiceError``.
+    """
     params = call.params
     query = function_lines.FunctionLogQuery(call.project, call.region, function)
     executions = function_streams.find_stream(query, params["logStreamName"])
@@ -112,8 +121,8 @@ def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str
         function, executions, masks.output_masker(call), after, backward=backward
     )
     since, until = params.get("startTime") or 0, params.get("endTime") or _END
-    wanted = (line for line in lines if since <= line.at_ms < until)
-    shown, _ = function_lines.fitting(wanted, params.get("limit") or _LINES)
+    lines_in_range = (line for line in lines if since <= line.at_ms < until)
+    shown, _ = function_lines.fitting(lines_in_range, params.get("limit") or _LINES)
     if backward:
         shown.reverse()
     _note(call, shown)
@@ -126,20 +135,20 @@ def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str
 def _tokens(
     call: Call, shown: list[FunctionLine], direction: str, place: LinePlace | None, seal: Seal
 ) -> dict[str, str]:
-    """Return both tokens; at an end, the one that was given comes back."""
-    given = call.params.get("nextToken")
+    """Return both tokens. At the end of a stream, the token of the request is returned."""
+    token = call.params.get("nextToken")
     if shown:
         first, last = shown[0].place, shown[-1].place
     else:
         first = last = place or (0, 0)
     ends = {"f": seal(["f", last]), "b": seal(["b", first])}
-    if not shown and given:
-        ends[direction] = given
+    if not shown and token:
+        ends[direction] = token
     return {"nextForwardToken": ends["f"], "nextBackwardToken": ends["b"]}
 
 
 def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str, Any]:
-    """FilterLogEvents of what a function has printed."""
+    """FilterLogEvents: a page of matching lines of the function's streams."""
     params = call.params
     query = function_lines.FunctionLogQuery(
         project=call.project,
@@ -174,7 +183,7 @@ def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[
 
 
 def _note(call: Call, shown: list[FunctionLine]) -> None:
-    """Record that lines are read as they are, unless something is hidden in them anyway."""
+    """Record in the audit that masked values were read as they are, if the caller may."""
     if masks.stream_masks(call) is None:
         masking.note_reads(call, list({line.row.execution for line in shown}))
 

@@ -83,13 +83,13 @@ class LogWriter:
                     self._change.wait_for(lambda: len(self._logs) >= _AT_ONCE, _PAUSE_S)
                     batch, self._logs = self._logs[:_AT_ONCE], self._logs[_AT_ONCE:]
                     self._writing = True
-                left = self._write(batch)
+                unwritten = self._write(batch)
                 with self._change:
                     self._writing = False
-                    self._bytes -= _count_bytes(batch) - _count_bytes(left)
-                    self._logs[:0] = left
+                    self._bytes -= _count_bytes(batch) - _count_bytes(unwritten)
+                    self._logs[:0] = unwritten
                     self._change.notify_all()
-                if left:
+                if unwritten:
                     threading.Event().wait(_RETRY_S)
         finally:
             connections.close_all()

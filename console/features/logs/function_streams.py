@@ -237,8 +237,10 @@ def stream_lines(
     while True:
         page = list((rows if key is None else rows.filter(**{bound: key}))[:_ROWS])
         for row in page:
-            known = number if row.pk == key else None
-            yield from _beyond_line(list(lines_of_row(row, masks(row))), known, backward=backward)
+            last_line = number if row.pk == key else None
+            yield from _beyond_line(
+                list(lines_of_row(row, masks(row))), last_line, backward=backward
+            )
         if len(page) < _ROWS:
             return
         key, number = page[-1].pk + (-1 if backward else 1), None

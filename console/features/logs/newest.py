@@ -95,30 +95,30 @@ def newest_page(
     ``mask``: returns for some streams what masks their lines. They are masked before they are
     matched, so that no pattern can find out a masked value.
     """
-    known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
-    kept: list[read.Line] = []
-    left, latest, cursor = _MOST_READ, query.latest, query.before
+    spans = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
+    page: list[read.Line] = []
+    budget, latest, cursor = _MOST_READ, query.latest, query.before
     for _ in range(_MOST_BATCHES):
-        batch, floor = _newest_streams(group, known, machine, query, latest)
-        most = left if query.matches else query.limit + 1 - len(kept)
+        batch, floor = _newest_streams(group, spans, machine, query, latest)
+        most = budget if query.matches else query.limit + 1 - len(page)
         span = read.Range(max(floor, query.span.since or 0) or None, _until(query, latest))
         lines = read.newest_lines(group, batch, most, span, query.condition())
         masked = mask(batch)
         for line in lines:
-            if len(kept) == query.limit:
-                return NewestLines(kept, cursor)
+            if len(page) == query.limit:
+                return NewestLines(page, cursor)
             cursor = (line.at_ms, line.stream.place[1], line.number)
             masked_line = masked(line)
             if query.matches is None or query.matches(masked_line.text):
-                kept.append(masked_line)
-        left -= len(lines)
+                page.append(masked_line)
+        budget -= len(lines)
         if len(lines) < most and floor <= (query.span.since or 0):
-            return NewestLines(kept, None)
+            return NewestLines(page, None)
         if len(lines) < most:
             latest, cursor = floor, (floor, 0, 0)
-        if left <= 0 or len(kept) >= query.limit:
+        if budget <= 0 or len(page) >= query.limit:
             break
-    return NewestLines(kept, cursor)
+    return NewestLines(page, cursor)
 
 
 def _until(query: LineQuery, latest: int | None) -> int | None:
@@ -128,24 +128,24 @@ def _until(query: LineQuery, latest: int | None) -> int | None:
 
 def _newest_streams(
     group: LogGroup,
-    known: Sequence[Span],
+    spans: Sequence[Span],
     machine: StateMachine,
     query: LineQuery,
     latest: int | None,
 ) -> tuple[list[Stream], int]:
     """Return a batch of streams, and from when on they have all lines: 0 from the beginning."""
     if query.execution is not None:
-        return list(streams.streams_by_time(group, known, Q(pk=query.execution))), 0
+        return list(streams.streams_by_time(group, spans, Q(pk=query.execution))), 0
     begun = Q() if latest is None else Q(start_ms__lte=latest)
     also = read.Range(query.span.since).executions() & begun
-    newest = list(islice(streams.streams_by_time(group, known, also, descending=True), BATCH + 1))
+    newest = list(islice(streams.streams_by_time(group, spans, also, descending=True), BATCH + 1))
     if len(newest) <= BATCH:
         return newest, 0
     newest.pop()
     floor = newest[-1].execution.start_ms
     keys = _keys_before(machine, floor) - {stream.execution.pk for stream in newest}
     if keys:
-        newest += streams.streams_by_time(group, known, Q(pk__in=keys))
+        newest += streams.streams_by_time(group, spans, Q(pk__in=keys))
     return newest, floor
 
 

@@ -77,15 +77,15 @@ def describe_groups(call: Call) -> dict[str, Any]:
     limit = params.get("limit") or _PAGE
     prefix, part = (params.get(f"logGroupName{kind}") or "" for kind in ("Prefix", "Pattern"))
     after = _position(call) or ""
-    known: dict[str, LogGroup | FunctionGroup] = {
+    groups: dict[str, LogGroup | FunctionGroup] = {
         group.name: group for group in function_streams.function_groups(call.project, call.region)
     }
-    known |= {group.name: group for group in log_groups.list_groups(call.project, call.region)}
+    groups |= {group.name: group for group in log_groups.list_groups(call.project, call.region)}
     names = sorted(
-        name for name in known if name > after and name.startswith(prefix) and part in name
+        name for name in groups if name > after and name.startswith(prefix) and part in name
     )
     return {
-        "logGroups": [_group(call, known[name]) for name in names[:limit]],
+        "logGroups": [_group(call, groups[name]) for name in names[:limit]],
         **present(nextToken=_token(call, names[limit - 1]) if len(names) > limit else None),
     }
 
@@ -148,13 +148,13 @@ def describe_streams(call: Call) -> dict[str, Any]:
             call, function, arn, _position(call), partial(_token, call)
         )
     group, limit = _wanted_group(call), call.params.get("limit") or _PAGE
-    found = list(islice(_streams(call, group), limit + 1))
+    page = list(islice(_streams(call, group), limit + 1))
     token = None
-    if len(found) > limit:
-        last = found[limit - 1]
+    if len(page) > limit:
+        last = page[limit - 1]
         token = _token(call, [last.span.machine_arn, *last.place])
     return {
-        "logStreams": [_stream(call, group, one) for one in found[:limit]],
+        "logStreams": [_stream(call, group, stream) for stream in page[:limit]],
         **present(nextToken=token),
     }
 
@@ -185,10 +185,10 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
 
 
 def _wanted_stream(group: LogGroup, name: str) -> Stream:
-    found = streams.find_stream(group, name)
-    if found is None:
+    stream = streams.find_stream(group, name)
+    if stream is None:
         raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
-    return found
+    return stream
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -214,26 +214,26 @@ def get_events(call: Call) -> dict[str, Any]:
         ends = {"after": place or 0}
     else:
         ends = {"before": _LAST if place is None else place}
-    found = read.stream_lines(group, stream, span, limit, hide=masks.stream_masks(call), **ends)
-    _note(call, found)
+    lines = read.stream_lines(group, stream, span, limit, hide=masks.stream_masks(call), **ends)
+    _note(call, lines)
     return {
-        "events": [_line(one) for one in found],
-        **_tokens(call, found, direction, place),
+        "events": [_line(line) for line in lines],
+        **_tokens(call, lines, direction, place),
     }
 
 
-def _tokens(call: Call, found: list[Line], direction: str, place: int | None) -> dict[str, str]:
-    """Return both tokens; at an end, the one that was given comes back."""
-    given = call.params.get("nextToken")
-    if found:
-        first, last = found[0].number, found[-1].number
+def _tokens(call: Call, lines: list[Line], direction: str, place: int | None) -> dict[str, str]:
+    """Return both tokens; at an end, the token of the request comes back."""
+    token = call.params.get("nextToken")
+    if lines:
+        first, last = lines[0].number, lines[-1].number
     elif direction == "f":
         first, last = (place or 0) + 1, place or 0
     else:
         first, last = (place or 1), (place or 1) - 1
     ends = {"f": _token(call, ["f", last]), "b": _token(call, ["b", first])}
-    if not found and given:
-        ends[direction] = given
+    if not lines and token:
+        ends[direction] = token
     return {"nextForwardToken": ends["f"], "nextBackwardToken": ends["b"]}
 
 
@@ -266,33 +266,33 @@ def filter_events(call: Call) -> dict[str, Any]:
         ways = read.streams_from(group, span, prefix, after)
     limit = params.get("limit") or _LINES
     page = read.search_lines(group, ways, span, matches, limit, after, masks.stream_masks(call))
-    _note(call, page.found)
+    _note(call, page.lines)
     return {
-        "events": [_found(one) for one in page.found],
+        "events": [_matched_event(line) for line in page.lines],
         "searchedLogStreams": [],
         **present(nextToken=_token(call, list(page.cursor)) if page.cursor else None),
     }
 
 
-def _note(call: Call, found: list[Line]) -> None:
+def _note(call: Call, lines: list[Line]) -> None:
     """Record that lines are read as they are, unless something is hidden in them anyway."""
     if masks.stream_masks(call) is None:
         masking.note_reads(
-            call, list({one.stream.place: one.stream.execution for one in found}.values())
+            call, list({line.stream.place: line.stream.execution for line in lines}.values())
         )
 
 
 def _named(group: LogGroup, names: list[str], after: read.Cursor | None) -> list[Stream]:
-    found = [_wanted_stream(group, name) for name in dict.fromkeys(names)]
-    found.sort(key=lambda one: one.place)
-    return [one for one in found if after is None or one.place >= after[:2]]
+    log_streams = [_wanted_stream(group, name) for name in dict.fromkeys(names)]
+    log_streams.sort(key=lambda stream: stream.place)
+    return [stream for stream in log_streams if after is None or stream.place >= after[:2]]
 
 
 def _line(line: Line) -> dict[str, Any]:
     return {"timestamp": line.at_ms, "message": line.text, "ingestionTime": line.at_ms}
 
 
-def _found(line: Line) -> dict[str, Any]:
+def _matched_event(line: Line) -> dict[str, Any]:
     return {"logStreamName": line.stream.name, **_line(line), "eventId": line.event_id}
 
 

@@ -146,7 +146,7 @@ class _PatternParser:
             return lambda value: _find(value, path) is _ABSENT
         sign = self._next("sign")
         if sign not in {*_COMPARE, "=", "!="}:
-            raise InvalidPattern(f"Invalid filter pattern: got {sign!r}, wanted a comparison")
+            raise InvalidPattern(f"Invalid filter pattern: {sign!r} is not a comparison")
         kind, operand = self._operand()
         return lambda value: _holds(_find(value, path), sign, kind, operand)
 
@@ -171,8 +171,8 @@ class _PatternParser:
 
     def _wrong(self, expected: str) -> InvalidPattern:
         upcoming = self.tokens[self.place : self.place + 1]
-        got = upcoming[0][1] if upcoming else "the end"
-        return InvalidPattern(f"Invalid filter pattern: got {got!r}, wanted {expected}")
+        token = upcoming[0][1] if upcoming else "the end"
+        return InvalidPattern(f"Invalid filter pattern: {expected} expected before {token!r}")
 
 
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}

@@ -94,14 +94,14 @@ def stream_lines(
 
 def _fitting(candidates: Iterator[Line]) -> list[Line]:
     """Return the first lines that a page has room for, at least one."""
-    kept: list[Line] = []
+    page: list[Line] = []
     size = 0
     for line in candidates:
         size += line.size
-        if kept and size > PAGE_BYTES:
+        if page and size > PAGE_BYTES:
             break
-        kept.append(line)
-    return kept
+        page.append(line)
+    return page
 
 
 def _events(group: LogGroup, log_streams: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
@@ -173,9 +173,9 @@ Cursor = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Search:
-    """One page of a search: what was found, and where to go on if there may be more."""
+    """One page of a search: the matching lines, and where to go on if there may be more."""
 
-    found: list[Line]
+    lines: list[Line]
     cursor: Cursor | None = None
     read: int = 0
     size: int = 0
@@ -204,7 +204,7 @@ def search_lines(
         if seen >= _MOST_STREAMS:
             page.cursor = (*stream.place, 2**31 - 1)
             break
-    page.found.sort(key=lambda line: (line.at_ms, line.stream.place, line.number))
+    page.lines.sort(key=lambda line: (line.at_ms, line.stream.place, line.number))
     return page
 
 
@@ -259,15 +259,15 @@ def _search_one(
     for line in log_lines:
         if line.number <= begun:
             continue
-        fits = not page.found or page.size + line.size <= PAGE_BYTES
+        fits = not page.lines or page.size + line.size <= PAGE_BYTES
         hit = matches(line.text)
-        if page.read >= _MOST_READ or (hit and (len(page.found) >= limit or not fits)):
+        if page.read >= _MOST_READ or (hit and (len(page.lines) >= limit or not fits)):
             page.cursor = (*stream.place, last)
             return False
         page.read += 1
         last = line.number
         if hit:
-            page.found.append(line)
+            page.lines.append(line)
             page.size += line.size
     return True
 
@@ -276,9 +276,9 @@ def streams_from(
     group: LogGroup, span: Range, prefix: str, after: Cursor | None
 ) -> Iterator[Stream]:
     """Yield the streams that may have lines in a range, from the one of a cursor on."""
-    known = [
+    spans = [
         log_span for log_span in streams.log_spans(group) if streams.may_begin(log_span, prefix)
     ]
     place = None if after is None else (after[0], after[1] - 1)
-    log_streams = streams.streams_by_time(group, known, span.executions(), place)
+    log_streams = streams.streams_by_time(group, spans, span.executions(), place)
     return (stream for stream in log_streams if stream.name.startswith(prefix))

@@ -132,9 +132,9 @@ def _after(place: Place | None, *, descending: bool) -> Q:
     return Q(start_ms__gt=start) | Q(start_ms=start, pk__gt=key)
 
 
-def _streams(rows: Sequence[Execution], known: Sequence[Span]) -> Iterator[Stream]:
+def _streams(rows: Sequence[Execution], spans: Sequence[Span]) -> Iterator[Stream]:
     for row in rows:
-        span = next(span for span in known if span.holds(row))
+        span = next(span for span in spans if span.holds(row))
         first, last, following = attrgetter("first_ms", "last_ms", "following")(row)
         yield Stream(row, span, first, last, (following or 1) - 1)
 
@@ -162,12 +162,12 @@ def streams_by_name(
     descending: bool = False,
 ) -> Iterator[Stream]:
     """Yield the streams by name. ``after``: machine ARN and place of the last one."""
-    known = [span for span in log_spans(group) if may_begin(span, prefix)]
-    for machine in sorted({span.machine_arn for span in known}, reverse=descending):
+    group_spans = [span for span in log_spans(group) if may_begin(span, prefix)]
+    for machine in sorted({span.machine_arn for span in group_spans}, reverse=descending):
         if after and (machine > after[0] if descending else machine < after[0]):
             continue
         place = after[1:] if after and after[0] == machine else None
-        spans = [span for span in known if span.machine_arn == machine]
+        spans = [span for span in group_spans if span.machine_arn == machine]
         streams = streams_by_time(
             group, spans, _day_filter(prefix, machine), place, descending=descending
         )
@@ -176,17 +176,17 @@ def streams_by_name(
 
 def streams_by_time(
     group: LogGroup,
-    known: Sequence[Span],
+    spans: Sequence[Span],
     also: Q | None = None,
     after: Place | None = None,
     *,
     descending: bool = False,
 ) -> Iterator[Stream]:
     """Yield the streams of some executions in order of their starts, after a place."""
-    levels = sorted({span.level for span in known})
+    levels = sorted({span.level for span in spans})
     ways = [
         _walk(
-            group, [span for span in known if span.level == level], also or Q(), after, descending
+            group, [span for span in spans if span.level == level], also or Q(), after, descending
         )
         for level in levels
     ]
@@ -195,18 +195,18 @@ def streams_by_time(
 
 def _walk(
     group: LogGroup,
-    known: Sequence[Span],
+    spans: Sequence[Span],
     also: Q,
     after: Place | None,
     descending: bool,
 ) -> Iterator[Stream]:
     """Yield the streams of executions that log at one level, read in batches."""
-    types = None if known[0].level == "ALL" else lines.logged_event_types(known[0].level)
-    executions = _with_times(_executions(group, known), group, types).filter(also)
+    types = None if spans[0].level == "ALL" else lines.logged_event_types(spans[0].level)
+    executions = _with_times(_executions(group, spans), group, types).filter(also)
     executions = executions.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
     while True:
         rows = list(executions.filter(_after(after, descending=descending))[:_BATCH])
-        yield from _streams(rows, known)
+        yield from _streams(rows, spans)
         if len(rows) < _BATCH:
             return
         after = rows[-1].start_ms, rows[-1].pk

@@ -129,8 +129,8 @@ def _open_row(scope: Scope, group: LogGroup, machine: StateMachine, key: str) ->
     if matched is None:
         raise Http404("There is no such line.")
     execution, number = int(matched[1]), int(matched[2])
-    known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
-    log_streams = list(streams.streams_by_time(group, known, Q(pk=execution)))
+    spans = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
+    log_streams = list(streams.streams_by_time(group, spans, Q(pk=execution)))
     lines = read.newest_lines(group, log_streams, 1, also=Q(event_id=number))
     if not lines:
         raise Http404("There is no such line: the log group may be deleted.")

@@ -45,7 +45,8 @@ _DEFINITIONS = 40
 class Match:
     """A possible match of a text. ``note``: its context.
 
-    ``status`` and ``start_ms``: an execution's.
+    ``status`` and ``start_ms``: an execution's. ``project``: another project of the reader, which
+    opens with the address; "" for the project of the page.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Match:
     note: str = ""
     status: formatting.StatusLabel | None = None
     start_ms: int | None = None
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +95,22 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
     ]
     return sorted(
         (group for group in groups if group.matches),
-        key=lambda group: min(_rank(match.title, text) for match in group.matches),
+        key=lambda group: min(rank_of(match.title, text) for match in group.matches),
     )
 
 
-def _rank(title: str, text: str) -> int:
+def rank_of(title: str, text: str) -> int:
     """Return 0 for the very name, 1 for its beginning, 2 for another part of it."""
     name, sought = title.casefold(), text.casefold()
     return 0 if name == sought else 1 if name.startswith(sought) else 2
 
 
 def _best(titles: Iterable[str], text: str) -> list[str]:
-    return sorted(set(titles), key=lambda title: (_rank(title, text), title))
+    return sorted(set(titles), key=lambda title: (rank_of(title, text), title))
 
 
-def _address(scope: Scope, view: str, *names: str, **query: str) -> str:
+def address_in(scope: Scope, view: str, *names: str, **query: str) -> str:
+    """Return the address of a page, with the region if it is not the usual one."""
     if scope.elsewhere:
         query["region"] = scope.region
     return reverse(view, args=names) + (f"?{urlencode(query)}" if query else "")
@@ -132,13 +135,13 @@ def _changed_machines(scope: Scope) -> Iterator[Match]:
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )
     for name in rows.order_by("-updated_ms", "name").values_list("name", flat=True)[:MOST]:
-        yield Match(name, _address(scope, "machine", name), "workflow")
+        yield Match(name, address_in(scope, "machine", name), "workflow")
 
 
 def _machines(scope: Scope, text: str) -> Iterator[Match]:
     for name in _machine_names(scope, text):
         address = reverse("arn", args=[text]) if text.startswith("arn:") else ""
-        yield Match(name, address or _address(scope, "machine", name), "workflow")
+        yield Match(name, address or address_in(scope, "machine", name), "workflow")
 
 
 def _states(scope: Scope, text: str) -> Iterator[Match]:
@@ -157,10 +160,10 @@ def _states(scope: Scope, text: str) -> Iterator[Match]:
         for state in set(_state_names(json.loads(definition)))
         if text.casefold() in state.casefold()
     ]
-    pairs.sort(key=lambda pair: (_rank(pair[0], text), *pair))
+    pairs.sort(key=lambda pair: (rank_of(pair[0], text), *pair))
     for state, machine in pairs[:MOST]:
         yield Match(
-            state, _address(scope, "definition", machine, state=state), "square-dot", machine
+            state, address_in(scope, "definition", machine, state=state), "square-dot", machine
         )
 
 
@@ -185,11 +188,11 @@ def _executions(scope: Scope, text: str) -> Iterator[Match]:
         if text == execution.arn:
             address = reverse("arn", args=[text])
         else:
-            address = _address(scope, "execution", machine.replace("/", "~"), execution.name)
+            address = address_in(scope, "execution", machine.replace("/", "~"), execution.name)
         status = formatting.EXECUTION[execution.status]
         yield Match(execution.name, address, "play", machine, status, execution.start_ms)
     if text and len(executions) > MOST:
-        every = _address(scope, "executions", q=text)
+        every = address_in(scope, "executions", q=text)
         yield Match(f"Executions with a name containing “{text}”", every, "list-checks")
 
 
@@ -201,7 +204,7 @@ def _searches(scope: Scope, text: str) -> Iterator[Match]:
     if not (filters.find.conditions or filters.problems):
         return
     words = filters.problems.get("find") or filter_words.understood_words(filters)
-    yield Match(f"Executions: {words}", _address(scope, "executions", find=text), "search")
+    yield Match(f"Executions: {words}", address_in(scope, "executions", find=text), "search")
 
 
 def _found_executions(scope: Scope, text: str) -> list[Execution]:
@@ -212,10 +215,10 @@ def _found_executions(scope: Scope, text: str) -> list[Execution]:
     if text:  # an index knows every ARN: also an old execution is found by its whole name
         names = lists.machine_names(scope)
         exact = list(rows.filter(arn__in=[scope.arn("execution", name, text) for name in names]))
-    known = {execution.pk for execution in exact}
+    numbers = {execution.pk for execution in exact}
     page = scan.find_executions(scope, None, ExecutionFilters(search=text))
-    newest = [execution for execution in page.rows if execution.pk not in known]
-    return [*exact, *sorted(newest, key=lambda execution: _rank(execution.name, text))]
+    newest = [execution for execution in page.rows if execution.pk not in numbers]
+    return [*exact, *sorted(newest, key=lambda execution: rank_of(execution.name, text))]
 
 
 # -- rules, schedules, alarms, activities ----------------------------------------------------------
@@ -237,7 +240,9 @@ def _named_rows(scope: Scope, rows: QuerySet[Any], text: str, field: str = "name
 
 def _arn_address(scope: Scope, text: str, view: str, *names: str) -> str:
     """Return the address of a row; that of a pasted ARN leads into the ARN's region."""
-    return reverse("arn", args=[text]) if text.startswith("arn:") else _address(scope, view, *names)
+    return (
+        reverse("arn", args=[text]) if text.startswith("arn:") else address_in(scope, view, *names)
+    )
 
 
 def _rules(scope: Scope, text: str) -> Iterator[Match]:
@@ -259,7 +264,7 @@ def _schedules(scope: Scope, text: str) -> Iterator[Match]:
         (rule.schedule_name, "schedule", [rule.schedule_group, rule.schedule_name], rule.schedule)
         for rule in of_groups
     ]
-    shown.sort(key=lambda each: (_rank(each[0], text), each[0]))
+    shown.sort(key=lambda each: (rank_of(each[0], text), each[0]))
     for name, view, names, expression in shown[:MOST]:
         yield Match(name, _arn_address(scope, text, view, *names), "calendar-clock", expression)
 
@@ -289,11 +294,13 @@ def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) 
         destination
         for destination in destinations
         if destination.view in rights.PAGES  # of no feature that is left out
+        and (not destination.feature or has_feature(destination.feature))
         and scope.may(destination.action)
         and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
     ]
-    for destination in sorted(shown, key=lambda each: _rank(each.title, text)):
-        yield Match(destination.title, _address(scope, destination.view), destination.icon)
+    for destination in sorted(shown, key=lambda each: rank_of(each.title, text)):
+        address = address_in(scope, destination.view, **dict(destination.query))
+        yield Match(destination.title, address, destination.icon)
 
 
 def _actions(scope: Scope, text: str) -> Iterator[Match]:
@@ -310,7 +317,7 @@ def _actions(scope: Scope, text: str) -> Iterator[Match]:
         for word, view, icon, action in offered:
             asked = named == text or verb.casefold() == word.casefold()
             if asked and view in rights.PAGES and scope.may(action):
-                yield Match(f"{word} {machine}", _address(scope, view, machine), icon)
+                yield Match(f"{word} {machine}", address_in(scope, view, machine), icon)
 
 
 def _people(scope: Scope, text: str) -> Iterator[Match]:
@@ -319,7 +326,7 @@ def _people(scope: Scope, text: str) -> Iterator[Match]:
     members = Membership.objects.filter(project=scope.project, user__username__icontains=text)
     roles = dict(members.order_by("user__username").values_list("user__username", "role")[:MOST])
     for name in _best(roles, text):
-        yield Match(name, _address(scope, "executions", by=name), "user", roles[name])
+        yield Match(name, address_in(scope, "executions", by=name), "user", roles[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +334,8 @@ class Destination:
     """A page or an action. ``view``: the name of its address; ``icon``: of Lucide.
 
     ``action``: the right that it takes (an action of ``console.access``).
-    ``keywords``: further words by which readers look for it.
+    ``keywords``: further words by which readers look for it. ``query``: of its address.
+    ``feature``: whose it is beside that of the address.
     """
 
     title: str
@@ -335,12 +343,19 @@ class Destination:
     icon: str
     keywords: str = ""
     action: str = "ViewPages"
+    query: tuple[tuple[str, str], ...] = ()
+    feature: str = ""
 
 
 PAGES = (
     Destination("Overview", "overview", "house", "home start failures"),
     Destination("State machines", "machines", "workflow", "workflows"),
     Destination("Executions", "executions", "list", "runs"),
+    Destination(
+        *("Paused executions", "executions", "pause", "resume breakpoints"),
+        query=(("paused", "yes"),),
+        feature="pause",
+    ),
     Destination("Alarms", "alarms", "bell-ring", "failure rate stuck duration"),
     Destination("Failures by kind", "failures", "layers", "errors groups"),
     Destination("Tasks", "tasks", "clipboard-check", "callbacks approvals tokens"),
@@ -352,7 +367,7 @@ PAGES = (
     Destination("Bulk actions", "bulk", "list-checks", "jobs"),
     Destination("Projects", "projects", "layers", "teams accounts switch"),
     Destination("Operations", "operations", "server", "health availability workers uptime ready"),
-    Destination("Team", "team", "users", "members people invitations"),
+    Destination("Members", "members", "users", "team people invitations"),
     Destination("Connect", "connect", "plug", "endpoint cli boto3 sdk shell credentials"),
     Destination("Access keys", "keys", "key-round", "credentials secret"),
     Destination("Project settings", "project-settings", "settings", "masked paths"),
@@ -363,5 +378,7 @@ ACTIONS = (
     Destination("Create state machine", "new", "plus", "workflow editor", "CreateStateMachine"),
     Destination("Import an execution", "import", "upload", "history aws", "ImportExecution"),
     Destination("Compare two executions", "compare", "git-compare", "differences"),
+    Destination("Pause all schedules", "schedules-pause", "pause", "stop", "PauseSchedules"),
+    Destination("Resume all schedules", "schedules-resume", "play", "", "ResumeSchedules"),
     Destination("Invite a person", "invite", "user-plus", "member team", "CreateInvitation"),
 )

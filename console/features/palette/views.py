@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.views.decorators.http import require_safe
 
-from console.features.palette import matches
+from console.features.palette import elsewhere, matches
 from console.web.core.scope import render, scope_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def palette_page(request: HtmxRequest) -> HttpResponse:
     """Answer ``/palette/``: what the text in ``q`` may mean; to htmx only the list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[: matches.LONGEST]
-    context = {"text": text, "groups": matches.find_matches(scope_of(request), text)}
+    scope = scope_of(request)
+    groups = [*matches.find_matches(scope, text), *elsewhere.find_elsewhere(scope, text)]
+    context = {"text": text, "groups": groups}
     return render(
         request, "palette/_matches.html" if request.htmx else "palette/page.html", context
     )

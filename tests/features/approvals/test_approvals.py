@@ -17,7 +17,7 @@ from console.store.executions.stop import stop_execution
 from console.web.core.formatting import HOUR
 from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start
 from tests.console.web.helpers import MARKUP, markup, page, text
-from tests.console.web.test_tasks import form, waiting
+from tests.console.web.tasks.test_tasks import form, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ def test_columns_come_from_the_input(project: Project, client: Client) -> None:
     Project.objects.filter(pk=project.pk).update(masked="$.order.note")
     response = client.get("/tasks/", {"columns": columns})
     assert "urgent" not in text(response)
-    for bad, words in (("a b", "wanted a path such as"), ("a,b,c,d,e,f", "wanted 5 at most")):
+    for bad, words in (("a b", "is not a path such as"), ("a,b,c,d,e,f", "Select up to 5")):
         assert words in text(client.get("/tasks/", {"columns": bad}), 422)
 
 
@@ -291,8 +291,8 @@ def test_the_page_of_an_approval_answers_as_the_list_does(
     client.post(form(execution), {"act": act, "comment": "as agreed"})
     execution = ended(execution)
     if act == "approve":
-        wanted = {"approved": True, "by": "editor", "comment": "as agreed"}
-        assert json.loads(execution.output or "") == wanted
+        expected = {"approved": True, "by": "editor", "comment": "as agreed"}
+        assert json.loads(execution.output or "") == expected
     else:
         assert (execution.error, execution.cause) == ("Rejected", "Rejected by editor: as agreed")
 
@@ -359,7 +359,7 @@ def test_a_link_lets_somebody_without_an_account_answer(project: Project, client
     sent = {"act": "approve", "name": "Grace", "comment": "yes"}
     assert guest.post(link, sent).status_code == 403  # no CSRF token
     sent["csrfmiddlewaretoken"] = shown.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
-    assert "Your name: wanted" in text(guest.post(link, {**sent, "name": " "}), 422)
+    assert "Your name must have" in text(guest.post(link, {**sent, "name": " "}), 422)
     assert "Choose Approve" in text(guest.post(link, {**sent, "act": "x"}), 422)
     answered = text(guest.post(link, sent))
     for words in ("You approved it.", "Grace", "yes", execution.name):

@@ -55,8 +55,8 @@ def test_iterations_side_by_side_count_once(project: Project, client: Client) ->
     inner = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     machine = create(project, one("M", Type="Map", ItemProcessor=inner))
     a, b = (drain(start(machine, [1, 2, 3], name=name)) for name in "ab")
-    left = HistoryEvent.objects.filter(execution_id=a.pk, type="PassStateExited")
-    assert left.update(at_ms=a.start_ms + 2_000) == 3
+    exits = HistoryEvent.objects.filter(execution_id=a.pk, type="PassStateExited")
+    assert exits.update(at_ms=a.start_ms + 2_000) == 3
     row = next(each for each in ask(client, a, b).context["rows"] if each.name == "P")
     steps = client.get(page(a, "?view=steps")).context["graph"].painting.summaries.values()
     assert row.a.spent == next(each.took_ms for each in steps if each.node.name == "P")
@@ -74,13 +74,18 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     shown = markup(answer)
     assert "The paths diverge at Choice<bdi>X</bdi>: rule 1 against Default" in shown
     assert ways(shown) == [
-        "A continued to Refuse by rule 1 $.amount > 100 See the step in A",
-        "B continued to Ship by Default See the step in B",
+        "A continued to Refuse by rule 1 $.amount > 100 View step in A",
+        "B continued to Ship by Default View step in B",
     ]
     assert f'href="{page(a)}?step=X&visit=1"' in text(answer), "the step that decided"
     assert f'href="{page(a)}?step=Refuse&visit=1"' in text(answer), "and the one it led to"
-    (found,) = answer.context["diffs"][0].differences
-    assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
+    (difference,) = answer.context["diffs"][0].differences
+    assert (difference.path, difference.a, difference.b, difference.kind) == (
+        "amount",
+        "500",
+        "5",
+        "changed",
+    )
     differing = {row.name for row in answer.context["rows"] if row.differs}
     assert differing == {"Refuse", "Ship"}
     assert ask(client, b, a).context["divergence"].a.to == "Ship"
@@ -132,8 +137,8 @@ def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> No
     first = ask(client, shipped, late).context["divergence"]
     assert (first.at, first.summary) == ("X", "rule 1 or rule 2 against Default")
     assert ways(markup(ask(client, caught, late))) == [
-        "A continued to Late by Catcher 1 Negative See the step in A",
-        "B continued to X See the step in B",
+        "A continued to Late by Catcher 1 Negative View step in A",
+        "B continued to X View step in B",
     ]
     rules.insert(0, missing | {"IsPresent": True, "Next": "Late"})
     definition = json.dumps({"StartAt": "Work", "States": {**states, "Work": work}})
@@ -143,7 +148,7 @@ def test_the_reason_of_each_way_is_named(project: Project, client: Client) -> No
     assert second.summary == "rule 2 or rule 3 against Default", "as its own definition counts"
     failed = drain(start(machine, {"amount": -1}, name="failed"))
     assert ways(markup(ask(client, failed, late)))[0] == (
-        "A went no further: failed with Negative See the step in A"
+        "A ended there: failed with Negative View step in A"
     )
 
 
@@ -228,7 +233,7 @@ def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
     assert answer.url.endswith(urlencode({"a": rows[1].arn, "b": rows[0].arn}))
     single = text(client.get(f"/compare/?x={rows[0].pk}"), 422)
     assert "Select two rows to compare. 1 is selected." in single
-    three = "&".join(f"x={one.pk}" for one in rows)
+    three = "&".join(f"x={row.pk}" for row in rows)
     assert "3 are selected." in text(client.get(f"/compare/?{three}"), 422)
     assert "Select two rows" in text(client.get("/compare/"))
 
@@ -248,7 +253,7 @@ def test_nobody_compares_what_they_may_not_see(project: Project, client: Client)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "wanted"),
+    ("a", "b", "expected"),
     [
         ('{"x": 1}', '{"x": 1.0}', []),
         ('{"x": 1}', '{"x": true}', [("x", "1", "true")]),
@@ -262,10 +267,13 @@ def test_nobody_compares_what_they_may_not_see(project: Project, client: Client)
     ],
 )
 def test_payloads_are_compared_value_by_value(
-    a: str | None, b: str | None, wanted: list[tuple[str, str | None, str | None]]
+    a: str | None, b: str | None, expected: list[tuple[str, str | None, str | None]]
 ) -> None:
     """Exactly what differs, with its path."""
-    assert [(one.path, one.a, one.b) for one in diff_field("input", a, b).differences] == wanted
+    assert [
+        (difference.path, difference.a, difference.b)
+        for difference in diff_field("input", a, b).differences
+    ] == expected
 
 
 def test_a_stack_trace_is_one_folded_value() -> None:
@@ -296,8 +304,8 @@ def test_a_stack_trace_is_one_folded_value() -> None:
 
 def test_a_flood_of_differences_is_cut() -> None:
     """The page stays readable, and says that there are more."""
-    found = diff_field("input", str(list(range(1000))), str(list(range(1, 1001))))
-    assert (len(found.differences), found.more) == (200, True)
+    diff = diff_field("input", str(list(range(1000))), str(list(range(1, 1001))))
+    assert (len(diff.differences), diff.more) == (200, True)
 
 
 def test_each_status_leads_to_its_step(project: Project, client: Client) -> None:
@@ -319,10 +327,10 @@ def test_only_what_differs_is_shown_if_asked(project: Project, client: Client) -
     machine = create(project, ORDERS)
     a = drain(start(machine, {"amount": 500}, name="a"))
     b = drain(start(machine, {"amount": 5}, name="b"))
-    given = {"a": a.arn, "b": b.arn}
-    every = client.get("/compare/", given)
+    query = {"a": a.arn, "b": b.arn}
+    every = client.get("/compare/", query)
     assert "2 of 4 differ" in text(every)
-    some = client.get("/compare/", {**given, "only": "differing"})
+    some = client.get("/compare/", {**query, "only": "differing"})
     assert [row.name for row in some.context["rows"]] == ["Refuse", "Ship"]
     same = drain(start(machine, {"amount": 6}, name="c"))
     shown = text(client.get("/compare/", {"a": b.arn, "b": same.arn, "only": "differing"}))
@@ -377,12 +385,14 @@ def test_two_are_chosen_from_a_list(project: Project, client: Client) -> None:
 def test_the_form_says_what_is_missing(project: Project, client: Client) -> None:
     """Nothing is said of B where A cannot be found; and a press without a choice is answered."""
     machine = create(project, ORDERS)
-    one = drain(start(machine, {"amount": 1}, name="one"))
+    execution = drain(start(machine, {"amount": 1}, name="one"))
     shown = text(client.get("/compare/", {"a": "x", "b": "last-success"}), 422)
     assert shown.count("There is no execution with this ARN") == 1
-    sent = text(client.get("/compare/", {"a": one.arn, "b": ""}), 422)
+    sent = text(client.get("/compare/", {"a": execution.arn, "b": ""}), 422)
     assert "B: Choose the other execution." in sent
-    assert "A: Choose an execution." in text(client.get("/compare/", {"a": "", "b": one.arn}), 422)
+    assert "A: Choose an execution." in text(
+        client.get("/compare/", {"a": "", "b": execution.arn}), 422
+    )
 
 
 def test_the_list_takes_as_many_queries_for_many(project: Project, client: Client) -> None:

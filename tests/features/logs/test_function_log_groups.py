@@ -44,8 +44,8 @@ def call(execution: Execution, at_ms: int, output: str = "", function: str = "ta
 
 def made(project: Project, name: str, machine: str = "machine", day: int = 0) -> Execution:
     """Make an execution that began on a day."""
-    known = project.statemachine_set.filter(name=machine).first()
-    execution = start(known or create(project, PASS, machine), name=name)
+    row = project.statemachine_set.filter(name=machine).first()
+    execution = start(row or create(project, PASS, machine), name=name)
     execution.start_ms = TODAY_MS + day * DAY_MS + 1000
     Execution.objects.filter(pk=execution.pk).update(start_ms=execution.start_ms)
     return execution
@@ -90,8 +90,8 @@ def test_a_group_is_there_as_soon_as_its_function_has_printed(
     call(theirs, theirs.start_ms, function="theirs")
     groups = ask(viewer, "DescribeLogGroups")["logGroups"]
     names = [group["logGroupName"] for group in groups]
-    wanted = ["Add", "empty", "talk", "zip"]
-    assert names == [*(f"/aws/lambda/{name}" for name in wanted), "/team/b"]
+    functions = ["Add", "empty", "talk", "zip"]
+    assert names == [*(f"/aws/lambda/{name}" for name in functions), "/team/b"]
     assert groups[0]["arn"] == f"arn:aws:logs:{REGION}:{project.account_id}:log-group:{names[0]}:*"
     assert groups[0]["creationTime"] == execution.start_ms + 7
     assert paged(viewer, "DescribeLogGroups", "logGroups") == groups
@@ -130,8 +130,8 @@ def test_streams_come_by_name_and_by_their_last_calls(
         ({"logStreamNamePrefix": names[2][:10]}, [2]),
         ({"logStreamNamePrefix": names[0][:-1]}, [0]),
     ):
-        found = paged(viewer, "DescribeLogStreams", "logStreams", **of_talk, **further)
-        assert [names.index(stream["logStreamName"]) for stream in found] == order, further
+        descriptions = paged(viewer, "DescribeLogStreams", "logStreams", **of_talk, **further)
+        assert [names.index(stream["logStreamName"]) for stream in descriptions] == order, further
     refused = ask(
         viewer,
         "DescribeLogStreams",
@@ -207,12 +207,12 @@ def test_an_editor_deletes_a_group_and_the_audit_says_so(
     """Of this function and this project alone; a viewer may not."""
     execution = made(project, "a")
     call(execution, execution.start_ms)
-    kept = call(execution, execution.start_ms, function="zip")
+    row = call(execution, execution.start_ms, function="zip")
     refused = ask(caller("viewer"), "DeleteLogGroup", logGroupName=TALK)
     assert refused["__type"].endswith("AccessDeniedException")
     assert FunctionLog.objects.count() == 2
     ask(caller("editor"), "DeleteLogGroup", logGroupName=TALK)
-    assert list(FunctionLog.objects.all()) == [kept]
+    assert list(FunctionLog.objects.all()) == [row]
     entry = AuditEntry.objects.get(action="logs:DeleteLogGroup")
     assert entry.target == TALK
     gone = ask(caller("owner"), "DeleteLogGroup", logGroupName=TALK)

@@ -19,7 +19,7 @@ LINE = json.dumps(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "wanted"),
+    ("pattern", "matches"),
     [
         ("", True),
         ("TaskFailed", True),
@@ -56,9 +56,9 @@ LINE = json.dumps(
         ('{ $.type = "X" && ($.id = 7 || $.details.attempt = 3) }', False),
     ],
 )
-def test_a_line_matches_or_not(pattern: str, wanted: bool) -> None:
+def test_a_line_matches_or_not(pattern: str, matches: bool) -> None:
     """Terms, phrases, selectors, comparisons, and how they are joined."""
-    assert patterns.compile_pattern(pattern)(LINE) is wanted
+    assert patterns.compile_pattern(pattern)(LINE) is matches
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ PASSES = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": Tru
 def machine(project: Project, definition: str, name: str = "logging") -> StateMachine:
     """Create a machine that logs everything."""
     arn = f"arn:aws:logs:{REGION}:{project.account_id}:log-group:{GROUP}:*"
-    wanted = {
+    configuration = {
         "level": "ALL",
         "includeExecutionData": True,
         "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}],
@@ -45,7 +45,7 @@ def machine(project: Project, definition: str, name: str = "logging") -> StateMa
         name=name,
         definition=definition,
         role_arn=ROLE,
-        logging=json.dumps(wanted),
+        logging=json.dumps(configuration),
     )
 
 
@@ -56,15 +56,15 @@ def group(project: Project) -> LogGroup:
 
 def only_stream(project: Project) -> streams.Stream:
     """Return the only stream there is."""
-    (found,) = streams.streams_by_name(group(project))
-    return found
+    (stream,) = streams.streams_by_name(group(project))
+    return stream
 
 
 def said(project: Project, **more: Any) -> list[dict[str, Any]]:
     """Return the lines of the only stream."""
     stream = only_stream(project)
-    found = read.stream_lines(group(project), stream, read.Range(), 1000, **more)
-    return [json.loads(one.text) for one in found]
+    log_lines = read.stream_lines(group(project), stream, read.Range(), 1000, **more)
+    return [json.loads(line.text) for line in log_lines]
 
 
 COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
@@ -73,7 +73,7 @@ COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
 def said_of(here: LogGroup) -> list[dict[str, Any]]:
     """Return the lines of the stream that began first."""
     stream = next(streams.streams_by_name(here))
-    return [json.loads(one.text) for one in read.stream_lines(here, stream, read.Range(), 1000)]
+    return [json.loads(line.text) for line in read.stream_lines(here, stream, read.Range(), 1000)]
 
 
 def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
@@ -81,17 +81,19 @@ def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     execution = drain(start_execution(machine(project, FAILS), input="{}"))
     redrive.redrive_execution(execution)
     drain(execution)
-    counts = [(one["type"], one["redrive_count"]) for one in said(project)]
-    redriven = next(place for place, one in enumerate(counts) if one[0] == "ExecutionRedriven")
+    counts = [(line["type"], line["redrive_count"]) for line in said(project)]
+    redriven = next(place for place, count in enumerate(counts) if count[0] == "ExecutionRedriven")
     assert {count for _, count in counts[:redriven]} == {"0"}
     assert {count for _, count in counts[redriven:]} == {"1"}
     drain(start_execution(machine(project, FAILS), input="{}"))
     here, span = group(project), read.Range()
     ways = read.streams_from(here, span, "", None)
-    everything = read.search_lines(here, ways, span, lambda _: True, 100).found
-    assert {one.text for one in everything} > {json.dumps(one, **COMPACT) for one in said_of(here)}
+    everything = read.search_lines(here, ways, span, lambda _: True, 100).lines
+    assert {line.text for line in everything} > {
+        json.dumps(line, **COMPACT) for line in said_of(here)
+    }
     newest = read.newest_lines(here, list(streams.streams_by_name(here)), 100)
-    assert sorted(one.text for one in newest) == sorted(one.text for one in everything)
+    assert sorted(line.text for line in newest) == sorted(line.text for line in everything)
 
 
 def test_a_long_payload_is_cut_and_says_so(project: Project) -> None:
@@ -118,7 +120,7 @@ def test_every_failure_is_an_error_and_nothing_else() -> None:
         == set(engine.DETAILS)
     )
     assert not {
-        one for one in lines.logged_event_types("ERROR") if one.endswith(("Succeeded", "Exited"))
+        kind for kind in lines.logged_event_types("ERROR") if kind.endswith(("Succeeded", "Exited"))
     }
 
 
@@ -190,16 +192,16 @@ def copies(execution: Execution, count: int) -> None:
 def test_a_search_in_small_pages_finds_each_line_once(project: Project) -> None:
     """Executions that started in the same millisecond are not mixed up at the end of a page."""
     copies(drain(start_execution(machine(project, PASSES), input="{}")), 6)
-    here, found = group(project), []
+    here, places = group(project), []
     cursor: read.Cursor | None = None
     while True:
         ways = read.streams_from(here, read.Range(), "", cursor)
         page = read.search_lines(here, ways, read.Range(), lambda line: "State" in line, 3, cursor)
-        found += [(one.stream.name, one.number) for one in page.found]
+        places += [(line.stream.name, line.number) for line in page.lines]
         if page.cursor is None:
             break
         cursor = page.cursor
-    assert len(found) == len(set(found)) == 14
+    assert len(places) == len(set(places)) == 14
 
 
 def test_a_search_gives_way_after_many_lines(
@@ -212,13 +214,13 @@ def test_a_search_gives_way_after_many_lines(
     page = read.search_lines(
         here, read.streams_from(here, span, "", None), span, lambda _: False, 10
     )
-    assert page.found == []
+    assert page.lines == []
     assert page.cursor is not None
     ways = read.streams_from(here, span, "", page.cursor)
     rest = read.search_lines(here, ways, span, lambda _: True, 10, page.cursor)
-    assert len(rest.found) == 5
-    begun = min(one.stream.place for one in rest.found)
-    assert [one.number for one in rest.found if one.stream.place == begun] == [2, 3, 4]
+    assert len(rest.lines) == 5
+    begun = min(line.stream.place for line in rest.lines)
+    assert [line.number for line in rest.lines if line.stream.place == begun] == [2, 3, 4]
 
 
 @pytest.mark.parametrize("prefix", ["", "states/log", "states/logging/20", "whole"])
@@ -226,14 +228,16 @@ def test_streams_are_found_by_the_beginning_of_their_name(project: Project, pref
     """Whatever part of a name is given; another machine's are left out."""
     drain(start_execution(machine(project, PASSES), input="{}"))
     drain(start_execution(machine(project, PASSES, "another"), input="{}"))
-    names = [one.name for one in streams.streams_by_name(group(project))]
+    names = [stream.name for stream in streams.streams_by_name(group(project))]
     assert [name.split("/")[1] for name in names] == ["another", "logging"]
-    wanted = names[1] if prefix == "whole" else prefix
-    found = [one.name for one in streams.streams_by_name(group(project), prefix=wanted)]
-    assert found == (names if not prefix else names[1:])
+    beginning = names[1] if prefix == "whole" else prefix
+    listed_names = [
+        stream.name for stream in streams.streams_by_name(group(project), prefix=beginning)
+    ]
+    assert listed_names == (names if not prefix else names[1:])
     before = [
-        one.name
-        for one in streams.streams_by_name(group(project), prefix="states/logging/2001-01-01")
+        stream.name
+        for stream in streams.streams_by_name(group(project), prefix="states/logging/2001-01-01")
     ]
     assert before == []
 

@@ -16,7 +16,7 @@ from console.store.tasks.activities import create_activity
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, create, drain, start
 from tests.console.web.helpers import CHAIN, text
-from tests.console.web.test_lists import copies
+from tests.console.web.overview.test_lists import copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +41,12 @@ def test_a_text_finds_machines_executions_states_pages_actions_and_people(
     client = signed_in("editor")
     machine = create(project, CHAIN, "Napping")
     start(machine, name="nap-4711")
-    found = matches(client, "nap")
-    assert found["State machines"] == ["Napping"]
-    assert found["Executions"] == ["nap-4711"]
-    assert found["States"] == ["Nap"]
-    assert next(iter(found)) == "States", "its name is the text"
-    assert {"Start Napping", "Edit Napping"} <= set(found["Actions"])
+    groups = matches(client, "nap")
+    assert groups["State machines"] == ["Napping"]
+    assert groups["Executions"] == ["nap-4711"]
+    assert groups["States"] == ["Nap"]
+    assert next(iter(groups)) == "States", "its name is the text"
+    assert {"Start Napping", "Edit Napping"} <= set(groups["Actions"])
     assert matches(client, "metrics")["Pages"] == ["Metrics"]
     assert matches(client, "edit")["People"] == ["editor"]
     assert matches(client, "start nap")["Actions"] == ["Start Napping"]

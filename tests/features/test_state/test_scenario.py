@@ -11,6 +11,7 @@ from django.core.management import call_command
 import engine
 from console.integrations import mocks
 from console.integrations.outcome import Failed, Succeeded
+from console.integrations.targets import MachineKey
 from console.models import Execution, TaskRow, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.start import start_execution
@@ -28,8 +29,8 @@ from tests.console.store.helpers import (
     one,
     start,
 )
+from tests.console.web.execution.test_imports import ARN, HISTORY, brought
 from tests.console.web.helpers import CHAIN, page, text
-from tests.console.web.test_imports import ARN, HISTORY, brought
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
+MACHINE = MachineKey("default", "machine")
 RETRY = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 3}]
 CATCHING = {"ErrorEquals": ["Bad"], "Next": "Last"}
 CATCH = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.e", "Next": "Sorry"}]
@@ -103,27 +105,27 @@ def shopped(project: Project) -> Execution:
 
 def scenario(client: Client, execution: Execution) -> dict[str, Any]:
     """Download an execution as a test."""
-    found: dict[str, Any] = json.loads(text(client.get(page(execution, "scenario.json"))))
-    return found
+    document: dict[str, Any] = json.loads(text(client.get(page(execution, "scenario.json"))))
+    return document
 
 
-def differences(made: dict[str, Any]) -> list[str]:
+def differences(file: dict[str, Any]) -> list[str]:
     """Replay a scenario."""
-    return [str(one) for one in engine.replay(json.dumps(made))]
+    return [str(difference) for difference in engine.replay(json.dumps(file))]
 
 
 def test_x11_an_execution_is_replayed_to_the_same_end(client: Client, shopped: Execution) -> None:
     """Same path and output, whichever iteration was faster."""
-    made = scenario(client, shopped)
+    file = scenario(client, shopped)
     assert shopped.status == "SUCCEEDED"
-    assert made["Scenario"]["Expected"]["Output"] == json.loads(shopped.output or "")
-    paths = {one["Line"]: one["States"] for one in made["Scenario"]["Expected"]["Path"]}
+    assert file["Scenario"]["Expected"]["Output"] == json.loads(shopped.output or "")
+    paths = {line["Line"]: line["States"] for line in file["Scenario"]["Expected"]["Path"]}
     assert paths == {
         "": ["Pay", "Nap", "Each", "Ask", "Sorry"],
         "Each[0]": ["Look", "Send"],
         "Each[1]": ["Look", "Send"],
     }
-    assert differences(made) == []
+    assert differences(file) == []
 
 
 def test_x11_the_file_is_a_mock_configuration(
@@ -131,19 +133,19 @@ def test_x11_the_file_is_a_mock_configuration(
 ) -> None:
     """Each state answers in the order in which it was called."""
     settings.STATEYARD_MOCKS = scenario(client, shopped)
-    assert mocks.test_cases("machine") == ["x"]
-    assert mocks.mocked_outcome("machine", "x", "Pay", 0) == Failed("Busy", "later")
-    assert mocks.mocked_outcome("machine", "x", "Pay", 1) == Succeeded('{"id":7}')
-    assert mocks.mocked_outcome("machine", "x", "Look", 0) == Failed("Busy", None)
-    assert mocks.mocked_outcome("machine", "x", "Look", 1) == Succeeded('{"look":"second"}')
+    assert mocks.test_cases(MACHINE) == ["x"]
+    assert mocks.mocked_outcome(MACHINE, "x", "Pay", 0) == Failed("Busy", "later")
+    assert mocks.mocked_outcome(MACHINE, "x", "Pay", 1) == Succeeded('{"id":7}')
+    assert mocks.mocked_outcome(MACHINE, "x", "Look", 0) == Failed("Busy", None)
+    assert mocks.mocked_outcome(MACHINE, "x", "Look", 1) == Succeeded('{"look":"second"}')
 
 
 def test_x11_the_file_has_what_test_state_is_asked(client: Client, shopped: Execution) -> None:
     """Each attempt's input and mock give what the attempt gave."""
-    made = scenario(client, shopped)
-    definition = json.dumps(made["Scenario"]["Definition"])
+    file = scenario(client, shopped)
+    definition = json.dumps(file["Scenario"]["Definition"])
     told = []
-    for one_of_them in made["TestState"]:
+    for one_of_them in file["TestState"]:
         machine, name = engine.parse_state(definition, one_of_them["stateName"])
         mock = one_of_them["mock"]
         error = mock.get("errorOutput", {})
@@ -182,10 +184,10 @@ def test_x11_stops_and_redrives_are_part_of_it(project: Project, client: Client)
     redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
     drain(execution)
     failed = answer(execution, "Then", ("Bad", "it broke"))
-    made = scenario(client, failed)
-    assert [one["Act"] for one in made["Scenario"]["Acts"]] == ["Stop", "Redrive"]
-    assert made["Scenario"]["Expected"]["Error"] == "Bad"
-    assert differences(made) == []
+    file = scenario(client, failed)
+    assert [act["Act"] for act in file["Scenario"]["Acts"]] == ["Stop", "Redrive"]
+    assert file["Scenario"]["Expected"]["Error"] == "Bad"
+    assert differences(file) == []
 
 
 def test_x11_a_timeout_comes_again(project: Project, client: Client) -> None:
@@ -226,9 +228,9 @@ def test_x11_groups_are_replayed(project: Project, client: Client, kind: str) ->
     }
     done = ended(start(create(project, definition), {"n": [1, 2]}, "x"))
     assert done.status == "SUCCEEDED"
-    made = scenario(client, done)
-    assert differences(made) == []
-    mocked = {one["stateName"]: one for one in made["TestState"]}
+    file = scenario(client, done)
+    assert differences(file) == []
+    mocked = {request["stateName"]: request for request in file["TestState"]}
     if kind == "distributed":
         assert json.loads(mocked["Group"]["mock"]["result"]) == [1, 2]
         assert mocked["Group"]["variables"] == '{"n":[1,2]}'
@@ -256,9 +258,9 @@ def test_x11_what_ran_on_aws_becomes_a_test(project: Project, client: Client) ->
     del project
     path = brought(client)
     assert f'href="{path}scenario.json"' in text(client.get(path))
-    made = json.loads(text(client.get(f"{path}scenario.json")))
-    assert made["Scenario"]["Start"]["ExecutionArn"] == ARN
-    assert differences(made) == []
+    file = json.loads(text(client.get(f"{path}scenario.json")))
+    assert file["Scenario"]["Start"]["ExecutionArn"] == ARN
+    assert differences(file) == []
     whole = json.dumps(HISTORY)
     cut = brought(client, history=whole.replace('{"output": "5"}', '{"output": "{"}'))
     assert "not whole" in text(client.get(f"{cut}scenario.json"), 404)

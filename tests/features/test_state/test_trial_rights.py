@@ -92,8 +92,8 @@ def test_an_operator_lets_nothing_be_called(
 def test_an_operator_tests_with_a_mock(tried: Try, called: list[Any], kind: str) -> None:
     """Nothing is called then, whatever the state is."""
     mock = MOCK if kind not in ("map", "parallel") else {"result": "[1]"}
-    found = tried(TASKS[kind], Role.OPERATOR, mock=mock, input="[1]" if kind == "map" else "{}")
-    assert found["status"] == "SUCCEEDED"
+    answer = tried(TASKS[kind], Role.OPERATOR, mock=mock, input="[1]" if kind == "map" else "{}")
+    assert answer["status"] == "SUCCEEDED"
     assert called == []
 
 
@@ -205,16 +205,16 @@ def test_a_connection_s_value_comes_back_in_no_form(
 ) -> None:
     """In no body, header, output, cause or stage; an owner who reveals sees it all."""
     task = http(f"{echo}/{path}")
-    found = tried(task, Role.EDITOR, inspectionLevel=level)
-    assert found["status"] == ("SUCCEEDED" if path == "ok" else "FAILED")
-    text = json.dumps(found, ensure_ascii=False)
+    answer = tried(task, Role.EDITOR, inspectionLevel=level)
+    assert answer["status"] == ("SUCCEEDED" if path == "ok" else "FAILED")
+    text = json.dumps(answer, ensure_ascii=False)
     for name, form in echoes(SECRET).items():
         for written in (form, json.dumps(form)[1:-1], json.dumps(json.dumps(form))[3:-3]):
             assert written not in text, name
     assert "k3y" not in text
     assert "(masked)" in text
     if path == "ok":
-        assert json.loads(found["output"])["StatusCode"] == 200
+        assert json.loads(answer["output"])["StatusCode"] == 200
     shown = json.dumps(tried(task, Role.OWNER, inspectionLevel=level, revealSecrets=True))
     assert "k3y" in shown
 
@@ -234,9 +234,9 @@ def test_a_value_that_cannot_be_sent_is_in_no_cause(tried: Try, echo: str) -> No
     task = http(f"{echo}/ok")
     arn = "arn:aws:events:us-east-1:123456789012:connection/broken/1"
     task["Parameters"]["InvocationConfig"]["ConnectionArn"] = arn
-    found = tried(task, Role.OWNER, inspectionLevel="TRACE", revealSecrets=True)
-    assert found["error"] == "States.Http.Socket"
-    assert "lines" not in found["cause"]
+    answer = tried(task, Role.OWNER, inspectionLevel="TRACE", revealSecrets=True)
+    assert answer["error"] == "States.Http.Socket"
+    assert "lines" not in answer["cause"]
 
 
 @pytest.mark.parametrize("name", echoes(SECRET))
@@ -244,11 +244,11 @@ def test_each_form_of_a_value_is_found(name: str) -> None:
     """Also in the middle of a text, which stays as it is."""
     values = (SECRET, f"ana:{SECRET}")
     text = f"before {echoes(SECRET)[name]} after"
-    found = redact(text, values)
-    assert "(masked)" in found
-    assert found.startswith("before ")
-    assert found.endswith(" after")
-    assert "3y" not in found.replace("(masked)", "")
+    masked = redact(text, values)
+    assert "(masked)" in masked
+    assert masked.startswith("before ")
+    assert masked.endswith(" after")
+    assert "3y" not in masked.replace("(masked)", "")
 
 
 @pytest.mark.parametrize("name", sorted(echoes(TOKEN).keys() - {"lower"}))
@@ -256,11 +256,11 @@ def test_each_form_of_a_long_token_is_found(name: str) -> None:
     """By its ends: another token of the same issuer, which begins alike, stays beside it."""
     other = f"{TOKEN[:40]}another"
     text = f"{other} before {echoes(TOKEN)[name]} after {other}"
-    found = redact(text, (TOKEN, "short-secret"))
-    assert found.startswith(f"{other} before ")
-    assert found.endswith(f" after {other}")
-    assert "(masked)" in found
-    assert len(found) < 2 * len(other) + 60
+    masked = redact(text, (TOKEN, "short-secret"))
+    assert masked.startswith(f"{other} before ")
+    assert masked.endswith(f" after {other}")
+    assert "(masked)" in masked
+    assert len(masked) < 2 * len(other) + 60
 
 
 @pytest.mark.slow

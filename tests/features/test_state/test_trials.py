@@ -39,10 +39,10 @@ def tried(project: Project, django_user_model: Any) -> Try:
         params = {"definition": json.dumps(state), "roleArn": ROLE, **params}
         shapes.check_params(MODEL, params)
         who = access.Principal(user, project, role, "AKIATEST")
-        made = Call("TestState", params, who, "us-east-1", Actor("somebody", "AKIATEST", "id"))
-        found = services.STATES.handler("TestState")(made)
-        assert isinstance(found, dict)
-        return found
+        request = Call("TestState", params, who, "us-east-1", Actor("somebody", "AKIATEST", "id"))
+        answer = services.STATES.handler("TestState")(request)
+        assert isinstance(answer, dict)
+        return answer
 
     return call
 
@@ -75,9 +75,9 @@ def test_an_http_task_shows_what_went_over_the_wire(
     tried: Try, web: str, reveal: bool, headers: str
 ) -> None:
     """At TRACE, in the documentation's form; the connection's value only if asked for."""
-    found = tried(http(f"{web}/ok"), inspectionLevel="TRACE", revealSecrets=reveal)
-    assert found["status"] == "SUCCEEDED"
-    data = found["inspectionData"]
+    answer = tried(http(f"{web}/ok"), inspectionLevel="TRACE", revealSecrets=reveal)
+    assert answer["status"] == "SUCCEEDED"
+    data = answer["inspectionData"]
     assert data["request"] == {
         "protocol": "http",
         "method": "POST",
@@ -100,18 +100,18 @@ def test_an_http_task_shows_what_went_over_the_wire(
 
 def test_an_error_of_the_server_is_shown_too(tried: Try, web: str) -> None:
     """The response that made a state fail stands beside its error."""
-    found = tried(http(f"{web}/tea"), inspectionLevel="TRACE")
-    assert (found["status"], found["error"]) == ("FAILED", "States.Http.StatusCode.418")
-    assert found["inspectionData"]["response"]["statusCode"] == "418"
+    answer = tried(http(f"{web}/tea"), inspectionLevel="TRACE")
+    assert (answer["status"], answer["error"]) == ("FAILED", "States.Http.StatusCode.418")
+    assert answer["inspectionData"]["response"]["statusCode"] == "418"
 
 
 def test_without_an_answer_the_request_is_shown(tried: Try, web: str, settings: Any) -> None:
     """Nothing came back, and nothing is said of it; an origin that nobody named gets nothing."""
     settings.STATEYARD_TARGETS["http"]["endpoints"].append("http://127.0.0.1:9")
-    found = tried(http("http://127.0.0.1:9/x"), inspectionLevel="TRACE")
-    assert found["error"] == "States.Http.Socket"
-    assert found["inspectionData"]["request"]["url"] == "http://127.0.0.1:9/x?q=1"
-    assert "response" not in found["inspectionData"]
+    answer = tried(http("http://127.0.0.1:9/x"), inspectionLevel="TRACE")
+    assert answer["error"] == "States.Http.Socket"
+    assert answer["inspectionData"]["request"]["url"] == "http://127.0.0.1:9/x?q=1"
+    assert "response" not in answer["inspectionData"]
     other = tried(http("http://10.0.0.1/x"), inspectionLevel="TRACE")
     assert not {"request", "response"} & set(other["inspectionData"])
 
@@ -122,9 +122,13 @@ def test_a_connection_that_is_not_there_can_be_caught(tried: Try, web: str) -> N
     state = http(f"{web}/ok", Catch=[{"ErrorEquals": [error], "Next": "Mend"}])
     none = "arn:aws:events:us-east-1:123456789012:connection/none/00000000"
     state["Parameters"]["InvocationConfig"]["ConnectionArn"] = none
-    found = tried(state)
-    assert (found["status"], found["error"], found["nextState"]) == ("CAUGHT_ERROR", error, "Mend")
-    assert none in found["cause"]
+    answer = tried(state)
+    assert (answer["status"], answer["error"], answer["nextState"]) == (
+        "CAUGHT_ERROR",
+        error,
+        "Mend",
+    )
+    assert none in answer["cause"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +152,8 @@ def test_a_service_of_this_server_is_not_sent_to_the_target_for_all(
         parameters = parameters | {"StateMachineArn": machine.arn}
     arn = f"arn:aws:states:::{resource}"
     state = {"Type": "Task", "Resource": arn, "Parameters": parameters, "End": True}
-    found = tried(state)
-    assert found["status"] == "SUCCEEDED", found
+    answer = tried(state)
+    assert answer["status"] == "SUCCEEDED", answer
     started = Execution.objects.filter(state_machine=machine).count()
     assert started == ("StateMachineArn" in parameters)
     for service in targets.OWN_SERVICES:
@@ -175,8 +179,8 @@ def test_the_mocked_payload_of_a_function_is_any_json(tried: Try, payload: Any, 
     result = {"StatusCode": 200, "Payload": payload}
     task = {"Type": "Task", "Parameters": {"FunctionName": "f"}, "End": True}
     mock = {"result": json.dumps(result), "fieldValidationMode": mode}
-    found = tried(task | {"Resource": "arn:aws:states:::lambda:invoke"}, mock=mock)
-    assert json.loads(found["output"]) == result
+    answer = tried(task | {"Resource": "arn:aws:states:::lambda:invoke"}, mock=mock)
+    assert json.loads(answer["output"]) == result
 
 
 ITEM = {"i.$": "$$.Map.Item.Index", "v.$": "$$.Map.Item.Value"}
@@ -192,8 +196,8 @@ def test_a_state_inside_a_map_has_an_item(
     """The first one, with the input as its value, as the developer guide has it."""
     block = {"StartAt": next(iter(states)), "States": states}
     whole = {"StartAt": "M", "States": {"M": {"Type": "Map", processor: block, "End": True}}}
-    found = tried(whole, stateName="P", input='{"sku": 7}')
-    assert json.loads(found["output"]) == {"i": 0, "v": {"sku": 7}}
+    answer = tried(whole, stateName="P", input='{"sku": 7}')
+    assert json.loads(answer["output"]) == {"i": 0, "v": {"sku": 7}}
 
 
 def test_a_state_inside_a_distributed_map_knows_whence_its_item_is(tried: Try) -> None:
@@ -202,8 +206,8 @@ def test_a_state_inside_a_distributed_map_knows_whence_its_item_is(tried: Try) -
     block = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Parameters": item, "End": True}}}
     whole = {"StartAt": "M", "States": {"M": distributed()}}
     whole["States"]["M"]["ItemProcessor"] |= block
-    found = tried(whole, stateName="P", input="7")
-    assert json.loads(found["output"]) == {"i": 0, "v": 7, "s": "STATE_DATA"}
+    answer = tried(whole, stateName="P", input="7")
+    assert json.loads(answer["output"]) == {"i": 0, "v": 7, "s": "STATE_DATA"}
     inline = {"Type": "Map", "ItemProcessor": block, "End": True}
     whole["States"]["M"]["ItemProcessor"] |= {"StartAt": "Q", "States": {"Q": inline}}
     assert tried(whole, stateName="P", input="7")["error"] == "States.Runtime"
@@ -222,8 +226,8 @@ def test_a_state_outside_of_maps_has_no_item(tried: Try) -> None:
     processor = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
     beside = {"Type": "Map", "ItemProcessor": processor, "Next": "Q"}
     whole = {"StartAt": "M", "States": {"M": beside, "Q": BRANCH}}
-    found = tried(whole, stateName="P", input="{}")
-    assert (found["status"], found["error"]) == ("FAILED", "States.Runtime")
+    answer = tried(whole, stateName="P", input="{}")
+    assert (answer["status"], answer["error"]) == ("FAILED", "States.Runtime")
 
 
 def test_other_fields_of_a_mocked_call_of_a_function_are_checked(tried: Try) -> None:
@@ -241,8 +245,8 @@ def test_other_fields_of_a_mocked_call_of_a_function_are_checked(tried: Try) -> 
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
 def test_lower_levels_do_not_show_it(tried: Try, web: str, level: str) -> None:
     """The wire is for TRACE."""
-    found = tried(http(f"{web}/ok"), inspectionLevel=level)
-    assert not {"request", "response"} & set(found.get("inspectionData", {}))
+    answer = tried(http(f"{web}/ok"), inspectionLevel=level)
+    assert not {"request", "response"} & set(answer.get("inspectionData", {}))
 
 
 def test_revealing_takes_a_right_of_its_own(tried: Try, web: str) -> None:
@@ -256,8 +260,8 @@ def test_revealing_takes_a_right_of_its_own(tried: Try, web: str) -> None:
 def test_variables_are_those_given_and_those_assigned(tried: Try) -> None:
     """The set after the state: what came in and what it assigned."""
     state = {"Type": "Pass", "Assign": {"b": 2, "c": 3}, "End": True}
-    found = tried(state, variables='{"a": 1, "b": 1}', inspectionLevel="DEBUG")
-    assert json.loads(found["inspectionData"]["variables"]) == {"a": 1, "b": 2, "c": 3}
+    answer = tried(state, variables='{"a": 1, "b": 1}', inspectionLevel="DEBUG")
+    assert json.loads(answer["inspectionData"]["variables"]) == {"a": 1, "b": 2, "c": 3}
 
 
 def distributed(**more: Any) -> dict[str, Any]:
@@ -302,24 +306,24 @@ def trials(tried: Try, web: str) -> Iterator[dict[str, Any]]:
 def test_every_field_of_inspection_data_is_filled(tried: Try, web: str) -> None:
     """Over these states, each member of the model, nested ones too, has been there."""
     seen: set[str] = set()
-    for found in trials(tried, web):
-        seen |= set(paths(found["inspectionData"]))
+    for answer in trials(tried, web):
+        seen |= set(paths(answer["inspectionData"]))
     assert set(described(MODEL.output_shape.members["inspectionData"])) - seen == set()
 
 
 def test_an_items_pointer_shows_what_it_found(tried: Try, web: str) -> None:
     """Before items are selected and batched."""
-    found = list(trials(tried, web))[-2]["inspectionData"]
-    assert json.loads(found["afterItemsPointer"]) == [1, 2, 3]
-    assert json.loads(found["afterItemSelector"]) == [{"one": 1}, {"one": 2}, {"one": 3}]
+    data = list(trials(tried, web))[-2]["inspectionData"]
+    assert json.loads(data["afterItemsPointer"]) == [1, 2, 3]
+    assert json.loads(data["afterItemSelector"]) == [{"one": 1}, {"one": 2}, {"one": 3}]
 
 
 def paths(value: Any, before: str = "") -> Iterator[str]:
     """Return the dotted names of what an answer has."""
-    for name, one in value.items():
+    for name, member in value.items():
         yield before + name
-        if isinstance(one, dict):
-            yield from paths(one, f"{before}{name}.")
+        if isinstance(member, dict):
+            yield from paths(member, f"{before}{name}.")
 
 
 def described(shape: Any, before: str = "") -> Iterator[str]:
@@ -392,5 +396,5 @@ def test_a_trial_ends_in_time(
     """After five minutes, or the state's own TimeoutSeconds, whatever it calls is timed out."""
     settings.STATEYARD_FUNCTIONS = {"nap": f"{__name__}:nap"}
     monkeypatch.setattr(state, "MOST_S", most)
-    found = tried(function("nap", End=True, **more))
-    assert (found["status"], found["error"]) == ("FAILED", "States.Timeout")
+    answer = tried(function("nap", End=True, **more))
+    assert (answer["status"], answer["error"]) == ("FAILED", "States.Timeout")

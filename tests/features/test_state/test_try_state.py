@@ -20,7 +20,7 @@ from console.models import Execution, Membership, Role, StateMachine
 from console.store.machines import machines
 from tests.console.store.helpers import REGION, ROLE, create, drain, function, start
 from tests.console.web.helpers import MARKUP, page, text
-from tests.console.web.test_masking import CANARY, INPUT, mask
+from tests.console.web.masking.test_masking import CANARY, INPUT, mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,9 +166,9 @@ def asked(project: Project, **params: Any) -> dict[str, Any]:
     user = Membership.objects.select_related("user").get(user__username="editor").user
     who = access.Principal(user, project, Role.OWNER, "AKIATEST")
     call = Call("TestState", params, who, REGION, Actor("editor", "AKIATEST", "id"))
-    found = services.STATES.handler("TestState")(call)
-    assert isinstance(found, dict)
-    return found
+    answer = services.STATES.handler("TestState")(call)
+    assert isinstance(answer, dict)
+    return answer
 
 
 def sent(client: Client, status: int = 200, address: str = ADDRESS, **form: Any) -> Any:
@@ -186,7 +186,7 @@ def test_e20_the_page_tells_what_the_api_answers(
 ) -> None:
     """Each kind of state, mocked or not, at each level: the same answer, and it is on the page."""
     form, params = TRIED[case]
-    wanted = asked(
+    expected = asked(
         project,
         definition=json.dumps(DEFINITION),
         stateName=form["state"],
@@ -197,15 +197,15 @@ def test_e20_the_page_tells_what_the_api_answers(
     )
     answer = sent(client, **form, level=level)
     tested = answer.context["tested"]
-    assert tested.answer == wanted
+    assert tested.answer == expected
     shown = text(answer)
-    assert f'data-result-status="{wanted["status"]}"' in shown
+    assert f'data-result-status="{expected["status"]}"' in shown
     assert ("flow-stages" in shown) == (level != "INFO")
     if level != "INFO":
-        told = {one.payload.text for one in tested.flow.stages}
-        data = wanted["inspectionData"]
-        assert {one for one in data.values() if isinstance(one, str)} <= told
-    assert wanted.get("nextState", "") in shown
+        told = {stage.payload.text for stage in tested.flow.stages}
+        data = expected["inspectionData"]
+        assert {value for value in data.values() if isinstance(value, str)} <= told
+    assert expected.get("nextState", "") in shown
 
 
 @pytest.mark.usefixtures("machine")
@@ -241,8 +241,8 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"variables": "[1]"}, "variables", "not an object"),
     ({"state": "Work", "mock": "result", "result": "{"}, "result", "at line 1, column 2."),
     ({"context": '{"Map": {}}'}, "context", "'Map' field is not supported"),
-    ({"retries": "-1"}, "retries", "got '-1', wanted a whole number"),
-    ({"state": "Work", "mock": "error", "error": "x" * 257}, "error", "at most 256"),
+    ({"retries": "-1"}, "retries", "“-1” is not a whole number"),
+    ({"state": "Work", "mock": "error", "error": "x" * 257}, "error", "At most 256"),
     ({"state": "Each"}, "state", "does not support Map or Parallel states"),
     ({"state": "Shape", "mock": "result"}, "mock", "not supported when a mock is specified"),
 ]
@@ -297,12 +297,12 @@ def test_e20_who_may_not_test_is_refused(signed_in: SignIn) -> None:
 
 def test_e20_the_recorded_input_comes_with_the_link(machine: StateMachine, client: Client) -> None:
     """From a step's panel: input and variables of the visit, and the definition it ran with."""
-    given = {"order": {"id": 7}}
+    value = {"order": {"id": 7}}
     first = {"Type": "Pass", "Assign": {"kept": 5}, "Next": "Shape"}
     states = {"First": first, "Shape": {**STATES["Shape"], "Next": "Done"}, "Done": STATES["Done"]}
     own = {"StartAt": "First", "States": states}
     machines.update_machine(machine, definition=json.dumps(own))
-    drain(start(StateMachine.objects.get(), given, "x"))
+    drain(start(StateMachine.objects.get(), value, "x"))
     machines.update_machine(machine, definition=json.dumps(DEFINITION))
     link = f"{ADDRESS}?state=Shape&origin=x&visit=1"
     assert link in text(client.get(page(Execution.objects.get(name="x"), "?step=Shape")))
@@ -310,7 +310,7 @@ def test_e20_the_recorded_input_comes_with_the_link(machine: StateMachine, clien
         shown: Any = client.get(link)
     assert len(queries) <= MOST_QUERIES
     filled = shown.context["asked"]
-    assert (json.loads(filled.input), filled.variables) == (given, '{"kept":5}')
+    assert (json.loads(filled.input), filled.variables) == (value, '{"kept":5}')
     form = {"state": "Shape", "origin": "x", "step": "Shape", "visit": "1", "input": filled.input}
     with CaptureQueriesContext(connection) as queries:
         old = sent(client, variables=filled.variables, **form)
@@ -327,7 +327,7 @@ def test_e20_what_is_in_the_editor_is_tested(machine: StateMachine, client: Clie
     typed = json.dumps({"StartAt": "New", "States": {"New": state}})
     form: Any = client.post(ADDRESS, {"text": typed, "role": ROLE, "edited": "1"})
     assert "not saved" in text(form)
-    assert [one.name for one in form.context["choices"][0].nodes] == ["New"]
+    assert [node.name for node in form.context["choices"][0].nodes] == ["New"]
     assert sent(client, text=typed, state="New").context["tested"].answer["output"] == "5"
     machine.refresh_from_db()
     assert "New" not in machine.definition.text
@@ -365,9 +365,9 @@ def test_e20_what_is_hidden_stays_hidden(
     ):
         form: Any = client.get(f"{ADDRESS}?state={step}&origin=x")
         assert CANARY not in text(form)
-        given = form.context["asked"].input
-        assert "(masked)" in given
-        asked = {"state": state, "step": step, "origin": "x", "input": given}
+        shown_input = form.context["asked"].input
+        assert "(masked)" in shown_input
+        asked = {"state": state, "step": step, "origin": "x", "input": shown_input}
         answer = sent(client, **asked, level="TRACE")
         assert CANARY not in text(answer)
         told = answer.context["tested"].answer
@@ -386,8 +386,8 @@ def test_e20_the_last_input_of_the_state_is_filled_in(
 
     A definition that is not saved gets no original value of what is masked.
     """
-    given = {**INPUT, "order": {"id": 3}}
-    drain(start(machine, given, name="entered"))
+    value = {**INPUT, "order": {"id": 3}}
+    drain(start(machine, value, name="entered"))
     mask(project)
     typed = {"state": "Shape", "input": "{broken", "level": "INFO", "last_input": "1"}
     shown: Any = client.post(ADDRESS, typed)

@@ -107,7 +107,9 @@ class TestRequest:
         for name, most in (("error", _MOST_ERROR), ("cause", _MOST_CAUSE), ("data", _MOST)):
             size = len(getattr(self, name))
             if size > most:
-                raise FieldMistake(name, f"got {size:,} characters, wanted at most {most:,}")
+                raise FieldMistake(
+                    name, f"{size:,} characters are too many. At most {most:,} are accepted."
+                )
 
     def _mock(self) -> dict[str, Any] | None:
         if self.mock == "result":
@@ -142,7 +144,7 @@ def _check_json(name: str, text: str) -> None:
 def _count(name: str, text: str) -> int | None:
     text = text.strip()
     if text and not _NUMBER.fullmatch(text):
-        raise FieldMistake(name, f"got {text!r}, wanted a whole number from 0 on")
+        raise FieldMistake(name, f"“{text}” is not a whole number of 0 or more.")
     return int(text) if text else None
 
 

@@ -1,4 +1,4 @@
-"""The forms of the page that tests a state."""
+"""The forms of the page *Test a state*."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from console.web.core.forms import PageForm, PresenceField, TextField
 
 
 class SubjectForm(PageForm):
-    """Whose state is tested; the address of the page has the same fields.
+    """The definition to test, and the source of its input. The URL query has the same fields.
 
-    ``text``, ``role``, ``revision``: of a definition that is not saved. ``origin``: the execution
-    whose input of ``visit`` in state ``step`` is used; ``definition``: ``changed`` for the
-    current one of the machine, else that of the execution. ``last_input``: the reader asks for
-    what the state got last.
+    ``text``, ``role``, ``revision``: an unsaved definition from the editor. ``origin``: name of the
+    execution that supplies the input; ``step`` and ``visit``: its state and the number of the
+    visit. ``definition``: ``changed`` for the current definition of the machine, else the
+    definition of ``origin`` is used. ``state``: the state to test. ``last_input``: the reader
+    clicked *Use the last input*.
     """
 
     text = TextField(strip=False, lines=True)
@@ -30,7 +31,7 @@ def _text() -> TextField:
 
 
 class TestStateForm(PageForm):
-    """The request; its fields are those of ``form.TestRequest``, which checks them."""
+    """The request to TestState. Its fields are the ones of ``form.TestRequest``."""
 
     state = _text()
     input = _text()

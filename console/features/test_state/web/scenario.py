@@ -90,8 +90,8 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
             machine: {"TestCases": {execution.name: {state: state for state in states}}}
         },
         "MockedResponses": {
-            state: {str(n): call.response for n, call in enumerate(made) if call.response}
-            for state, made in numbers.items()
+            state: {str(n): call.response for n, call in enumerate(state_calls) if call.response}
+            for state, state_calls in numbers.items()
         },
         "Scenario": {
             "Format": engine.SCENARIO,
@@ -116,7 +116,7 @@ def _scenario_calls(
     events: Iterable[VisitEvent],
 ) -> Iterator[_ScenarioCall]:
     """Yield each call, in the order in which they were made."""
-    made: list[_ScenarioCall] = []
+    calls: list[_ScenarioCall] = []
     last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
     attempts: Counter[int] = Counter()
     late = _heartbeats(execution)
@@ -128,12 +128,12 @@ def _scenario_calls(
         if event.type in _BEGINS:
             last[key] = _ScenarioCall(visit, event.id, event.at_ms, attempts[key])
             attempts[key] += 1
-            made.append(last[key])
+            calls.append(last[key])
         elif event.type in _OUTCOMES and key in last and last[key].response is None:
             call = last[key]
             call.until_ms = event.at_ms
             call.response = _response(execution, trace, call, event, late)
-    yield from made
+    yield from calls
 
 
 def _heartbeats(execution: Execution) -> set[int]:
@@ -186,7 +186,7 @@ def _task_entries(
     trace: Trace, numbers: dict[str, list[_ScenarioCall]], calls: Iterable[_ScenarioCall]
 ) -> list[dict[str, Any]]:
     """Return each call: its state, the index of its response, and its duration."""
-    places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
+    places = {id(call): n for state_calls in numbers.values() for n, call in enumerate(state_calls)}
     entries = []
     for call in calls:
         entry: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}

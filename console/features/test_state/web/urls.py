@@ -1,4 +1,4 @@
-"""The addresses of the room test_state."""
+"""The addresses of the feature test_state."""
 
 from __future__ import annotations
 

@@ -237,13 +237,13 @@ def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) 
     if scenarios.is_too_large(execution):
         raise Http404(f"The history of “{execution.name}” is too large for a test.")
     try:
-        made = scenarios.scenario_of(execution)
+        scenario = scenarios.scenario_of(execution)
     except engine.DefinitionError:
         raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
     except ValueError:  # imported, and cut where it was printed
         raise Http404(f"Payloads of “{execution.name}” are not whole: a test needs them.") from None
     answer = HttpResponse(
-        json.dumps(made, ensure_ascii=False, indent=2) + "\n",
+        json.dumps(scenario, ensure_ascii=False, indent=2) + "\n",
         content_type="application/json",
         headers={"Cache-Control": "no-store"},
     )
