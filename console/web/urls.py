@@ -1,8 +1,8 @@
-"""Join the addresses of all features and rooms. One that begins with an underscore is a fragment.
+"""Join the addresses of features and packages. One that begins with an underscore is a fragment.
 
-Django takes the first address that matches. Features come first, and the rooms stand from the last
-one to the first one, so that a particular address (``machines/new/``, ``scenario.json``) comes
-before the general one of an earlier room (``machines/<name>/``, ``<field>.json``).
+Django takes the first address that matches. Features come first, and the packages stand from the
+last one to the first one, so that a particular address (``machines/new/``, ``scenario.json``) comes
+before the general one of an earlier package (``machines/<name>/``, ``<field>.json``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.urls import include, path
 
 from console.feature import chosen_features
 
-_ROOMS = (
+_PACKAGES = (
     "overview",
     "operations",
     "people",
@@ -24,5 +24,5 @@ _ROOMS = (
     "core",
 )
 _OF_FEATURES = [feature.urls for feature in chosen_features() if feature.urls]
-_OF_ROOMS = [f"console.web.{room}.urls" for room in _ROOMS]
-urlpatterns = [path("", include(urls)) for urls in (*_OF_FEATURES, *_OF_ROOMS)]
+_OF_PACKAGES = [f"console.web.{package}.urls" for package in _PACKAGES]
+urlpatterns = [path("", include(urls)) for urls in (*_OF_FEATURES, *_OF_PACKAGES)]

@@ -178,6 +178,15 @@
     }
   });
 
+  // A form with a choice fills as a link does; without this script its button opens the page.
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-fill]");
+    if (!form) return;
+    event.preventDefault();
+    const asked = new URLSearchParams(new FormData(form));
+    fillFrom({ href: `${form.getAttribute("action")}?${asked}`, dataset: form.dataset });
+  });
+
   // -- JSON -------------------------------------------------------------------------------------
 
   const TOKEN =

@@ -398,9 +398,11 @@
   function pause(button) {
     paused = !paused;
     button.setAttribute("aria-pressed", String(paused));
-    button.querySelector("span").textContent = paused ? "Resume" : "Pause";
+    button.querySelector("[data-pause-word]").textContent = paused ? "Resume updates" : "Pause updates";
     setLiveState(paused ? "paused" : "on", paused ? "Paused" : "Live");
-    if (!paused) pollNow();
+    // an answer that is under way is not shown: the next poll brings what it would have brought
+    if (paused) htmx.trigger("#poll", "htmx:abort");
+    else pollNow();
   }
 
   document.addEventListener("click", (event) => {

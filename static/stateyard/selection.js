@@ -49,7 +49,7 @@
       if (!two) why = allMatching ? "" : countActedOn(button, all.filter((box) => box.checked)) || why;
       if (!two && allMatching) showLabel(button, "", " all matching");
       button.setAttribute("aria-disabled", String(why !== ""));
-      button.title = why;
+      button.title = why || button.dataset.title || "";
     }
     const above = document.querySelector("[data-select-all]");
     if (!above) return;
@@ -119,7 +119,7 @@
   }
 
   function goToActions() {
-    const all = [...document.querySelectorAll("#bulk .actions button")];
+    const all = [...document.querySelectorAll("#bulk .actions button")].filter((button) => button.offsetParent);
     (all.find((button) => button.ariaDisabled !== "true") ?? all[0])?.focus();
   }
 

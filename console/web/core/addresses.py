@@ -22,10 +22,12 @@ EXECUTION = f"{MACHINE}executions/<str:execution_name>/"
 """The pages of one execution."""
 
 
-def page_address(scope: Scope, view: str, *names: str) -> str:
-    """Return the address of a page of the same region."""
-    query = f"?{urlencode({'region': scope.region})}" if scope.elsewhere else ""
-    return reverse(view, args=names) + query
+def page_address(scope: Scope, view: str, *names: str, **parameters: str) -> str:
+    """Return the address of a page of the same region. Parameters that are empty are left out."""
+    query = {key: value for key, value in parameters.items() if value}
+    if scope.elsewhere:
+        query["region"] = scope.region
+    return reverse(view, args=names) + (f"?{urlencode(query)}" if query else "")
 
 
 def page_before(request: HttpRequest) -> str:

@@ -56,7 +56,7 @@ TABLES = {
 
 
 def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
-    """Return table -> keys of its columns. ``kept``: as ``Membership`` has it."""
+    """Return table -> keys of its columns. ``choice``: as ``Membership`` has it."""
     choices: dict[str, list[str]] = json.loads(choice) if choice else {}
     return {
         name: _known_columns(name, choices.get(name, ())) or table.plain
@@ -68,8 +68,8 @@ def updated_choice(before: str, table: str, keys: Collection[str]) -> str:
     """Return what is to be kept when somebody chooses columns; none stands for the usual ones."""
     choices: dict[str, list[str]] = json.loads(before) if before else {}
     choices.pop(table, None)
-    known = _known_columns(table, keys)
-    return json.dumps(choices | ({table: list(known)} if known else {}), sort_keys=True)
+    columns = _known_columns(table, keys)
+    return json.dumps(choices | ({table: list(columns)} if columns else {}), sort_keys=True)
 
 
 def _known_columns(table: str, keys: Collection[str]) -> tuple[str, ...]:

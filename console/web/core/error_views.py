@@ -13,6 +13,7 @@ from django.template import loader
 from console import access
 from console.config import logging_setup
 from console.db import refusals
+from console.db.branch_names import is_branch
 from console.db.writer import is_outage
 from console.models import Membership, Role, StateMachine
 from console.web.core.addresses import page_before
@@ -59,12 +60,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def method_not_allowed(request: HttpRequest, methods: Iterable[str]) -> HttpResponse:
     """405: somebody opened an address that is none of a page, such as a link that starts."""
-    wanted = sorted(methods)
-    reason = f"It accepts only {' and '.join(wanted)} requests, not {request.method}."
+    allowed = sorted(methods)
+    reason = f"It accepts only {' and '.join(allowed)} requests, not {request.method}."
     context = {"code": 405, "title": "This address is not a page", "reason": reason}
     context["back"] = page_before(request)
     response = render(request, "core/error.html", context, status=405)
-    response["Allow"] = ", ".join(wanted)
+    response["Allow"] = ", ".join(allowed)
     return response
 
 
@@ -83,7 +84,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _who_may(scope: Scope, action: str) -> dict[str, Any]:
-    """Return the reader's role, the missing right, roles with the right, and the owners."""
+    """Return the reader's role, the missing right, roles with the right, and the owners.
+
+    Of an archived project: that it is read-only.
+    """
+    if scope.project.archived_ms is not None:
+        return {"reason": f"{access.archive_words(scope.project)}."}
     owners = Membership.objects.filter(project=scope.project, role=Role.OWNER)
     names = owners.order_by("user__username").values_list("user__username", flat=True)
     return {
@@ -113,10 +119,11 @@ def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
         name=machine, region=scope.region, project__name__in=scope.principal.projects
     )
     projects = set(rows.values_list("project__name", flat=True)) if machine else set()
+    branches = {name for name in projects if is_branch(name) and name != scope.project.name}
     return {
         "meant": texts[-1] if texts else "",
         "machine_name": machine if scope.project.name in projects else "",
-        "elsewhere": sorted(projects - {scope.project.name}),
+        "elsewhere": sorted(projects - {scope.project.name} - branches),
     }
 
 

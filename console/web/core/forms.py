@@ -95,9 +95,9 @@ class SubsetField(forms.Field):
 
     widget = forms.MultipleHiddenInput
 
-    def __init__(self, known: Collection[str] | None = None) -> None:
+    def __init__(self, choices: Collection[str] | None = None) -> None:
         super().__init__(required=False)
-        self._known = known
+        self._known = choices
 
     def to_python(self, value: Any) -> list[str]:
         """Return the texts."""

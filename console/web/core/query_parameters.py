@@ -47,13 +47,13 @@ PARAMETERS: dict[str, frozenset[str]] = {
 
 def refuse_unknown(request: HttpRequest, address: str) -> HttpResponse | None:
     """Return the refusal of a request with a parameter that its address does not read."""
-    known = PARAMETERS.get(address)
-    unknown = [] if known is None else [name for name in request.GET if name not in known]
+    names = PARAMETERS.get(address)
+    unknown = [] if names is None else [name for name in request.GET if name not in names]
     if not unknown:
         return None
-    wanted = ", ".join(sorted(known or ())) or "none"
+    listed = ", ".join(sorted(names or ())) or "none"
     return HttpResponse(
-        f"{unknown[0][:100]}: got an unknown query parameter, wanted {wanted}\n",
+        f"{unknown[0][:100]} is not a query parameter of this page. Accepted: {listed}\n",
         status=400,
         content_type="text/plain; charset=utf-8",
     )

@@ -35,12 +35,14 @@ def reset_server(request: HttpRequest) -> HttpResponse:
         raise Http404("This server was not started with --allow-reset.")
     if not (request.headers.get(HEADER) or request.headers.get(_FORMER_HEADER)):
         return HttpResponse(
-            f"{HEADER}: got none, wanted yes\n", status=403, content_type="text/plain"
+            f"The header {HEADER} is missing. Set it to yes.\n",
+            status=403,
+            content_type="text/plain",
         )
     if not is_direct(request):
         sign = forwarding_header(request) or request.META.get("REMOTE_ADDR", "")
         return HttpResponse(
-            f"{sign}: got a request by a proxy, wanted one of this machine\n",
+            f"{sign}: requests of a proxy are refused. Send the request on this machine.\n",
             status=403,
             content_type="text/plain",
         )

@@ -46,7 +46,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
     # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
-    "password": {"GET": (VIEW,), "POST": (VIEW,)},
+    "password": {"GET": (SIGNED_IN,), "POST": (SIGNED_IN,)},
     "preferences": {"POST": (SIGNED_IN,)},
     # -- reading
     **{
@@ -130,8 +130,9 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},
     # -- event rules
     # -- the project and its people
-    "team": {"GET": (VIEW,), "POST": ("PutMember",)},
-    "team-remove": {"POST": ("RemoveMember",)},
+    "members": {"GET": (VIEW,), "POST": ("PutMember",)},
+    "members-former": {"GET": (VIEW,)},
+    "member-remove": {"POST": ("RemoveMember",)},
     "invite": {"GET": ("CreateInvitation",), "POST": ("CreateInvitation",)},
     "invitation-revoke": {"POST": ("RevokeInvitation",)},
     "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
@@ -158,9 +159,12 @@ _OF_ADMINISTRATORS = {"operations": "ViewOperations"}
 class RightsMiddleware(MiddlewareMixin):
     """Refuse every request that the table does not allow, before its view runs."""
 
+    def process_request(self, request: HttpRequest) -> None:
+        """Record from now on which parameters are read: features look at requests before views."""
+        record_query(request)
+
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         """Return None where the view may run; raise ``PermissionDenied`` where it may not."""
-        record_query(request)
         match = request.resolver_match
         name = (match.url_name or "") if match else ""
         methods = PAGES.get(name)

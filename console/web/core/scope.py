@@ -23,11 +23,12 @@ from structlog.contextvars import bind_contextvars
 
 from console import access, arns
 from console.config import logging_setup
-from console.db import audit, clock
+from console.db import audit, branch_names, clock
 from console.db.prepared import read_models
 from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.models import Execution, Project, StateMachine
+from console.samples import PROJECT as SAMPLES
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
 from console.web.core.unread_parameters import unread_parameters
@@ -104,6 +105,7 @@ class Scope:
         machine = next(iter(named), None)
         if machine is None:
             raise Http404(f"There is no state machine “{name}” in {self.region}.")
+        machine.project = self.project
         return machine
 
     def execution(self, machine: str, name: str, *, with_success: bool = False) -> Execution:
@@ -174,22 +176,22 @@ def _executions_named(with_success: bool, project: int, arn: str) -> QuerySet[Ex
 
 
 def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution]:
-    beside = ("definition", "state_machine", "runrow", "note")
+    beside = ("definition", "state_machine", "runrow", "note", "pause")
     rows = Execution.objects.select_related(*beside).filter(project_id=project)
     return rows.annotate(has_last_success=_HAS_LAST_SUCCESS) if with_success else rows
 
 
 def scope_of(request: HttpRequest) -> Scope:
     """Return the scope of a request; ``?region=`` chooses another region than the usual one."""
-    known: Scope | None = getattr(request, "page_scope", None)
-    if known is None:
+    scope: Scope | None = getattr(request, "page_scope", None)
+    if scope is None:
         asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
         region = asked_region[0] if asked_region else settings.STATEYARD_REGION
-        known = Scope(access.principal_of(request), region)
-        if known.may("RevealPayloads"):
-            known = replace(known, revealed=_revealed_until(request))
-        request.page_scope = known  # type: ignore[attr-defined]
-    return known
+        scope = Scope(access.principal_of(request), region)
+        if scope.may("RevealPayloads"):
+            scope = replace(scope, revealed=_revealed_until(request))
+        request.page_scope = scope  # type: ignore[attr-defined]
+    return scope
 
 
 REVEALED = "revealed"
@@ -247,24 +249,32 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "version": _static_version(),
         "any_key": settings.STATEYARD_ACCEPT_ANY_KEY,
         "wait_scale": _wait_scale(),
+        "has_passwords": settings.STATEYARD_PASSWORDS,
         "statuses": formatting.LISTED,
         "fine": formatting.StatusLabel("succeeded", "Valid"),
     }
     scope = _reader_scope(request)
     if scope is not None:
+        is_branch = branch_names.is_branch(scope.project.name)
+        parent = branch_names.parent_name(scope.project.name) if is_branch else ""
         common |= {
+            "parent_project": parent,
             "region": scope.region,
             "account": scope.project.account_id,
             "project": scope.project.name,
-            "projects": scope.principal.projects,
+            **_project_choices(scope),
             "default_region": settings.STATEYARD_REGION,
             "rq": f"?region={scope.region}" if scope.elsewhere else "",
             "ra": f"&region={scope.region}" if scope.elsewhere else "",
             "masks": bool(scope.project.masked),
+            "archived_ms": scope.project.archived_ms,
             "columns": columns.chosen_columns(scope.principal.columns),
             "may": {
                 "start": scope.may("StartExecution"),
                 "stop": scope.may("StopExecution"),
+                "pause": scope.may("PauseExecution"),
+                "resume": scope.may("ResumeExecution"),
+                "debug": scope.may("DebugExecution"),
                 "test": scope.may("TestState"),
                 "call": scope.may("TestUnmockedTask"),
                 "secrets": scope.may("RevealSecrets"),
@@ -273,14 +283,32 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
                 "delete": scope.may("DeleteStateMachine"),
                 "answer": scope.may("SendTaskSuccess"),
                 "activities": scope.may("CreateActivity"),
-                "team": scope.may("PutMember"),
+                "members": scope.may("PutMember") and not parent,
+                "remove": scope.may("RemoveMember") and not parent,
                 "reveal": scope.may("RevealPayloads"),
                 "view": scope.may("PutView"),
                 "note": scope.may("PutNote"),
                 "import": scope.may("ImportExecution"),
+                "key": scope.may("CreateAccessKey"),
             },
         }
     return common
+
+
+def _project_choices(scope: Scope) -> dict[str, Any]:
+    """Return the projects of the menu: the reader's ones, and of all branches only the open one.
+
+    ``own_projects``: those without the samples. ``has_branches``: the page Projects lists some.
+    """
+    projects = scope.principal.projects
+    choices = [
+        name for name in projects if not branch_names.is_branch(name) or name == scope.project.name
+    ]
+    return {
+        "projects": choices,
+        "own_projects": [name for name in choices if name != SAMPLES],
+        "has_branches": any(branch_names.is_branch(name) for name in projects),
+    }
 
 
 @lru_cache

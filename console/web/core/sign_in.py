@@ -10,6 +10,7 @@ from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import resolve_url
 
 from console.config import former_name
+from console.feature import Hook, hooked
 from console.web.core.addresses import page_before
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class SignInMiddleware(LoginRequiredMiddleware):
         answer = super().process_view(request, view_func, view_args, view_kwargs)
         if answer is not None and cast("HtmxRequest", request).htmx:
             return HttpResponse(status=401)
+        if answer is None and request.user.is_authenticated:
+            answers = (look(request) for look in hooked(Hook.PAGE_REQUEST))
+            answer = next(filter(None, answers), None)
         return answer
 
     def handle_no_permission(

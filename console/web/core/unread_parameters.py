@@ -65,5 +65,5 @@ def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
     return [(key[:_LONGEST], _meant(key, query.asked)) for key in unread[:_MOST_NAMED]]
 
 
-def _meant(key: str, known: set[str]) -> str:
-    return next(iter(get_close_matches(key.lower(), sorted(known), 1, 0.6)), "")
+def _meant(key: str, names: set[str]) -> str:
+    return next(iter(get_close_matches(key.lower(), sorted(names), 1, 0.6)), "")

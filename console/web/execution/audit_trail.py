@@ -1,4 +1,4 @@
-"""Show what people did to an execution, from the audit trail."""
+"""List people's actions on an execution, from the audit."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 MOST = 20
-"""How many acts the page shows; the audit has all."""
-_NOT_STARTS = "NOT (action = 'StartExecution')"  # written as in the index, which holds no starts
+"""Maximum of actions on the page; the audit has all of them."""
+_NOT_STARTS = "NOT (action = 'StartExecution')"
+"""Must equal the condition of the partial index, which leaves out starts."""
 _WORDS = {
     "StopExecution": "Stopped",
+    "PauseExecution": "Paused",
+    "ResumeExecution": "Resumed",
+    "DebugExecution": "Breakpoints",
     "RedriveExecution": "Redriven",
-    "SendTaskSuccess": "Task completed by hand",
-    "SendTaskFailure": "Task failed by hand",
-    "SendTaskHeartbeat": "Task kept alive by hand",
+    "SendTaskSuccess": "Task completed manually",
+    "SendTaskFailure": "Task failed manually",
+    "SendTaskHeartbeat": "Heartbeat sent manually",
     "RevealTaskToken": "Task token revealed",
-    "RevealPayloads": "Hidden values revealed",
-    "SharePicture": "Graph shared by a link",
+    "RevealPayloads": "Masked values revealed",
+    "SharePicture": "Graph shared by link",
     "PutNote": "Note changed",
     "UpdateMapRun": "Map Run changed",
     "TagResource": "Tags changed",
@@ -39,10 +43,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class AuditedAction:
-    """Something that somebody did.
+    """An action by a person.
 
-    ``key``: with which access key, in words, "" on a page; ``execution``: by a Task of which, that
-    they have started.
+    ``key``: the access key of an API call in words, "" for an action on a page. ``execution``: the
+    ARN of the execution whose Task made the call (``actor`` started that execution), else "".
     """
 
     at_ms: int
@@ -55,19 +59,22 @@ class AuditedAction:
 
 @dataclass(frozen=True, slots=True)
 class AuditTrail:
-    """The newest acts, newest first; ``more``: there are others before them."""
+    """The newest actions, newest first; ``more``: the audit has older ones."""
 
     acts: tuple[AuditedAction, ...]
     more: bool
 
     @property
     def stop(self) -> AuditedAction | None:
-        """Return the newest stop of the execution, None if nobody has stopped it."""
+        """Return the newest stop among these actions, None if there is none."""
         return next((act for act in self.acts if act.words == _WORDS["StopExecution"]), None)
 
 
 def audit_trail_of(execution: Execution) -> AuditTrail:
-    """Return what was done with an execution, its start last, by one query."""
+    """Return the newest actions on an execution, followed by its start if no older one is left out.
+
+    Runs one query, and more if the project has masked paths and the mask was not prepared.
+    """
     entries = read_models("acts", _read_acts, execution.arn)
     mask = masked_execution.masked_execution(execution).mask
     acts = [_action(row, mask) for row in entries[:MOST] if row.action != "ImportExecution"]
@@ -79,7 +86,8 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
 
 
 def _read_acts(target: str) -> QuerySet[AuditEntry]:
-    rows = AuditEntry.objects.filter(target=target)  # which names the project's account
+    # an ARN contains the account id, so it belongs to one project
+    rows = AuditEntry.objects.filter(target=target)
     rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
     return rows.order_by("-at_ms", "-pk")[: MOST + 1]
 
@@ -101,7 +109,7 @@ def _action(row: AuditEntry, mask: Mask) -> AuditedAction:
 
 
 def _key_words(key_id: str) -> str:
-    """Return in words which access key a call came with, "" where there was no call."""
+    """Return the access key of an API call in words, "" for an action on a page."""
     if key_id == ANY_KEY:
         return "key not checked"
     return key_id and f"key {key_id}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.masking import masked_execution
 from console.statuses import ExecutionStatus
 from console.store.executions import redrive
+from console.store.state import pause
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import child_counts, root_cause
 from console.web.execution.chosen_step import ChosenStep, ended_in, states_left_open
@@ -74,7 +75,7 @@ def banner_of(
 
 
 def _parked_text(execution: Execution) -> str:
-    if not hasattr(execution, "runrow"):
+    if not hasattr(execution, "runrow") or execution.runrow.parked == pause.PARKED:
         return ""
     return masked_execution.masked_execution(execution).mask.words(execution.runrow.parked)
 

@@ -170,12 +170,12 @@ def _counted(numbers: Sequence[int]) -> dict[str, ChildCounts]:
         .order_by()
     )
     counts: dict[str, ChildCounts] = {}
-    for _, status, state, entered, left in rows:
-        known = counts.setdefault(state, ChildCounts())
-        known.entered += 1
-        open_as = _OPEN.get(status) if entered > left else None
+    for _, status, state, entries, exits in rows:
+        state_counts = counts.setdefault(state, ChildCounts())
+        state_counts.entered += 1
+        open_as = _OPEN.get(status) if entries > exits else None
         if open_as is not None:
-            setattr(known, open_as, getattr(known, open_as) + 1)
+            setattr(state_counts, open_as, getattr(state_counts, open_as) + 1)
     return counts
 
 

@@ -50,8 +50,8 @@ def child_signs(execution: Execution, trace: Trace) -> dict[str, ChildSign]:
 def _states_of(execution: Execution, children: list[Execution]) -> list[str]:
     """Return the state that started each child, "" where that is not certain."""
     tasks = [child.parent_task for child in children if child.parent_task is not None]
-    known = TaskRow.objects.filter(execution_id=execution.pk, task__in=tasks)
-    states = dict(known.values_list("task", "state")) if tasks else {}
+    rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=tasks)
+    states = dict(rows.values_list("task", "state")) if tasks else {}
     loose = len(tasks) < len(children)
     calls = parent_execution.calls_that_did_not_wait([execution.pk] if loose else [])
     others = calls.get(execution.pk, ())

@@ -113,7 +113,9 @@ def _newest(trace: Trace, node: str, status: VisitStatus) -> tuple[int, str, int
     # a loop has thousands that have ended: they are passed over without a line of Python each
     left_open = status == VisitStatus.RUNNING
     among = (
-        filterfalse(trace.left.__contains__, backwards) if left_open else filter(over, backwards)
+        filterfalse(trace.end_times.__contains__, backwards)
+        if left_open
+        else filter(over, backwards)
     )
     number = next((number for number in among if trace.status(number) == status), 0)
     return number, node, bisect_right(numbers, number)

@@ -75,19 +75,19 @@ def data_flow_of(
     entered = traces.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
-    left = traces.payload_of(events, event_types.STATE_EXITS, "output")
+    output = traces.payload_of(events, event_types.STATE_EXITS, "output")
     try:
         mock = _mock_of_work(execution, trace, visit, panel)
         trial = _try_state(execution, trace, node, visit, events[0], mock)
     except (engine.EngineError, UnknownStage, KeyError, ValueError) as error:
-        return flow_of_test(node, {"input": entered[1]}, left and left[1], str(error))
+        return flow_of_test(node, {"input": entered[1]}, output and output[1], str(error))
     problem = ""
-    if trial.status == "FAILED" and left is not None:
+    if trial.status == "FAILED" and output is not None:
         problem = f"{trial.error}: {trial.cause}" if trial.cause else str(trial.error)
     stages = dict(trial.stages) | _as_sent(trial.stages, events)
     if mock is not None and mock.result is not None:
         stages.setdefault("result", mock.result)
-    return flow_of_test(node, stages, left and left[1], problem)
+    return flow_of_test(node, stages, output and output[1], problem)
 
 
 def _try_state(

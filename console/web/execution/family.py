@@ -238,7 +238,7 @@ def _below(numbers: Sequence[int]) -> tuple[list[_Relative], bool]:
 
 def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
     """Yield the children of executions: what their Tasks and their Map Runs started."""
-    left = most
+    budget = most
     for place in range(0, len(numbers), _AT_ONCE):
         part = numbers[place : place + _AT_ONCE]
         nested = Execution.objects.filter(parent__in=part, parent__isnull=False, map_run=None)
@@ -246,20 +246,20 @@ def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
             _Relative(number, above, None, status, start_ms)
             for number, above, status, start_ms in nested.order_by("pk").values_list(
                 "pk", "parent", "status", "start_ms"
-            )[:left]
+            )[:budget]
             if above is not None
         ]
-        left -= len(rows)
+        budget -= len(rows)
         of_runs = Execution.objects.filter(map_run__parent__in=part).order_by(
             "map_run", "item_index"
         )
         columns = of_runs.values_list(
             "pk", "map_run__parent_id", "map_run_id", "status", "start_ms"
         )
-        rows += [_Relative(*row) for row in columns[: max(left, 0)]]
-        left = most - len(rows)
+        rows += [_Relative(*row) for row in columns[: max(budget, 0)]]
+        budget = most - len(rows)
         yield from rows
-        if left <= 0:
+        if budget <= 0:
             return
 
 

@@ -88,7 +88,7 @@ class ImportForm(PageForm):
             text = bytes(file.read()).decode("utf-8-sig", "replace")
             name = _printed_field(str(file.name), text)
             if name in texts:
-                raise ValidationError(f"“{file.name}” is the second {_NOUNS[name]}: choose one.")
+                raise ValidationError(f"“{file.name}” is a second {_NOUNS[name]}. Choose one.")
             texts[name] = text
         return texts
 
@@ -121,6 +121,6 @@ def _printed_field(file_name: str, text: str) -> str:
     members = printed if isinstance(printed, dict) else {}
     field = next((_MEMBERS[name] for name in _MEMBERS if name in members), None)
     if field is None:
-        wanted = "an event history, a state machine or an execution"
-        raise ValidationError(f"“{file_name}” is not what the AWS CLI prints of {wanted}.")
+        kinds = "an event history, a state machine or an execution"
+        raise ValidationError(f"“{file_name}” is not AWS CLI output of {kinds}.")
     return field

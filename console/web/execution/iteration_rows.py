@@ -70,9 +70,9 @@ class IterationSummary:
 
 def listed_iterations(trace: Trace, owner: Node, *, opened: bool) -> list[Iteration]:
     """Return the iterations of a Map below the row of all, the worst first."""
-    made = iterations.iterations_of_map(trace, owner)
+    map_iterations = iterations.iterations_of_map(trace, owner)
     statuses = [each for each in WORST_FIRST if opened or each not in ("succeeded", "running")]
-    ranked = chain.from_iterable(map(made.of_status, statuses))
+    ranked = chain.from_iterable(map(map_iterations.of_status, statuses))
     return list(islice(ranked, MOST_LISTED if opened else MOST_WORST))
 
 
@@ -83,18 +83,18 @@ def iteration_spans(trace: Trace, owner: Node) -> tuple[IterationSpan, ...]:
 
 
 def _find_spans(trace: Trace, owner: Node) -> Iterable[IterationSpan]:
-    made = iterations.iterations_of_map(trace, owner)
-    size = len(made.indexes[0]) if made else 0
-    times, left, lines = trace.times, trace.left, trace.lines
+    map_iterations = iterations.iterations_of_map(trace, owner)
+    size = len(map_iterations.indexes[0]) if map_iterations else 0
+    times, exits, lines = trace.times, trace.end_times, trace.lines
     numbers: list[int] = []
     for node in iterations.nodes_within(trace.graph, owner):
         numbers += trace.visits_of(node.id).counting_still()
     indexes = [lines[number].iteration[:size] for number in numbers]
-    if len(numbers) == len(made):  # of thousands most often: each has visited one state
+    if len(numbers) == len(map_iterations):  # of thousands most often: each has visited one state
         visit_of = dict(zip(indexes, numbers, strict=True))
-        ordered = [visit_of[index] for index in made.indexes]
-        begins, ends = map(times.__getitem__, ordered), map(left.get, ordered)
-        columns = (begins, ends, made.statuses, zip(ordered), repeat(False))
+        ordered = [visit_of[index] for index in map_iterations.indexes]
+        begins, ends = map(times.__getitem__, ordered), map(exits.get, ordered)
+        columns = (begins, ends, map_iterations.statuses, zip(ordered), repeat(False))
         return map(IterationSpan._make, zip(*columns, strict=False))
     visits_of: defaultdict[Index, list[int]] = defaultdict(list)
     for index, number in zip(indexes, numbers, strict=True):
@@ -102,13 +102,13 @@ def _find_spans(trace: Trace, owner: Node) -> Iterable[IterationSpan]:
     return (
         IterationSpan(
             times[min(visits_of[index])],
-            max(map(left.__getitem__, visits_of[index]))
-            if left.keys() >= set(visits_of[index])
+            max(map(exits.__getitem__, visits_of[index]))
+            if exits.keys() >= set(visits_of[index])
             else None,
             status,
             visits_of[index],
         )
-        for index, status in zip(made.indexes, made.statuses, strict=True)
+        for index, status in zip(map_iterations.indexes, map_iterations.statuses, strict=True)
     )
 
 
@@ -122,11 +122,11 @@ def sum_up_iterations(
     trace: Trace, owner: Node, listed: int, opened: frozenset[str]
 ) -> IterationSummary | None:
     """Return the row of all iterations of a Map, None if there are too few for one."""
-    made = iterations.iterations_of_map(trace, owner)
-    if len(made) < LEAST:
+    map_iterations = iterations.iterations_of_map(trace, owner)
+    if len(map_iterations) < LEAST:
         return None
-    counts = {status: made.count(status) for status in WORST_FIRST}
-    not_started = iterations.items_not_started(trace, owner, len(made))
+    counts = {status: map_iterations.count(status) for status in WORST_FIRST}
+    not_started = iterations.items_not_started(trace, owner, len(map_iterations))
     return IterationSummary(
         owner=owner.id,
         spans=iteration_spans(trace, owner),

@@ -251,8 +251,8 @@ def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
         indexes = [trace.lines[number].iteration[:depth] for number in numbers]
         # Of visits that are equally telling, the later one stands deeper or further on.
         visited = list(zip(ranks, map(neg, numbers), repeat(node.name), strict=False))
-        if not best and len(made := dict(zip(indexes, visited, strict=True))) == len(indexes):
-            best = made  # most often each iteration visits a state once
+        if not best and len(visit_of := dict(zip(indexes, visited, strict=True))) == len(indexes):
+            best = visit_of  # most often each iteration visits a state once
         else:
             for index, visit in zip(indexes, visited, strict=True):
                 before = best.get(index)
@@ -272,10 +272,10 @@ def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
 
 def _ranks_of(trace: Trace, numbers: list[int]) -> list[int]:
     """Return how telling the statuses of visits are, 0 for most."""
-    left, ended = trace.left, trace.ended
+    exits, ended = trace.end_times, trace.ended
     succeeded, running = _RANK[VisitStatus.SUCCEEDED], _RANK[VisitStatus.RUNNING]
     return [
-        _RANK[ended[number]] if number in ended else succeeded if number in left else running
+        _RANK[ended[number]] if number in ended else succeeded if number in exits else running
         for number in numbers
     ]
 
@@ -466,10 +466,10 @@ class MapRuns:
 
 def endings_text(counts: Iterable[tuple[int, str]], total: int = 0) -> str:
     """Return counts and words of endings, the first of a total: ``1 of 3 failed, 1 aborted``."""
-    known = [(count, word) for count, word in counts if count]
-    parts = [f"{count:,} {word}" for count, word in known]
-    if known and total:
-        parts[0] = f"{known[0][0]:,} of {total:,} {known[0][1]}"
+    pairs = [(count, word) for count, word in counts if count]
+    parts = [f"{count:,} {word}" for count, word in pairs]
+    if pairs and total:
+        parts[0] = f"{pairs[0][0]:,} of {total:,} {pairs[0][1]}"
     return ", ".join(parts)
 
 

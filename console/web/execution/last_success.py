@@ -52,7 +52,7 @@ def has_last_success(execution: Execution) -> bool:
 
     Without a query where ``Scope.execution`` has asked that with the execution.
     """
-    known: bool | None = getattr(execution, "has_last_success", None)
-    if known is not None:
-        return known
+    cached: bool | None = getattr(execution, "has_last_success", None)
+    if cached is not None:
+        return cached
     return execution.status in UNSUCCESSFUL and successes_beside(execution).exists()

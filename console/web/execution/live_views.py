@@ -290,8 +290,8 @@ def _bars_are_due(execution: Execution, query: QueryDict) -> bool:
 
 def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
     """Tell whether a worker has sent a heartbeat. A page that awaits none does not ask."""
-    known = query.get("beats", "")
-    return bool(known) and waiting.heartbeat_stamp(execution) != known
+    stamp = query.get("beats", "")
+    return bool(stamp) and waiting.heartbeat_stamp(execution) != stamp
 
 
 def _summaries_on_page(
@@ -322,7 +322,7 @@ def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: 
     if query.get("follow") == "1" and shown < event_table.MOST_ROWS:
         return ""
     newest = rows[-1].id if rows else _number(query.get("seen", ""))
-    return "Show the newest events" if last > newest else ""
+    return "Show latest events" if last > newest else ""
 
 
 def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:

@@ -1,4 +1,4 @@
-"""Tell whether the note of an execution that a page shows is still the latest."""
+"""Tell whether the note and the pause of an execution that a page shows are still the latest."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ if TYPE_CHECKING:
 
 
 def note_stamp(execution: Execution) -> str:
-    """Return what changes with an execution's note and assignee, "" if it has neither."""
-    return execution.note.stamp if hasattr(execution, "note") else ""
+    """Return what changes with an execution's note, assignee and pause, "" if it has none."""
+    note = execution.note.stamp if hasattr(execution, "note") else ""
+    return f"{note}{execution.pause.since_ms}" if hasattr(execution, "pause") else note

@@ -1,7 +1,7 @@
-"""Build the panel of the chosen step.
+"""Build the panel of the selected state on the page of an execution.
 
-It is about one visit: a state in a loop or a Map has many, and the panel leads to the others. The
-events of a visit are folded to the attempts at its work, each with its outcome.
+A panel shows one visit of the state, with links to the other visits of a loop or a Map. Events of
+the visit are grouped into attempts (Task, Map or Parallel), each with its outcome.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _TELLING = ("failed", "timed_out", "caught")
-"""Statuses of the visits that a reader looks for."""
+"""Statuses of the visits to show first."""
 _BAD = (engine.VisitStatus.FAILED, engine.VisitStatus.TIMED_OUT, engine.VisitStatus.CAUGHT)
 _STOPPED = (engine.VisitStatus.ABORTED, engine.VisitStatus.TIMED_OUT)
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
@@ -40,13 +40,17 @@ _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed ou
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Everything about one visit of one state.
+    """One visit of one state, as shown on the page.
 
-    ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
-    ``between``: how long the execution had ended meanwhile; ``read``: its events;
-    ``with_failures``: the same and those that made it start again or fail;
-    ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions;
-    ``children``: the executions that it started, the newest last; ``stopped``: what stopped it.
+    A state without a visit to show has ``number`` and ``count`` 0.
+
+    ``number``: the visit, counted from 1 over all iterations. ``alike``: the numbers of the visits
+    in the same iteration; ``count``: how many. ``iteration``: its label. ``spent``: the running
+    time; ``between``: time between an end of the execution and its redrive, not part of ``spent``.
+    ``read``: the events of the visit. ``with_failures``: the same, plus the failures inside a
+    Parallel or Map that made it retry or fail. ``progress``: counts of its Map Run. ``apart``: set
+    for a state that runs in child executions. ``children``: executions that it started, newest
+    last. ``stopped``: why it was stopped, "" if it was not. Durations are texts.
     """
 
     summary: StepSummary
@@ -80,61 +84,61 @@ class Panel:
 
     @property
     def can_begin(self) -> bool:
-        """Tell whether a new execution could begin here: entered, and in no Parallel or Map."""
+        """Tell whether a replay can begin here: entered, and outside of Parallel and Map."""
         return self.input is not None and self.node.group == engine.TOP
 
     @property
     def last_event(self) -> int:
-        """Return the last event of this visit, 0 if there is none."""
+        """Return the id of the last event of this visit, 0 without events."""
         return self.read[-1].id if self.read else 0
 
     @property
     def place_key(self) -> str:
-        """Return what tells this visit from others, and a state that runs apart from both."""
+        """Return a key of the visit for the page: its number, or ``apart``."""
         return "apart" if self.apart else str(self.number)
 
     @property
     def map_run(self) -> str:
-        """Return the ARN of the Map Run that this visit began, "" if there is none."""
+        """Return the ARN of the Map Run started by this visit, "" without one."""
         arns = (event.details.get("mapRunArn", "") for event in reversed(self.read))
         return next((arn for arn in arns if arn), "")
 
     @property
     def place(self) -> int:
-        """Return which visit of this iteration it is, from 1."""
+        """Return the position of the visit in its iteration, from 1."""
         return self.alike.index(self.number) + 1
 
     @property
     def previous(self) -> int:
-        """Return the number of the visit before this one, 0 if there is none."""
+        """Return the number of the previous visit of the iteration, 0 if there is none."""
         return next((visit for visit in reversed(self.alike) if visit < self.number), 0)
 
     @property
     def next(self) -> int:
-        """Return the number of the visit after this one, 0 if there is none."""
+        """Return the number of the next visit of the iteration, 0 if there is none."""
         return next((visit for visit in self.alike if visit > self.number), 0)
 
     @property
     def newest(self) -> int:
-        """Return the number of the last visit."""
+        """Return the number of the last visit of the iteration."""
         return self.alike[-1]
 
     @property
     def next_failed(self) -> int:
-        """Return the number of the next failed visit, 0 if there is none."""
+        """Return the number of the next failed visit of the iteration, 0 if there is none."""
         return next(
             (failed_visit for failed_visit in self.failed_visits if failed_visit > self.number), 0
         )
 
     @property
     def previous_failed(self) -> int:
-        """Return the number of the failed visit before this one, 0 if there is none."""
+        """Return the number of the previous failed visit of the iteration, 0 if none."""
         return next((visit for visit in reversed(self.failed_visits) if visit < self.number), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ChildExecutionsNote:
-    """Where a state inside a distributed Map runs. ``map_run``: the ARN, "" if it is not known."""
+    """The distributed Map around a state. ``owner``: its name. ``map_run``: its ARN, or ""."""
 
     owner: str
     map_run: str = ""
@@ -142,7 +146,7 @@ class ChildExecutionsNote:
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """One event of the visit."""
+    """One event of the visit. ``elapsed``: milliseconds since the start of the execution."""
 
     id: int
     type: str
@@ -160,11 +164,12 @@ def panel_of_state(  # the arguments are what an address says
     *,
     all_events: bool = True,
 ) -> Panel | None:
-    """Return the panel of a state, None if there is no such state.
+    """Return the panel of a state, None for an unknown name.
 
-    ``number``: which visit, from 1; 0 for the one that tells most, of ``iteration`` if given: the
-    last while it runs, else the first that failed, else the first whose error was caught.
-    ``all_events``: with those that tell of the iterations of a Map.
+    ``iteration``: only visits of this iteration, as ``0`` or ``0.2`` in the URL, "" for all.
+    ``number``: a visit from 1, else a visit is chosen: the last one if it is running, else the
+    first failed one, else the first one with a caught error, else the last one. ``all_events``:
+    include the events of the iterations of a Map.
     """
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
@@ -197,7 +202,7 @@ def panel_of_state(  # the arguments are what an address says
 
 
 def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
-    """Return the visit to look at first; what failed before a retry counts less."""
+    """Return the visit to show first. Failures that a retry replaced come last."""
     last = places[-1]
     statuses = visits.statuses()
     if statuses[last - 1] == "running":
@@ -214,7 +219,7 @@ def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> Chi
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
-    """Tell whether a visit belongs to an iteration; a Map itself stands outside of its own."""
+    """Tell whether a visit belongs to an iteration. A Map's own visit is outside of it."""
     return iteration[: len(index)] == index[: len(iteration)]
 
 
@@ -230,7 +235,7 @@ def _panel_of_visit(
     visit = visits[number - 1]
     with_failures = traces.with_failures(execution, events)
     error, cause = traces.failure_of_visit(execution, trace, visit, with_failures)
-    left, took = visit.left_ms, visit.took_ms
+    left_ms, took = visit.left_ms, visit.took_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
     return Panel(
@@ -245,7 +250,7 @@ def _panel_of_visit(
         iteration=iterations.iteration_label(visit.iteration),
         picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
-        left_ms=left,
+        left_ms=left_ms,
         spent="" if took is None else formatting.duration_text(took),
         between=_gap_text(visit),
         running_since=visit.running_since,
@@ -275,27 +280,27 @@ def _panel_of_visit(
 
 
 def _gap_text(visit: Visit) -> str:
-    """Return how much of a visit lies between attempts at its execution, "" for nothing."""
-    left, took = visit.left_ms, visit.took_ms
-    if left is None or took is None or took == left - visit.entered_ms:
+    """Return the time between ends and redrives during a visit as a text, "" for none."""
+    left_ms, took = visit.left_ms, visit.took_ms
+    if left_ms is None or took is None or took == left_ms - visit.entered_ms:
         return ""
-    return formatting.duration_text(left - visit.entered_ms - took)
+    return formatting.duration_text(left_ms - visit.entered_ms - took)
 
 
 def _stopped_by(execution: Execution, visit: Visit) -> str:
-    """Say what stopped a visit that did not end by itself, "" of others."""
+    """Return a sentence on why a visit was stopped, "" for a visit that was not."""
     if visit.status == "timed_out":
         limit = limit_that_ran_out(execution)
-        return f"It was in progress when the execution's time was over. {limit}."
+        return f"In progress when the execution timed out. {limit}."
     if visit.status != "aborted":
         return ""
     if execution.status == ExecutionStatus.ABORTED and visit.left_ms == execution.stop_ms:
-        return "It was in progress when the execution was stopped."
-    return "It was stopped because a state beside it failed."
+        return "In progress when the execution was stopped."
+    return "Stopped because a parallel state failed."
 
 
 def _children_of_visit(execution: Execution, events: Sequence[VisitEvent]) -> tuple[Execution, ...]:
-    """Return the executions that a visit of a Task started, without a query if it started none."""
+    """Return the executions that a visit of a Task started; no query if there are none."""
     arns = [traces.arn_of_started_child(event.type, event.details) for event in events]
     return tuple(traces.children_by_arn(execution, arns).values())
 
@@ -303,7 +308,7 @@ def _children_of_visit(execution: Execution, events: Sequence[VisitEvent]) -> tu
 def _with_task_notes(
     execution: Execution, attempts: list[StateAttempt]
 ) -> tuple[StateAttempt, ...]:
-    """Add to the attempts what only the rows of their tasks know."""
+    """Add notes from the stored tasks to the attempts."""
     late = {attempt.task: attempt.outcome == "Timed out" for attempt in attempts if attempt.task}
     notes = task_timeouts.task_notes(execution, late) if late else {}
     return tuple(replace(attempt, note=notes.get(attempt.task, "")) for attempt in attempts)
@@ -320,32 +325,33 @@ def _payload_view(
 
 
 class AttemptEvent(Protocol):
-    """An event as far as it matters here."""
+    """The fields of an event that ``list_attempts`` reads."""
 
     @property
     def id(self) -> int:
-        """Return its number."""
+        """Return its id in the history."""
 
     @property
     def at_ms(self) -> int:
-        """Return when it happened."""
+        """Return its time, in epoch milliseconds."""
 
     @property
     def type(self) -> str:
-        """Return its type."""
+        """Return its type, such as ``TaskFailed``."""
 
     @property
     def details(self) -> dict[str, Any]:
-        """Return its fields."""
+        """Return its details, such as ``error`` and ``cause``."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateAttempt:
-    """One attempt at the work of a state. ``wait``: the pause before a retry of it.
+    """One attempt of a Task, Map or Parallel. Durations are texts, "" if they do not apply.
 
-    ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
-    number, 0 for a group. ``note``: which clock ran out, or that it was sent again. ``redriven``:
-    how long after it a redrive began the next one, which is no retry.
+    ``until_ms``: its end, None while it runs. ``outcome``: a word; ``tone``: its colour. ``task``:
+    number of the task, 0 for a Map or Parallel. ``note``: an expired time limit, or that the call
+    was repeated. ``wait``: pause between this attempt and its retry. ``redriven``: time between the
+    end of this attempt and the redrive that began the next one.
     """
 
     number: int
@@ -363,20 +369,20 @@ class StateAttempt:
 
     @property
     def opened_cause(self) -> Cause | None:
-        """Return the cause, taken apart."""
+        """Return the cause, parsed."""
         return cause_of(self.cause or None)
 
 
 def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) -> list[StateAttempt]:
-    """Return the attempts at a state's work, each with its outcome and the pause after it.
+    """Return the attempts of a visit, each with its outcome and the pause after it.
 
-    ``visit``: the stay they belong to; if its execution's end stopped it, that ends what is open.
+    ``visit``: the visit of the events. If it was stopped, an open attempt ends with it.
     """
     attempts: list[StateAttempt] = []
     for event in events:
         about = engine.EVENT_TYPES[event.type]
         if about.family is engine.Family.MAP_ITERATION:
-            continue  # of the items, not of the Map's own attempt
+            continue  # about items, not about an attempt of the Map
         if event.type in event_types.ATTEMPT_BEGINNINGS:
             if attempts and (ended := attempts[-1].until_ms) is not None:
                 attempts[-1] = _with_pause(attempts[-1], event.at_ms, ended, visit)
@@ -394,7 +400,7 @@ def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) ->
 def _with_pause(
     attempt: StateAttempt, next_ms: int, ended_ms: int, visit: Visit | None
 ) -> StateAttempt:
-    """Note what lies between an attempt and the next: a retry's pause, or the way to a redrive."""
+    """Store the pause after an attempt, as ``wait`` of a retry or as ``redriven``."""
     pause_ms = next_ms - ended_ms
     pause = formatting.duration_text(pause_ms)
     if visit is not None and visit.worked_ms(ended_ms, next_ms) < pause_ms:
@@ -403,7 +409,7 @@ def _with_pause(
 
 
 def _stop_attempt(begun: StateAttempt, visit: Visit) -> StateAttempt:
-    """End an attempt with its visit, if that was stopped or the execution's time was over."""
+    """End an open attempt with its visit, if the visit was stopped or timed out."""
     if visit.left_ms is None or visit.status not in _STOPPED:
         return begun
     status = formatting.STEP[visit.status]
@@ -414,7 +420,7 @@ def _stop_attempt(begun: StateAttempt, visit: Visit) -> StateAttempt:
 
 
 def _task_number(event: AttemptEvent) -> int:
-    """Return the number of the task it schedules, 0 for the start of a group."""
+    """Return the number of the task that an event schedules, 0 for a Map or Parallel."""
     return event.id if event.type in event_types.WORK_SCHEDULED else 0
 
 
@@ -440,10 +446,11 @@ def _end_attempt(begun: StateAttempt, event: AttemptEvent) -> StateAttempt:
 
 @dataclass(frozen=True, slots=True)
 class ProblemVisit:
-    """A visit that failed or whose error was caught, one of ``count``.
+    """The next visit with a problem: it failed, timed out, or its error was caught.
 
-    ``number``: which of them is on display now, from 1; 0 for none. ``all_caught``: none of the
-    ``count`` made the execution fail.
+    ``step``: name of the state. ``count``: visits with a problem in the execution. ``number``: the
+    position of the visit on display among them, from 1; 0 if it has no problem. ``all_caught``: all
+    errors were caught, and none failed the execution.
     """
 
     step: str
@@ -455,10 +462,10 @@ class ProblemVisit:
 
 
 def problem_visits(trace: Trace) -> list[int]:
-    """Return the visits with a problem, by the events that entered them, in order.
+    """Return the visits with a problem as ids of their entry events, in ascending order.
 
-    A Parallel or Map whose failure is that of a state inside of it is left out, as is what a retry
-    replaced.
+    Omitted are a Parallel or inline Map that failed because of a state inside it, and visits that a
+    retry of an outer group replaced.
     """
     graph = trace.graph
     outer = {group.owner for group in graph.groups}
@@ -474,7 +481,7 @@ def problem_visits(trace: Trace) -> list[int]:
 
 
 def next_problem(trace: Trace, shown: Panel | None) -> ProblemVisit | None:
-    """Return the problem after the visit on display, round again after the last; None: no other."""
+    """Return the next problem after a visit, the first one after the last; None for no other."""
     numbers = problem_visits(trace)
     at = 0
     if shown is not None and shown.number:
@@ -496,7 +503,7 @@ def next_problem(trace: Trace, shown: Panel | None) -> ProblemVisit | None:
 
 
 def _is_caught(trace: Trace, number: int) -> bool:
-    """Tell whether the error of a visit was caught: there, or by a Parallel or Map around it."""
+    """Tell whether a visit's error was caught, by its state or a Parallel or Map around it."""
     if trace.ended[number] == engine.VisitStatus.CAUGHT:
         return True
     attempt = trace.lines[number].attempt

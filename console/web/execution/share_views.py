@@ -39,16 +39,16 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
     require(scope, shares.ACTION)
     execution = scope.own_execution(machine_name, execution_name)
     hours: int = ShareForm(request.POST).values["hours"]
-    made = []
+    links = []
     if request.method == "POST":
         token = shares.create_share(execution, hours, actor_of(scope))
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
-        made = [request.build_absolute_uri(place) for place in places]
+        links = [request.build_absolute_uri(place) for place in places]
     context = {
         **base_context(execution, machine_name),
         "choices": _WORDS,
         "hours": hours,
-        "made": made,
+        "made": links,
         "lasts": _WORDS[hours],
         "outline": _exported("outline.txt", execution),
     }

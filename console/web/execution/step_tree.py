@@ -236,8 +236,10 @@ class _StepTree:
     def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
         """Return the row of all iterations of a Map with the worst of them, or what is filtered."""
         if self.filters.active:
-            made = iterations.iterations_of_map(self.trace, node)
-            of_status = list(islice(made.of_status(self.filters.status or "failed"), MOST_FILTERED))
+            map_iterations = iterations.iterations_of_map(self.trace, node)
+            of_status = list(
+                islice(map_iterations.of_status(self.filters.status or "failed"), MOST_FILTERED)
+            )
             return _iteration_branches(self.trace, node, of_status, depth)
         opened = self.filters.opened
         shown = iteration_rows.listed_iterations(self.trace, node, opened=node.id in opened)
@@ -298,8 +300,8 @@ def _iteration_branches(
 def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) -> StepRow:
     """Return the row that sums up the iterations of a Map."""
     spans = summary.spans
-    entered, left = trace.derive((_sum_row, node.id), None, lambda: _begin_and_end(spans))
-    running = left is None
+    entered_ms, left_ms = trace.derive((_sum_row, node.id), None, lambda: _begin_and_end(spans))
+    running = left_ms is None
     return StepRow(
         id=f"s{node.id}",
         step=node.name,
@@ -307,10 +309,10 @@ def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) ->
         kind="Iterations",
         key=summary.worst,
         depth=depth,
-        entered_ms=entered,
-        left_ms=left,
-        since=_running_since(trace, entered) if running else None,
-        took=_took_between(trace, entered, left),
+        entered_ms=entered_ms,
+        left_ms=left_ms,
+        since=_running_since(trace, entered_ms) if running else None,
+        took=_took_between(trace, entered_ms, left_ms),
         visits=len(spans),
         iterations=summary,
     )
@@ -331,8 +333,8 @@ def _running_since(trace: Trace, entered: int | None) -> int | None:
     )
 
 
-def _took_between(trace: Trace, entered: int | None, left: int | None) -> int | None:
-    return None if entered is None or left is None else trace.worked_ms(entered, left)
+def _took_between(trace: Trace, entered_ms: int | None, left_ms: int | None) -> int | None:
+    return None if entered_ms is None or left_ms is None else trace.worked_ms(entered_ms, left_ms)
 
 
 def _iteration(
@@ -340,8 +342,8 @@ def _iteration(
 ) -> StepRow:
     ends = [visit.left_ms for visit in visits]
     running = None in ends
-    entered = min(visit.entered_ms for visit in visits)
-    left = None if running else max(end for end in ends if end is not None)
+    entered_ms = min(visit.entered_ms for visit in visits)
+    left_ms = None if running else max(end for end in ends if end is not None)
     return StepRow(
         id=f"i{owner.id}-{iteration.key}",
         step=iteration.step,
@@ -350,10 +352,10 @@ def _iteration(
         key=iteration.status,
         depth=depth,
         iteration=iteration.key,
-        entered_ms=entered,
-        left_ms=left,
-        since=_running_since(trace, entered) if running else None,
-        took=_took_between(trace, entered, left),
+        entered_ms=entered_ms,
+        left_ms=left_ms,
+        since=_running_since(trace, entered_ms) if running else None,
+        took=_took_between(trace, entered_ms, left_ms),
         visits=1,
         visits_made=sorted(visits, key=lambda visit: visit.number),
     )

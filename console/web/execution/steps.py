@@ -194,12 +194,12 @@ def _fits(line: str, room: float) -> bool:
 
 def _fitting_endings(before: list[str], endings: str, room: float) -> str:
     """Return how iterations ended, without the last endings where there is no room for them."""
-    known = endings.split(", ")
-    for count in range(len(known), 0, -1):
-        line = " · ".join([*before, ", ".join(known[:count])])
+    parts = endings.split(", ")
+    for count in range(len(parts), 0, -1):
+        line = " · ".join([*before, ", ".join(parts[:count])])
         if _fits(line, room):
             return line
-    return known[0]
+    return parts[0]
 
 
 _ENDINGS = {
@@ -248,10 +248,10 @@ def _summary(
     shown = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
     summary = _visited_summary(node, depth, status, shown, len(visits), done)
     summary = _with_worked_time(summary, visits, trace.times[-1])
-    entered, left = _first_and_last(visits)
-    left = None if summary.running_since is not None else left
+    entered_ms, left_ms = _first_and_last(visits)
+    left_ms = None if summary.running_since is not None else left_ms
     return replace(
-        summary, entered_ms=entered, left_ms=left, retries=visits.retries(), endings=endings
+        summary, entered_ms=entered_ms, left_ms=left_ms, retries=visits.retries(), endings=endings
     )
 
 

@@ -1,8 +1,8 @@
-"""Tell which lines of an execution's graph were taken, also into branches and out of them.
+"""Find the edges of an execution's graph that were taken, including edges of branches.
 
-The history tells of transitions between states. That a branch or an iteration began is known by its
-first state, and that it ended by its last one. Of what runs in child executions only counts are
-known: there a transition was taken if no other leads to its target.
+The history has transitions between states. A branch or iteration has begun if its first state was
+entered, and has ended if its last state succeeded. For child executions only counts of states are
+known: there, an edge was taken if it is the only edge to its target.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def taken_ways(
     trace: Trace, maps: MapRuns | None = None, shown: ShownIteration | None = None
 ) -> set[str]:
-    """Return the keys of the lines that were taken, as ``EdgeLine.way`` has them.
+    """Return the keys of the taken edges, in the format of ``EdgeLine.way``.
 
-    ``maps``: the counts of Map Runs, None if they are not known. ``shown``: the iteration whose
-    lines are wanted inside its Map, None for those of all iterations.
+    ``maps``: the counts of Map Runs, None if they are not known. ``shown``: inside its Map, only
+    edges of this iteration count; None for all iterations.
     """
     entered, passed = _entered_and_passed(trace, maps)
     if shown is not None:
@@ -52,10 +52,10 @@ def ways_of_pairs(
     passed: AbstractSet[str],
     caught: AbstractSet[str],
 ) -> set[str]:
-    """Return the lines between states that were taken, of (source, target) that were.
+    """Return the keys of the taken edges between states.
 
-    ``passed``, ``caught``: the states that some visit left as it should, or by a Catcher. That
-    decides where both lead to the same state.
+    ``pairs``: (source, target) of the transitions. ``passed``, ``caught``: states left by a
+    successful visit or by a Catcher. They decide between two edges of the same source and target.
     """
     kinds: dict[tuple[str, str], set[bool]] = {}
     for edge in graph.edges:
@@ -63,16 +63,16 @@ def ways_of_pairs(
         kinds.setdefault((edge.source, edge.target), set()).add(by_catcher)
     ways = set()
     for pair in pairs:
-        known = kinds.get(pair, {False})
-        if known != {True} and (pair[0] in passed or len(known) == 1):
+        pair_kinds = kinds.get(pair, {False})
+        if pair_kinds != {True} and (pair[0] in passed or len(pair_kinds) == 1):
             ways.add(way_between(*pair))
-        if True in known and (pair[0] in caught or len(known) == 1):
+        if True in pair_kinds and (pair[0] in caught or len(pair_kinds) == 1):
             ways.add(way_between(*pair, caught=True))
     return ways
 
 
 def _caught(trace: Trace, shown: ShownIteration | None) -> set[str]:
-    """Return the states that a Catcher led out of, inside a Map in the chosen iteration only."""
+    """Return the states left by a Catcher; inside the Map of ``shown``, in its iteration only."""
     caught = {node for node, by_status in trace.counts().items() if by_status[VisitStatus.CAUGHT]}
     if shown is None:
         return caught
@@ -88,7 +88,7 @@ def _caught(trace: Trace, shown: ShownIteration | None) -> set[str]:
 
 
 def _entered_and_passed(trace: Trace, maps: MapRuns | None) -> tuple[set[str], set[str]]:
-    """Return the states that were entered, and those that somebody left as they should be left."""
+    """Return the entered states, and the states that a visit or child execution completed."""
     counts = trace.counts()
     entered = {node for node, by_status in counts.items() if by_status.total()}
     passed = {node for node, by_status in counts.items() if by_status["succeeded"]}
@@ -104,28 +104,28 @@ def _entered_and_passed(trace: Trace, maps: MapRuns | None) -> tuple[set[str], s
 def _in_iteration(
     trace: Trace, shown: ShownIteration, entered: set[str], passed: set[str]
 ) -> tuple[set[str], set[str]]:
-    """Return the states as given, but inside a Map those that one iteration of it entered."""
+    """Restrict entered and passed states to one iteration, inside its Map."""
     visits = {
         node: [trace.visits_of(node)[place] for place in shown.places(trace, node)]
         for node in shown.nodes & entered
     }
-    within = {node for node, made in visits.items() if made}
-    left = {
+    within = {node for node, node_visits in visits.items() if node_visits}
+    succeeded = {
         node
-        for node, made in visits.items()
-        if any(visit.status is VisitStatus.SUCCEEDED for visit in made)
+        for node, node_visits in visits.items()
+        if any(visit.status is VisitStatus.SUCCEEDED for visit in node_visits)
     }
-    return entered - shown.nodes | within, passed - shown.nodes | left
+    return entered - shown.nodes | within, passed - shown.nodes | succeeded
 
 
 def _ways_in_children(trace: Trace, entered: set[str]) -> Iterator[str]:
-    """Yield the transitions in child executions that must have been taken."""
+    """Yield the keys of edges in child executions that must have been taken."""
     inside = iterations.enclosing_maps(trace.graph)
     starts = {group.start for group in trace.graph.groups}
     sources: dict[str, set[str]] = {}
     for edge in trace.graph.edges:
         if edge.target in inside and {edge.source, edge.target} <= entered:
             sources.setdefault(edge.target, set()).add(edge.source)
-    for target, known in sources.items():
-        if len(known) == 1 and target not in starts:
-            yield from ways_of_pairs(trace.graph, [(next(iter(known)), target)], set(), set())
+    for target, origins in sources.items():
+        if len(origins) == 1 and target not in starts:
+            yield from ways_of_pairs(trace.graph, [(next(iter(origins)), target)], set(), set())

@@ -73,10 +73,12 @@ def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
             yield trace
         return
     with _LOCK:
-        known = _past.pop(execution.pk, None)
+        earlier_trace = _past.pop(execution.pk, None)
     # Forwards only what lies between is read; backwards there is no way but from the beginning.
     trace = feed_up_to(
-        execution, known if known is not None and known.last <= number else None, number
+        execution,
+        earlier_trace if earlier_trace is not None and earlier_trace.last <= number else None,
+        number,
     )
     yield trace
     with _LOCK:

@@ -13,7 +13,7 @@ import engine
 from console.db.prepared import read_models, read_rows
 from console.models import Execution, MapRun, RunRow, TaskRow, Timer
 from console.statuses import OPEN_TASKS, ExecutionStatus, TaskClock, TaskKind, TaskStatus
-from console.store.state import transition_rate
+from console.store.state import pause, transition_rate
 from console.store.tasks import timeouts
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
 from console.store.tasks.manual import is_answerable
@@ -117,10 +117,10 @@ class OpenTask:
     def who(self) -> str:
         """Say who can end it."""
         if self.row.kind == TaskKind.ACTIVITY:
-            return "a worker of the activity, or an operator here"
+            return "an activity worker or an operator"
         if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
-            return "whoever has its task token, or an operator here"
-        return "the service it called"
+            return "anyone with the task token or an operator"
+        return "the called service"
 
 
 def open_task(row: TaskRow) -> OpenTask:
@@ -181,11 +181,11 @@ def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
     kind = TaskKind(row.kind)
     match kind:
         case TaskKind.ACTIVITY:
-            return "A worker has it"
+            return "Picked up by a worker"
         case TaskKind.MAP:
-            return "Runs"
+            return "Running"
         case TaskKind.LAMBDA | TaskKind.SERVICE:
-            return _words_of_waiting(row) if status == TaskStatus.WAITING else "Being called"
+            return _words_of_waiting(row) if status == TaskStatus.WAITING else "Call in progress"
         case _:
             assert_never(kind)
 
@@ -194,11 +194,11 @@ def _words_of_waiting(row: TaskRow) -> str:
     """Say what ends a task whose call was answered."""
     match _task_kind(row):
         case "Callback":
-            return "Waits for its task token"
+            return "Waiting for its task token"
         case "Child execution":
-            return "Waits for the child execution"
+            return "Waiting for the child execution"
         case _:
-            return "Waits for the job to end"
+            return "Waiting for the job to end"
 
 
 def _worker_text(row: TaskRow) -> str:
@@ -341,7 +341,7 @@ class WaitingLine:
         return {"before": before, "until": self.until_ms, "after": after}
 
 
-_PAUSES = {"Wait": ("Waits · ", " left"), "Retry": ("Next try in ", "")}
+_PAUSES = {"Wait": ("Waiting · ", " left"), "Retry": ("Next try in ", "")}
 """Kind of a line -> the words before and after its time left. No longer than a box is wide."""
 _MANY = {"Wait": "wait", "Retry": "retry"}
 
@@ -367,7 +367,7 @@ def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
     if execution.status != ExecutionStatus.RUNNING:
         return WaitingPart()
     rows = read_models("open tasks of an execution", _read_open_tasks, execution.pk)
-    lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
+    lines = [*_timer_lines(execution, alone=not rows), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     times = Counter(line.state for line in lines)
     beating = any(row.heartbeat_due_ms for row in rows)
@@ -424,7 +424,7 @@ def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[Waiti
             text=about,
             since_ms=task.since_ms,
             until_ms=task.deadline.at_ms if task.deadline else None,
-            until=f"it times out: {task.deadline.words}" if task.deadline else "",
+            until=f"times out: {task.deadline.words}" if task.deadline else "",
             child=_child_execution_line(row),
             task=task,
         )
@@ -434,7 +434,7 @@ def _map_run_line(run: MapRun | None) -> str:
     if run is None:
         return ""
     over = run.succeeded + run.failed + run.timed_out + run.aborted
-    return f"{over} of {run.total} children have ended, {run.started - over} are running"
+    return f"{over:,} of {run.total:,} children finished, {run.started - over:,} running"
 
 
 def _child_execution_line(row: TaskRow) -> str:
@@ -453,25 +453,26 @@ class _NoTexts:
         return [""] * len(keys)
 
 
-def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
+def _timer_lines(execution: Execution, *, alone: bool) -> Iterator[WaitingLine]:
+    """Yield the timers, and the lines of control at breakpoints. ``alone``: no task is open."""
     armed: dict[str, int] = dict(read_rows("timers", _read_timers, execution.pk))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token_timer(name)]:
-        text = "Held back by the project's limit of state transitions"
-        yield WaitingLine("", "Execution", text, None, armed.pop(name), "the execution continues")
-    if armed:
+        text = "Throttled by the project's limit of state transitions"
+        yield WaitingLine("", "Execution", text, None, armed.pop(name), "continues")
+    if armed or alone:
         for frame in _frames(execution):
             if frame.timer in armed:
                 yield _timer_line(frame, armed[frame.timer])
+            elif frame.phase == "break":
+                yield WaitingLine(frame.state, "Breakpoint", "Stands until somebody continues it")
     if limit is not None:
-        yield WaitingLine(
-            "", "Execution", "Its time is limited", execution.start_ms, limit, "it times out"
-        )
+        yield WaitingLine("", "Execution", "Time limit", execution.start_ms, limit, "times out")
 
 
 def _read_timers(execution: int) -> QuerySet[Timer, tuple[str, int]]:
-    due = Timer.objects.filter(execution_id=execution).order_by("due_ms")[: MOST + 1]
-    return due.values_list("name", "due_ms")
+    armed = Timer.objects.filter(execution_id=execution, due_ms__lt=pause.AWAY_MS)
+    return armed.order_by("due_ms")[: MOST + 1].values_list("name", "due_ms")
 
 
 def _frames(execution: Execution) -> Iterable[Any]:
@@ -495,8 +496,8 @@ def _read_snapshot(execution: int) -> QuerySet[RunRow, tuple[str]]:
 
 def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
     since = frame.entered_ms or None
-    words = (frame.state, "Wait", "Timer", since, due_ms, "the execution continues")
+    words = (frame.state, "Wait", "Timer", since, due_ms, "continues")
     if frame.phase == "backoff":
-        text = f"Pause before retry {frame.retry_count}"
-        words = (frame.state, "Retry", text, None, due_ms, "the next attempt")
+        text = f"Waiting for retry {frame.retry_count}"
+        words = (frame.state, "Retry", text, None, due_ms, "tries again")
     return WaitingLine(*words, event=frame.cursor)

@@ -145,14 +145,14 @@ def _side_by_side(
     """Return branches that lead down."""
     width = sum(part.width for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node, compact=view.compact) - 2 * PAD
-    left = max(0.0, (least - width) / 2)
+    offset = max(0.0, (least - width) / 2)
     height = max(part.height for part in parts)
     middle = max(width, least) / 2
     alone = len(parts) == 1  # its ways in and out need no place in common with others
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for group, part in zip(groups, parts, strict=True):
-        moved = _shift(part, left, 0)
+        moved = _shift(part, offset, 0)
         boxes += moved.boxes
         lines += moved.lines
         if moved.start is not None:
@@ -163,7 +163,7 @@ def _side_by_side(
             x = moved.end[0]
             turns = [(x, height), (x if alone else middle, height + EXIT + PAD)]
             lines.append(_thread(group, [moved.end, *turns], "out", Direction.DOWN))
-        left += part.width + GAP
+        offset += part.width + GAP
     return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
 
@@ -257,8 +257,8 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
             boxes += moved.boxes
             lines += moved.lines
     edges = [replace(edge, label="") if view.compact else edge for edge in states.edges]
-    known = {f"e{place}": edge for place, edge in enumerate(edges)}
-    lines += [_edge_line(curve, known.get(curve.id), states, drawn) for curve in drawn.curves]
+    edge_of = {f"e{place}": edge for place, edge in enumerate(edges)}
+    lines += [_edge_line(curve, edge_of.get(curve.id), states, drawn) for curve in drawn.curves]
     # where lines into the group and out of it end: at points of their own, or at its outer boxes
     way = view.direction
     start = drawn.spots.get("start") or _edge_point(states, drawn, states.group.start, way, -1)

@@ -28,17 +28,17 @@ def dot_source(diagram: Diagram) -> str:
     """Return the DOT text of a diagram."""
     gaps = _TIGHT if diagram.tight else {}
     graph = {**_GRAPH, **gaps, "rankdir": _RANKS[diagram.direction]}
-    made = graphviz.Digraph(graph_attr=graph, node_attr=_NODE, edge_attr=_EDGE)
+    digraph = graphviz.Digraph(graph_attr=graph, node_attr=_NODE, edge_attr=_EDGE)
     for part in diagram.parts:
         match part:
             case Arrow():
-                made.edge(part.source, part.target, id=part.id, **_attributes(part))
+                digraph.edge(part.source, part.target, id=part.id, **_attributes(part))
             case Rectangle():
                 width, height = (f"{size / _POINTS:.3f}" for size in (part.width, part.height))
-                made.node(part.id, width=width, height=height)
+                digraph.node(part.id, width=width, height=height)
             case _:
                 assert_never(part)
-    return str(made.source)
+    return str(digraph.source)
 
 
 def _attributes(arrow: Arrow) -> dict[str, str]:

@@ -44,20 +44,20 @@ def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping
     folded = {owner: len(nodes) for owner, nodes in inside.items() if owner not in unfolded}
     hidden = {node for owner in folded for node in inside[owner]}
     nodes = tuple(node for node in graph.nodes if node.id not in hidden)
-    kept = {node.id for node in nodes}
+    shown = {node.id for node in nodes}
     folded_graph = replace(
         graph,
         nodes=nodes,
-        edges=tuple(edge for edge in graph.edges if edge.source in kept),
+        edges=tuple(edge for edge in graph.edges if edge.source in shown),
         groups=tuple(
             group
             for group in graph.groups
-            if not group.owner or (group.owner in kept and group.owner not in folded)
+            if not group.owner or (group.owner in shown and group.owner not in folded)
         ),
         by_name={node.name: node.id for node in nodes},
         by_id={node.id: node for node in nodes},
     )
-    return folded_graph, {owner: count for owner, count in folded.items() if owner in kept}
+    return folded_graph, {owner: count for owner, count in folded.items() if owner in shown}
 
 
 def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:

@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--installed", action="store_true", help="use the dot on the PATH")
     parser.add_argument("--memory", type=int, default=MEMORY, help="bytes")
-    parser.add_argument("--processors", default="", help="numbers of those to use, by comma")
+    parser.add_argument("--processors", default="", help="processor numbers, by comma")
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer

@@ -260,12 +260,12 @@ class LayoutPool:
         deadline = time.monotonic() + WAIT_S
         with self._returned:
             while not self._free:
-                left = deadline - time.monotonic()
-                if left <= 0 or self._waiting >= MOST_WAITING:
+                remaining_s = deadline - time.monotonic()
+                if remaining_s <= 0 or self._waiting >= MOST_WAITING:
                     raise NotLaidOut(LayoutFailure.QUEUE)
                 self._waiting += 1
                 try:
-                    self._returned.wait(left)
+                    self._returned.wait(remaining_s)
                 finally:
                     self._waiting -= 1
             self.lent += 1

@@ -90,10 +90,10 @@ def _write_opening(box: Box, sign_y: float, *, plain: bool) -> str:
     icon = ""
     if box.compact:
         icon = _type_icon(box, f' x="{box.x + 7:.1f}" y="{sign_y - 7:.1f}"')
-    left = _LEFT_COMPACT if box.compact else _LEFT_PLAIN if plain else _LEFT
+    inset = _LEFT_COMPACT if box.compact else _LEFT_PLAIN if plain else _LEFT
     width = box.width - (_BESIDE_PLAIN if plain else _BESIDE)
     size = f'height="{box.height:.1f}" width="{width:.1f}"'
-    return f'{icon}<svg x="{box.x + left:.1f}" y="{box.y:.1f}" {size}>'
+    return f'{icon}<svg x="{box.x + inset:.1f}" y="{box.y:.1f}" {size}>'
 
 
 def _write_words(box: Box, rows: Sequence[tuple[float, str]], below: float, *, plain: bool) -> str:

@@ -112,8 +112,8 @@ def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[s
         state[root] = False
         stack = [(root, iter(targets[root]))]
         while stack:
-            node, left = stack[-1]
-            target = next(left, None)
+            node, following = stack[-1]
+            target = next(following, None)
             if target is None:
                 state[node] = True
                 done.append(node)

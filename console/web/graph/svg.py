@@ -99,18 +99,18 @@ def definition_picture(
     since pictures are kept here and layouts in a folder (``layout_cache``).
     """
     key = layout_cache.layout_digest(view.key + text)
-    known = PICTURES.get(f"{kind} {key}")
-    if known is None:
+    picture = PICTURES.get(f"{kind} {key}")
+    if picture is None:
         graph = graph or engine.build_graph(engine.parse_stored(text, kind))
         folded: Mapping[str, int] = {}
         if view.folds:
             graph, folded = fold_groups(graph, view.unfolded)
-        known, layout = _laid_out(graph, key, view)
+        picture, layout = _laid_out(graph, key, view)
         if folded:
-            known = _with_folds(known, folded)
+            picture = _with_folds(picture, folded)
         if layout.limit is not LayoutFailure.QUEUE:
-            PICTURES.put(f"{kind} {key}", known, layout.until_ms)
-    return known
+            PICTURES.put(f"{kind} {key}", picture, layout.until_ms)
+    return picture
 
 
 def _with_folds(picture: Picture, folded: Mapping[str, int]) -> Picture:
@@ -170,27 +170,27 @@ def _by_graphviz(graph: Graph, key: str, view: GraphView) -> tuple[Picture | Non
                 return dot.parse_layout(answer)
 
             # whoever had the child before may have laid out the same
-            known = _kept(graph, key, view)
-            if known is not None:
-                return known
-            made = compose_picture(graph, draw, view)
+            cached = _kept(graph, key, view)
+            if cached is not None:
+                return cached
+            picture = compose_picture(graph, draw, view)
     except NotLaidOut as error:
-        made, layout = None, layout_cache.with_time_limit(error.reason)
+        picture, layout = None, layout_cache.with_time_limit(error.reason)
     if layout.limit is not LayoutFailure.QUEUE:
         layout_cache.write_layout(key, layout)
-    return made, layout
+    return picture, layout
 
 
 def _plain_layout(graph: Graph, view: GraphView, notices: list[str]) -> Picture:
     pairs = len({(edge.source, edge.target) for edge in graph.edges})
     if pairs > MOST_ARROWS:
         notices = [*notices, f"{MOST_ARROWS:,} of {pairs:,} arrows are drawn."]
-    left = MOST_ARROWS
+    budget = MOST_ARROWS
 
     def draw(diagram: Diagram) -> Drawn:
-        nonlocal left
-        drawn = plain_layers.lay_out(diagram, max(left, 0))
-        left -= len(drawn.curves)
+        nonlocal budget
+        drawn = plain_layers.lay_out(diagram, max(budget, 0))
+        budget -= len(drawn.curves)
         return drawn
 
     return replace(compose_picture(graph, draw, view), notices=tuple(notices))

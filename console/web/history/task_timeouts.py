@@ -18,7 +18,7 @@ WORDS: dict[str, str] = {
     TaskClock.START_TO_CLOSE: "start to close (TimeoutSeconds)",
     TaskClock.SCHEDULE_TO_CLOSE: "schedule to close",
     TaskClock.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
-    TaskClock.YEAR: "tasks time out after a year",
+    TaskClock.YEAR: "limit of one year per task",
 }
 _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
 
@@ -44,8 +44,8 @@ def resend_note(row: TaskRow) -> str:
     if row.kind == TaskKind.MAP or row.dispatches <= 1:
         return ""
     if row.kind == TaskKind.ACTIVITY and not row.worker.startswith("\x01"):
-        return f"re-dispatched: handed out {row.dispatches} times, since a poll had ended"
-    return f"re-dispatched: sent {row.dispatches} times, since its worker was lost"
+        return f"dispatched {row.dispatches} times (an earlier poll had ended)"
+    return f"dispatched {row.dispatches} times (its worker was lost)"
 
 
 def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _POLICIES = {
-    machine_options.REQUEST_CANCEL: "only children with a waiting Task are stopped, as on AWS",
-    machine_options.TERMINATE: "all are stopped",
-    machine_options.ABANDON: "none is stopped",
+    machine_options.REQUEST_CANCEL: "children of waiting Tasks are stopped, as on AWS",
+    machine_options.TERMINATE: "all children are stopped",
+    machine_options.ABANDON: "no child is stopped",
 }
 _EXPRESS_S = 300
 
@@ -82,8 +82,8 @@ def _limit_text(execution: Execution, *, redriven: bool) -> str:
         span = formatting.duration_text(seconds * formatting.SECOND)
         return f"TimeoutSeconds of the state machine: {span} since {since}"
     if express:
-        return "No Express execution runs for longer than 5 minutes"
-    return f"No Standard execution runs for longer than a year; it began with {since}"
+        return "Express executions run for up to 5 minutes"
+    return f"Standard executions run for up to one year since {since}"
 
 
 def _children_lines(execution: Execution) -> Iterator[str]:

@@ -62,16 +62,16 @@ class _Traces:
     def of(self, execution: Execution) -> tuple[Lock, Trace]:
         """Return the execution's trace and the lock to hold while using it."""
         with self._lock:
-            known = self._known.get(execution.pk)
-            if known is None:
+            entry = self._known.get(execution.pk)
+            if entry is None:
                 machine = engine.parse_stored(execution.definition.text)
-                known = self._known[execution.pk] = (Lock(), Trace(engine.build_graph(machine)))
+                entry = self._known[execution.pk] = (Lock(), Trace(engine.build_graph(machine)))
             self._known.move_to_end(execution.pk)
             total = sum(trace.last for _, trace in self._known.values())
             while total > EVENTS_KEPT and len(self._known) > 1:
                 _, (_, dropped) = self._known.popitem(last=False)
                 total -= dropped.last
-            return known
+            return entry
 
 
 _TRACES = _Traces()
@@ -249,9 +249,9 @@ def arn_started_last(events: Sequence[VisitEvent]) -> str:
 
 def children_by_arn(execution: Execution, arns: Iterable[str]) -> dict[str, Execution]:
     """Return the executions of these ARNs that the reader of ``execution`` sees, in their order."""
-    wanted = list(dict.fromkeys(arn for arn in arns if arn))[-MOST_CHILDREN:]
-    if not wanted or execution.imported_ms is not None:
+    newest = list(dict.fromkeys(arn for arn in arns if arn))[-MOST_CHILDREN:]
+    if not newest or execution.imported_ms is not None:
         return {}
-    rows = Execution.objects.filter(project=execution.project_id, arn__in=wanted)
+    rows = Execution.objects.filter(project=execution.project_id, arn__in=newest)
     by_arn = {row.arn: row for row in rows.only(*_CHILD_COLUMNS)}
-    return {arn: by_arn[arn] for arn in wanted if arn in by_arn}
+    return {arn: by_arn[arn] for arn in newest if arn in by_arn}

@@ -115,7 +115,8 @@ def list_origins(project: Project) -> list[tuple[str, str, str]]:
 
 def list_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions and activities that are registered for a project, by name."""
-    own, general = (setting for _, setting in targets.functions_of(project.name))
+    of_file, of_page, general = (setting for _, setting in targets.functions_of(project.name))
+    own = targets.functions_over(of_file, of_page)
     every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
     every += [
         (machine, section.get(targets.FUNCTIONS, {}))
@@ -203,7 +204,7 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
-        denied = _denied_action(machine.role_arn, resource)
+        denied = _denied_action(machine.project.name, machine.role_arn, resource)
         kind, _, name = plan.what.partition(",")[0].partition(" ")
         calls.append(
             TaskCall(
@@ -221,6 +222,6 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     ]
 
 
-def _denied_action(role_arn: str, resource: engine.Resource) -> str:
+def _denied_action(project: str, role_arn: str, resource: engine.Resource) -> str:
     action = permissions.needed_action(resource.kind, resource.service, resource.action)
-    return action if permissions.denies(role_arn, action) else ""
+    return action if permissions.denies(project, role_arn, action) else ""

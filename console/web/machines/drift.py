@@ -1,4 +1,4 @@
-"""Compare a state machine with what ``stateyard deploy`` brought last."""
+"""Compare a state machine with the definition that ``stateyard deploy`` deployed last."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Whether a machine has another definition than the one that was deployed.
+    """Whether a state machine was changed after its last deployment.
 
-    ``deployed``: the revision with that one, None if it was not kept; ``later``: the saves after
-    it, newest first; ``source``: the ARN it was pulled from before, "" if it was not.
+    ``deployed``: the revision with the deployed definition, None if it was not kept; ``later``: at
+    most 20 revisions after it, newest first; the newest 20 of all if ``deployed`` is None;
+    ``source``: the ARN that the definition was pulled from before it was deployed, "" if it was not
+    pulled.
     """
 
     changed: bool
@@ -34,13 +36,13 @@ class Drift:
 
 
 def drift_of(machine: StateMachine) -> Drift | None:
-    """Return how a machine differs from what was deployed, None if nothing ever was."""
+    """Return the drift of a state machine, None if it was never deployed."""
     keys = former_name.tag_keys((DEPLOYED, _SOURCE))
     tags = Tag.objects.filter(arn=machine.arn, key__in=keys)
-    known = former_name.current_tags(tags.values_list("key", "value"))
-    if DEPLOYED not in known:
+    values = former_name.current_tags(tags.values_list("key", "value"))
+    if DEPLOYED not in values:
         return None
-    text_hash, source = known[DEPLOYED], known.get(_SOURCE, "")
+    text_hash, source = values[DEPLOYED], values.get(_SOURCE, "")
     rows = MachineRevision.objects.filter(state_machine=machine).select_related("definition")
     deployed = rows.filter(definition_id=text_hash).order_by("-number").first()
     if machine.definition_id == text_hash or _is_same(machine, deployed):

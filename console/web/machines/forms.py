@@ -15,6 +15,8 @@ from console.web.core.numbers import whole_number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from console.integrations.targets import MachineKey
+
 LEVELS = {
     "OFF": "Off",
     "FATAL": "Fatal: failures of executions",
@@ -34,33 +36,35 @@ _PERCENT = 100
 class StartForm(PageForm):
     """A new execution. ``timeout``: in seconds; ``origin``: the execution its input comes from.
 
-    ``run``: a version's number or an alias's name, "" for the current definition.
+    ``saved``: the named input that it comes from, "" for none. ``run``: a version's number or an
+    alias's name, "" for the current definition.
     """
 
     name = TextField()
     input = TextField(strip=False)
     origin = TextField(strip=False)
+    saved = TextField(strip=False)
     run = TextField(strip=False)
     timeout = TextField()
     case = TextField(strip=False)
 
-    def __init__(self, sent: Mapping[str, Any], machine_name: str) -> None:
+    def __init__(self, sent: Mapping[str, Any], machine: MachineKey) -> None:
         super().__init__(sent)
-        self._machine_name = machine_name
+        self._machine = machine
 
     def clean_timeout(self) -> int | None:
         """Return the seconds, None for no limit."""
         text: str = self.cleaned_data["timeout"]
         if text and not _SECONDS.fullmatch(text):
             raise ValidationError(
-                f"got {text!r}, wanted a whole number of seconds from 1 to 99999999"
+                f"“{text}” is not a time limit. Enter whole seconds from 1 to 99999999."
             )
         return int(text) if text else None
 
     def clean_case(self) -> str:
         """Return the test case of the mock configuration, "" for none."""
         case: str = self.cleaned_data["case"]
-        if case and case not in mocks.test_cases(self._machine_name):
+        if case and case not in mocks.test_cases(self._machine):
             raise ValidationError(
                 f"The mock configuration has no test case '{case}' for this state machine."
             )
@@ -81,7 +85,7 @@ class LoggingForm(PageForm):
         """Return the level, a key of ``LEVELS``."""
         level: str = self.cleaned_data["level"]
         if level not in LEVELS:
-            raise ValidationError(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
+            raise ValidationError(f"“{level}” is not a level. Select one of {', '.join(LEVELS)}.")
         return level
 
 
@@ -147,7 +151,7 @@ class DeleteVersionForm(PageForm):
         """Return the digits as they were sent."""
         number: str = self.cleaned_data["number"]
         if not number.isdecimal():
-            raise ValidationError(f"The version: got “{number}”, wanted its number.")
+            raise ValidationError(f"“{number}” is not a version number.")
         return number
 
 
@@ -161,7 +165,7 @@ class RestoreForm(PageForm):
         """Return the number of a revision."""
         number: str = self.cleaned_data["number"]
         if not re.fullmatch(r"\d{1,9}", number, re.ASCII):
-            raise ValidationError(f"The revision: got “{number}”, wanted its number.")
+            raise ValidationError(f"“{number}” is not a revision number.")
         return int(number)
 
 
@@ -180,8 +184,8 @@ class AliasForm(PageForm):
         name: str = self.cleaned_data["name"]
         if not _ALIAS.fullmatch(name):
             raise ValidationError(
-                f"The name of an alias: got “{name}”, wanted up to 80 letters, digits, “_”, “-” or "
-                "“.”, not digits alone."
+                f"“{name}” is not an alias name. Use up to 80 letters, digits, “_”, “-” or “.”, "
+                "not digits alone."
             )
         return name
 
@@ -192,7 +196,9 @@ class AliasForm(PageForm):
         text: str = self.cleaned_data["share"]
         share = whole_number(text)
         if share is None or share > _PERCENT:
-            raise ValidationError(f"The share: got “{text[:40]}”, wanted a whole number up to 100.")
+            raise ValidationError(
+                f"“{text[:40]}” is not a share. Enter a whole number from 0 to 100."
+            )
         return share
 
 

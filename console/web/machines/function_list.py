@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from console.db.branch_names import parent_name
 from console.models import StateMachine
 from console.statuses import MachineStatus
 from console.web.machines import calls
@@ -127,7 +128,8 @@ def _source(function: calls.FunctionTarget, project: Project) -> str:
         return "the samples of Stateyard"
     if function.machine:
         return f"targets.json: machines: {function.machine}"
-    return f"functions.json: projects: {project.name}" if function.own else "functions.json"
+    own = f"functions.json: projects: {parent_name(project.name)}"
+    return own if function.own else "functions.json"
 
 
 def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:

@@ -109,8 +109,8 @@ def visit_grid(
     """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
     order = tuple(reversed(executions))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
-    known = {name for name, _ in states}
-    gone = dict.fromkeys(name for run in order for name in run.cells if name not in known)
+    names = {name for name, _ in states}
+    gone = dict.fromkeys(name for run in order for name in run.cells if name not in names)
     depths = _depths(graph)
     lines = [
         GridLine(name, kind, depths[name], (), None, elsewhere=True)

@@ -101,8 +101,8 @@ def _insights(
     asked: dict[str, str],
 ) -> dict[str, Any]:
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
-    known = seen.list_insights(graph, executions, inner)
-    ways = seen.list_ways(graph, [*executions, *inner], known)
+    insights = seen.list_insights(graph, executions, inner)
+    ways = seen.list_ways(graph, [*executions, *inner], insights)
     never = [way for way in ways if way.tried is False]
     unknown = [way for way in ways if way.tried is None]
     return {
@@ -110,14 +110,14 @@ def _insights(
         "inner": len(inner),
         **asked,
         "insights": (
-            rows := seen.sorted_insights(list(known.values()), asked["sort"], asked["sought"])
+            rows := seen.sorted_insights(list(insights.values()), asked["sort"], asked["sought"])
         )[:MOST_LINES],
         "states": len(rows),
         "orders": seen.SORTS,
-        "redriven": any(insight.redriven for insight in known.values()),
-        "summaries": known,
-        "folded": folded_insights(graph, known),
-        "taken": seen.taken_lines(graph, [*executions, *inner], known),
+        "redriven": any(insight.redriven for insight in insights.values()),
+        "summaries": insights,
+        "folded": folded_insights(graph, insights),
+        "taken": seen.taken_lines(graph, [*executions, *inner], insights),
         "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],
         "never_tried": len(never),
@@ -184,15 +184,15 @@ class FoldedInsight:
         ]
 
 
-def folded_insights(graph: Graph, known: Mapping[str, Insight]) -> dict[str, FoldedInsight]:
+def folded_insights(graph: Graph, insights: Mapping[str, Insight]) -> dict[str, FoldedInsight]:
     """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
 
-    ``known``: node id -> what happened in it, for all states.
+    ``insights``: node id -> what happened in it, for all states.
     """
     if len(graph.nodes) <= FOLD_ABOVE:
         return {}
     return {
-        owner: FoldedInsight(known[owner], tuple(known[node] for node in nodes))
+        owner: FoldedInsight(insights[owner], tuple(insights[node] for node in nodes))
         for owner, nodes in states_inside(graph).items()
     }
 

@@ -206,7 +206,7 @@ def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[
 
 
 def taken_lines(
-    graph: Graph, executions: Sequence[PastExecution], known: dict[str, Insight]
+    graph: Graph, executions: Sequence[PastExecution], insights: dict[str, Insight]
 ) -> set[str]:
     """Return the keys of the graph's lines that an execution took, as ``EdgeLine.way`` has them.
 
@@ -218,35 +218,35 @@ def taken_lines(
     lines = ways_of_pairs(
         graph,
         [(ids[a], ids[b]) for a, b in pairs if a in ids and b in ids],
-        {node for node, insight in known.items() if insight.succeeded},
-        {node for node, insight in known.items() if insight.caught},
+        {node for node, insight in insights.items() if insight.succeeded},
+        {node for node, insight in insights.items() if insight.caught},
     )
     for group in graph.groups:
-        if known[group.start].visits:
+        if insights[group.start].visits:
             lines |= {f"in-{group.id}", f"start-{group.start}"}
     for node in graph.nodes:
-        if node.ends and known[node.id].succeeded:
+        if node.ends and insights[node.id].succeeded:
             lines |= {f"out-{node.group}", f"{node.id}-end"}
     return lines
 
 
 def list_ways(
-    graph: Graph, executions: Sequence[PastExecution], known: dict[str, Insight]
+    graph: Graph, executions: Sequence[PastExecution], insights: dict[str, Insight]
 ) -> list[Way]:
     """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
     taken = {way for run in executions for way in run.ways}
-    result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]
+    result = [Way("State", node, "", bool(insights[node.id].visits)) for node in graph.nodes]
     out: dict[str, list[Edge]] = {}
     for edge in graph.edges:
         out.setdefault(edge.source, []).append(edge)
     for node in graph.nodes:
-        result += _edge_ways(graph, node, out.get(node.id, ()), taken, known[node.id])
-        result += _retrier_ways(node, known[node.id])
+        result += _edge_ways(graph, node, out.get(node.id, ()), taken, insights[node.id])
+        result += _retrier_ways(node, insights[node.id])
     return result
 
 
 def _edge_ways(
-    graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], known: Insight
+    graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], insight: Insight
 ) -> Iterator[Way]:
     """Yield the ways out that a condition or an error opens.
 
@@ -260,15 +260,15 @@ def _edge_ways(
         tried: bool | None = (node.name, graph.by_id[edge.target].name) in taken
         if tried and ways_to[edge.target] > 1:
             tried = None
-        if edge.kind == "catch" and (catchers == 1 or not known.caught):
-            tried = known.caught > 0
+        if edge.kind == "catch" and (catchers == 1 or not insight.caught):
+            tried = insight.caught > 0
         yield Way(_NAMES[edge.kind], node, edge.label or edge.kind, tried)
 
 
-def _retrier_ways(node: Node, known: Insight) -> Iterator[Way]:
+def _retrier_ways(node: Node, insight: Insight) -> Iterator[Way]:
     retriers = json.loads(node.text).get("Retry") or []
     for retrier in retriers:
-        tried = None if known.retried and len(retriers) > 1 else bool(known.retried)
+        tried = None if insight.retried and len(retriers) > 1 else bool(insight.retried)
         yield Way("Retrier", node, ", ".join(retrier["ErrorEquals"]), tried)
 
 

@@ -15,12 +15,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.cli.machine_formats import FORMATS
 from console.integrations import mocks
+from console.integrations.targets import MachineKey
 from console.samples import MACHINES, PROJECT
 from console.statuses import ExecutionStatus, MachineStatus
 from console.store.machines import drafts, revisions
 from console.store.machines import machines as store
+from console.store.state import pause
 from console.web.core import json_view
 from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.replay_point import replay_point
 from console.web.graph import definition_text, svg
 from console.web.graph.graph_view import GraphView
 from console.web.machines.drift import drift_of
@@ -95,6 +98,7 @@ def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
         "updates_url": reverse("machine-updates", args=[machine.name]),
         "with_machine": False,
         "input": suggested_input(machine.name),
+        "has_paused": pause.has_paused_executions(machine),
     }
     return render_execution_list(
         request, "machines/page.html", context | graph_beside(request, machine)
@@ -127,7 +131,10 @@ def machine_execution_changes(request: HttpRequest, machine_name: str) -> HttpRe
 
 @require_safe
 def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/definition/``: text and graph."""
+    """Answer ``/machines/<name>/definition/``: text and graph.
+
+    ``?execution=``: the failed execution for whose sake the reader has changed the definition.
+    """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     context = machine_context(machine) | {"tab": "definition"}
@@ -141,6 +148,9 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "revision": saves[0].number if saves else None,
         "draft": open_draft(scope, machine),
     }
+    if failed := request.GET.get("execution", ""):
+        execution = scope.own_execution(machine_name, failed)
+        context |= {"failed_execution": execution, "replay_point": replay_point(execution)}
     return render(request, "machines/definition.html", context)
 
 
@@ -204,7 +214,7 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
         "machine": machine,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.test_cases(machine.name),
+        "cases": mocks.test_cases(MachineKey(machine.project.name, machine.name)),
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }
 

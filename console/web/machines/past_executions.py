@@ -13,7 +13,7 @@ from statistics import quantiles
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from django.db.models import Case, F, TextField, Value, When
+from django.db.models import Case, F, Q, TextField, Value, When
 
 import engine
 from console.models import Execution, HistoryEvent
@@ -97,17 +97,27 @@ class PastExecution:
 
 
 def last_executions(
-    machine: StateMachine, most: int, *, definition: str = ""
+    machine: StateMachine, most: int, *, definition: str = "", among: Q | None = None
 ) -> list[PastExecution]:
     """Return the last executions, newest first; fewer where their histories are very long.
 
-    ``definition``: the SHA-256 of the only one that counts, "" for all.
+    ``definition``: the SHA-256 of the only one that counts, "" for all. ``among``: a condition.
     """
-    executions = Execution.objects.filter(state_machine=machine, map_run=None)
-    if definition:  # no index has it: a rare one would be looked for among all there are
-        recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
-        executions = executions.filter(definition_id=definition, pk__in=recent)
+    executions = recent_executions(machine, definition, among)
     return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
+
+
+def recent_executions(
+    machine: StateMachine, definition: str = "", among: Q | None = None
+) -> QuerySet[Execution]:
+    """Return the executions that ``last_executions`` chooses from, in no order."""
+    executions = Execution.objects.filter(state_machine=machine, map_run=None)
+    if not definition and among is None:
+        return executions
+    # no index has these columns: a rare value would be looked for among all executions
+    recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+    executions = executions.filter(among or Q(), pk__in=recent)
+    return executions.filter(definition_id=definition) if definition else executions
 
 
 def last_execution_in(machine: StateMachine, state: str) -> Execution | None:
@@ -148,16 +158,16 @@ _lock = Lock()
 
 def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[PastExecution]:
     with _lock:
-        known = {row.pk: _known.get((row.pk, length)) for row, length in chosen}
-    missing = {row.pk: (row, length) for row, length in chosen if known[row.pk] is None}
+        records = {row.pk: _known.get((row.pk, length)) for row, length in chosen}
+    missing = {row.pk: (row, length) for row, length in chosen if records[row.pk] is None}
     for number, events in groupby(_events(missing), key=lambda pair: pair[0]):
         row, length = missing[number]
-        known[number] = made = _fold(row, length, [event for _, event in events])
+        records[number] = record = _fold(row, length, [event for _, event in events])
         with _lock:
-            _known[number, length] = made
+            _known[number, length] = record
             while len(_known) > _KEPT:
                 _known.popitem(last=False)
-    return [PastExecution(row, *(known[row.pk] or ({}, frozenset()))) for row, _ in chosen]
+    return [PastExecution(row, *(records[row.pk] or ({}, frozenset()))) for row, _ in chosen]
 
 
 def _events(numbers: Collection[int]) -> Iterator[tuple[int, engine.Event]]:
@@ -221,10 +231,10 @@ def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> Grid
 
 def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
     """Return the transitions taken, including attempts replaced by a retry."""
-    left = {event.id: event.state for event in events if event.type in event_types.STATE_EXITS}
+    exits = {event.id: event.state for event in events if event.type in event_types.STATE_EXITS}
     entered = (event for event in events if event.type in event_types.STATE_ENTRIES)
     return frozenset(
-        (left[event.previous], event.state) for event in entered if event.previous in left
+        (exits[event.previous], event.state) for event in entered if event.previous in exits
     )
 
 

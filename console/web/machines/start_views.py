@@ -10,6 +10,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
+from console.feature import Hook, hooked
+from console.integrations.targets import MachineKey
 from console.masking import mask
 from console.masking.masked_execution import masks_of
 from console.models import Execution
@@ -23,28 +25,29 @@ from console.web.machines.machine_views import graph_beside, machine_context, su
 from engine import MachineType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Project, StateMachine
 
 _MOST_VERSIONS = 200
-"""So many of the newest versions can be chosen."""
+"""Number of the newest versions in the list."""
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 _MOST_LOOKED_AT = 50
-"""Among so many of the newest executions those are looked for that are no children of Map Runs."""
+"""Number of the newest executions that ``last_executions`` searches."""
 _MOST_READ = 20
-"""Of so many executions the inputs are read."""
+"""Number of executions whose inputs are read."""
 _LONGEST = 16_384
-"""So much of each input is read: a longer one is offered by the name of its execution alone."""
+"""Characters read of each input. A longer input is offered by its execution's name only."""
 _MOST_INPUTS = 5
 _SHOWN = 120
+"""Characters shown of an offered input."""
 
 
 @require_http_methods(["GET", "POST"])
 def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Show the form, or start; a refusal comes back with the form as it was typed."""
+    """Show the form, or start an execution; after a refusal the form keeps the typed values."""
     scope = scope_of(request)
     require(scope, "StartExecution")
     machine = scope.machine(machine_name)
@@ -52,10 +55,12 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_form(
             request,
             machine,
-            input=_prefilled_input(scope, machine, request.GET.get("origin", "")),
+            input=_prefilled_input(
+                scope, machine, request.GET.get("origin", ""), request.GET.get("saved", "")
+            ),
             run=request.GET.get("run", ""),
         )
-    form = StartForm(request.POST, machine.name)
+    form = StartForm(request.POST, MachineKey(machine.project.name, machine.name))
     if not form.is_valid():
         field, message = form.first_error
         wrong = {f"{field}_error": message}
@@ -71,7 +76,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             version=target.version,
             alias_arn=target.alias.arn if target.alias else "",
             name=sent["name"] or None,
-            input=_with_masked_values(scope, machine, sent["origin"], sent["input"]) or "{}",
+            input=_with_hidden_values(scope, machine, sent) or "{}",
             test_case=sent["case"],
             ahead=True,
             timeout_s=sent["timeout"],
@@ -91,7 +96,7 @@ def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
 
 
 def _run_choices(machine: StateMachine) -> dict[str, str]:
-    """Return key -> label of what can be started; {} if that is the current definition alone."""
+    """Return choices (qualifier -> label) of alias and version; {} if there are none."""
     aliases = versions.list_aliases(versions.Target(machine))
     numbers = [each.number for each in versions.list_versions(machine, limit=_MOST_VERSIONS)]
     if not aliases and not numbers:
@@ -103,8 +108,16 @@ def _run_choices(machine: StateMachine) -> dict[str, str]:
     }
 
 
-def _prefilled_input(scope: Scope, machine: StateMachine, origin: str) -> str:
-    """Return the input of an earlier execution, or a sample's."""
+def _named_inputs(machine: StateMachine) -> Any:
+    """Return the inputs that have a name, None without the feature."""
+    return next((offer(machine) for offer in hooked(Hook.START_INPUTS)), None)
+
+
+def _prefilled_input(scope: Scope, machine: StateMachine, origin: str, saved: str) -> str:
+    """Return the input of an earlier execution or under a name, or a sample's."""
+    named = _named_inputs(machine) if saved else None
+    if named is not None and (text := named.shown(saved)):
+        return str(text)
     if not origin:
         return suggested_input(machine.name)
     earlier = _earlier_execution(scope, machine, origin)
@@ -118,8 +131,17 @@ def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Exec
     return rows.filter(arn=scope.arn("execution", machine.name, origin)).first()
 
 
+def _with_hidden_values(scope: Scope, machine: StateMachine, sent: Mapping[str, Any]) -> str:
+    """Return an input with the hidden values of the named input or execution it comes from."""
+    text: str = sent["input"]
+    if mask.MASK in text and sent["saved"]:
+        named = _named_inputs(machine)
+        return text if named is None else str(named.filled(sent["saved"], text))
+    return _with_masked_values(scope, machine, sent["origin"], text)
+
+
 def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: str) -> str:
-    """Return an input with the hidden values of the execution it comes from where it shows none."""
+    """Replace masks in an input with the original values of the execution ``origin``."""
     earlier = _earlier_execution(scope, machine, origin) if origin and mask.MASK in text else None
     if earlier is None:
         return text
@@ -133,6 +155,8 @@ def _render_form(
     scope, executions = scope_of(request), last_executions(machine)
     context = machine_context(machine) | {
         "origin": request.GET.get("origin", ""),
+        "saved": request.GET.get("saved", ""),
+        "named": _named_inputs(machine),
         "last": executions[0] if executions else None,
         "recent": recent_inputs(scope.project, executions),
         "runs": _run_choices(machine),
@@ -148,23 +172,23 @@ def _render_form(
 
 @dataclass(frozen=True, slots=True)
 class RecentInput:
-    """An input and its last execution. ``text``: its beginning, "" if it is long."""
+    """An input, and the newest execution with it. ``text``: its beginning, "" for a long one."""
 
     execution: Execution
     text: str
 
 
 def last_executions(machine: StateMachine) -> list[Execution]:
-    """Return the newest executions that are no children of Map Runs, without their payloads."""
+    """Return up to 20 of the newest executions, without children of Map Runs and payloads."""
     rows = Execution.objects.filter(state_machine=machine).order_by("-start_ms", "-pk")
     newest = rows.only("name", "start_ms", "status", "map_run_id")[:_MOST_LOOKED_AT]
     return [execution for execution in newest if execution.map_run_id is None][:_MOST_READ]
 
 
 def recent_inputs(project: Project, executions: Sequence[Execution]) -> list[RecentInput]:
-    """Return the distinct inputs of executions, at most five, as they may be read.
+    """Return up to five distinct inputs of executions, with masked values hidden.
 
-    One query; with masked values those that read the masks of five executions.
+    Costs one query, plus the queries that read the masks of five executions.
     """
     rows = Execution.objects.filter(pk__in=[execution.pk for execution in executions])
     read = rows.annotate(length=Length("input"), beginning=Left("input", _LONGEST))

@@ -1,4 +1,4 @@
-"""Answer the versions and aliases of a state machine, and the difference of two definitions."""
+"""The page *Versions & aliases* of a state machine, and the page that compares definitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CHOICES = 200
 
 @dataclass(frozen=True, slots=True)
 class AliasRow:
-    """An alias as its table shows it. ``routes``: (version, percent)."""
+    """A row of the alias table. ``routes``: (version number, percent)."""
 
     alias: Alias
     routes: list[tuple[int, int]]
@@ -50,7 +50,7 @@ class AliasRow:
 
 @require_http_methods(["GET", "POST"])
 def versions_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/versions/``; a POST publishes, routes or deletes."""
+    """Show ``/machines/<name>/versions/``; a POST runs one of ``_ACTIONS``."""
     return form_actions.answer_form_action(
         request,
         machine_name,
@@ -96,10 +96,10 @@ def _render_page(
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What *Publish version* would publish. ``since``: the newest version, 0 if there is none.
+    """The result of *Publish version*, if it was chosen now.
 
-    ``revision``: the one the machine is at, None if it was not kept; ``changes``: of the states
-    since the newest version, in words, "" if it is the same.
+    ``revision``: the current revision, None if it is not stored. ``since``: the number of the
+    newest version, 0 without one. ``changes``: a summary of changes since then, "" for none.
     """
 
     revision: MachineRevision | None
@@ -108,9 +108,10 @@ class Publication:
 
 
 def _current_revision(machine: StateMachine) -> MachineRevision | None:
-    """Return the revision that a machine is at, None if it was not kept.
+    """Return the current revision of a machine, None if it is not stored.
 
-    A change of the settings gives the machine another id, and no revision.
+    A change of settings changes the revision id of the machine without storing a revision. The
+    newest revision is then the current one, if its definition and role are the same.
     """
     saved = revisions.find_revision(machine, machine.revision_id)
     newest = None if saved else next(iter(revisions.list_revisions(machine, limit=1)), None)
@@ -135,7 +136,7 @@ def _publication(machine: StateMachine, newest: Version | None) -> Publication:
 
 
 def _aliases_by_version(aliases: Sequence[AliasRow]) -> dict[int, list[str]]:
-    """Return version -> the aliases that point at it."""
+    """Return version number -> names of the aliases that route to it."""
     names: dict[int, list[str]] = {}
     for row in aliases:
         for number, _weight in row.routes:
@@ -148,11 +149,11 @@ def _aliases_by_version(aliases: Sequence[AliasRow]) -> dict[int, list[str]]:
 
 def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
     text, numbers = sent["description"], machine.version_set.values_list("number", flat=True)
-    known = set(numbers)
-    made = store.publish_version(machine, description=text, actor=actor_of(scope))
-    if made.number in known:
-        return f"No changes since version {made.number}, so no version was published."
-    return f"Version {made.number} was published."
+    published = set(numbers)
+    version = store.publish_version(machine, description=text, actor=actor_of(scope))
+    if version.number in published:
+        return f"No changes since version {version.number}, so no version was published."
+    return f"Version {version.number} was published."
 
 
 def _delete_version(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
@@ -175,7 +176,7 @@ def _put_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str
 
 
 def _routing(machine: StateMachine, sent: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the routing of a form: one version, or two with the weight of each."""
+    """Return the routing configuration of a form, with one or two versions."""
     first, second, weight = sent["first"], sent["second"], sent["share"]
     if not second:
         return [{"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100}]
@@ -222,10 +223,11 @@ _ACTIONS: FormActions = {
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
-    """One of two definitions to compare. ``key``: how the address names it.
+    """One of two definitions to compare. ``key``: its value in the query string.
 
-    ``revision``: which one it is, 0 if that was not kept; ``by``, ``at_ms``, ``note``: who saved
-    it, when, and why; of a version when it was published, and its description.
+    ``revision``: its number, 0 if it is not stored. ``by``, ``at_ms``, ``note``: author, time and
+    note of the save. For a version (``published``) they are "", the time of its publication and
+    its description.
     """
 
     key: str
@@ -243,8 +245,8 @@ class DiffSide:
 def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``.
 
-    Both name a version, a revision (``rev:…``), an execution (``run:…``) or, by "", now. Without
-    both, it is what the last save changed.
+    A value is a version number, ``rev:NUMBER``, ``run:EXECUTION``, or "" for the current
+    definition. Without both, the page shows the changes of the last save.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
@@ -276,7 +278,7 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _diff_choices(
     versions: Sequence[Version], saves: Sequence[MachineRevision], sides: Sequence[DiffSide] = ()
 ) -> dict[str, str]:
-    """Return key -> label of what can be compared. ``sides``: the two that are, if any."""
+    """Return key -> label of the choices. ``sides``: the definitions on display."""
     return {
         **{side.key: side.label for side in sides if side.key.startswith("run:")},
         **{str(each.number): f"Version {each.number}" for each in versions},
@@ -330,6 +332,6 @@ def _side_of_revision(key: str, label: str, row: MachineRevision) -> DiffSide:
 
 
 def _is_restorable(side: DiffSide, machine: StateMachine) -> bool:
-    """Tell whether one side is a revision that the machine is not as now."""
+    """Tell whether a side is a revision that differs from the current machine."""
     now = (machine.definition.text, machine.role_arn)
     return side.revision > 0 and (side.text, side.role_arn) != now

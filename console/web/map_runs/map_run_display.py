@@ -253,4 +253,4 @@ def _problem(setting: Setting, text: str) -> str:
     if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= setting.limit):
         return ""
     kind = "a whole number" if setting.whole else "a number"
-    return f"Got “{formatting.visible_text(text[:40])}”, wanted {kind} from 0 to {setting.limit:,}."
+    return f"“{formatting.visible_text(text[:40])}” is not {kind} from 0 to {setting.limit:,}."

@@ -226,12 +226,12 @@ def _throughput(run: MapRun, children: Counts, *, over: bool, oldest_ms: int | N
     )
     rate = children.ended * unit_ms / took_ms
     shown = f"{rate:,.0f}" if rate >= _SURE else f"{rate:.1f}"
-    left = children.pending + children.running
+    remaining = children.pending + children.running
     rest = f"child execution{'' if shown == '1.0' else 's'} a {name}"
     usual_ms = took_ms * max(children.running, 1) // children.ended  # by Little's law
     stuck = oldest_ms is not None and now - oldest_ms > _STUCK * usual_ms
     sure = children.ended >= _SURE and not stuck
     if children.pending and not over and not run.reading and sure:
-        left_ms = left * took_ms // children.ended
+        left_ms = remaining * took_ms // children.ended
         rest += f", about {formatting.rough_duration(left_ms)} left"
     return PaceFact("Throughput", shown, rest)

@@ -1,4 +1,4 @@
-"""The addresses of the room masking."""
+"""The addresses of the package masking."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         over = sent["over"] or sent["revision"]
         try:
             if "paths" not in request.POST:
-                raise ValidationException("Masked paths: got none, wanted a line for each.")
+                raise ValidationException("The masked paths are missing. Send one path per line.")
             typed, revision = sent["paths"], sent["revision"]
             paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.web.operations import operations_views
+from console.web.operations import views
 
-urlpatterns = [path("operations/", operations_views.operations_page, name="operations")]
+urlpatterns = [path("operations/", views.operations_page, name="operations")]

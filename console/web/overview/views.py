@@ -49,8 +49,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
         context |= add(scope, request.GET)
     context["trends"] = machine_trends.machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
-    left = len(context["running"]) + len(context["tasks"])
-    context["trends_left"] = left < len(context["kinds"])
+    left_count = len(context["running"]) + len(context["tasks"])
+    context["trends_left"] = left_count < len(context["kinds"])
     context["first_sample"] = sample_views.first_sample()
     if not context["machines"].rows:
         context |= first_calls.first_calls_context(request, scope)

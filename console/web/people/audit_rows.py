@@ -75,19 +75,22 @@ class AuditRow:
         return f"Target{'s' if ', ' in reason else ''} {reason}"
 
 
-def audit_row(entry: AuditEntry, existing: Collection[str] = ()) -> AuditRow:
-    """Return the words for an entry. ``existing``: the ARNs whose objects are still there."""
+def audit_row(entry: AuditEntry, existing: Collection[str] | None = ()) -> AuditRow:
+    """Return the words for an entry.
+
+    ``existing``: the ARNs whose objects are still there, None if the row does not say so.
+    """
     kind, name, owner = _object_of(entry.target)
     origin, detail, job = _origin_of(entry)
     answer, _ = read_answer(entry.action, entry.reason)
     act = _ANSWERS.get(answer) or formatting.action_words(entry.action)
     rule, schedule = _rule_of(entry.actor)
-    linked = entry.target in existing
+    linked = existing is not None and entry.target in existing
     return AuditRow(
         *(entry, act, kind, name, owner, origin, detail, job, rule, schedule),
         linked=linked,
-        deleted=not linked and has_page(entry.target),
-        by_linked=entry.execution in existing,
+        deleted=existing is not None and not linked and has_page(entry.target),
+        by_linked=existing is not None and entry.execution in existing,
     )
 
 
@@ -146,12 +149,14 @@ def _origin_of_actor(entry: AuditEntry) -> str:
     return "Command line" if entry.actor == "manage.py" else "Server"
 
 
-def mask_reasons(project: Project, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+def mask_reasons(project: Project | None, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
     """Return entries with their reasons as they may be read: people quote what they have seen.
 
     The entries are never saved.
     """
     every = list(entries)
+    if project is None:
+        return every
     explained = [entry for entry in every if entry.reason] if project.masked else []
     for at in range(0, len(explained), _MASKED_AT_ONCE):
         chunk = explained[at : at + _MASKED_AT_ONCE]
@@ -173,9 +178,15 @@ class AuditDay:
     rows: list[AuditRow]
 
 
-def group_days(entries: Iterable[AuditEntry]) -> list[AuditDay]:
-    """Return entries by the day of their moment; their order stays."""
+def group_days(entries: Iterable[AuditEntry], *, linked: bool = True) -> list[AuditDay]:
+    """Return entries by the day of their moment; their order stays.
+
+    ``linked``: rows say whether their objects exist. Not in the audit of the server: that would
+    tell administrators about objects in projects of others.
+    """
     every = list(entries)
-    existing = existing_arns(arn for entry in every for arn in (entry.target, entry.execution))
+    existing = None
+    if linked:
+        existing = existing_arns(arn for entry in every for arn in (entry.target, entry.execution))
     days = groupby(every, lambda entry: formatting.clock_text(entry.at_ms)[:10])
     return [AuditDay(day, [audit_row(entry, existing) for entry in of_day]) for day, of_day in days]

@@ -1,8 +1,9 @@
-"""Answer the audit trail of a project."""
+"""Answer the audit trail of a project; the audit of the server has the same pages."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -50,50 +51,81 @@ _LONGEST = 512
 _MINUTE = len("2026-11-21T13:20")
 
 
+@dataclass(frozen=True, slots=True)
+class AuditPlace:
+    """An audit and its pages. ``project``: None for the audit of the server.
+
+    ``page`` and ``file``: names of the addresses of its page and of its CSV file; ``region``: of
+    the page, "" if it has none.
+    """
+
+    project: Project | None
+    page: str
+    file: str
+    region: str = ""
+
+
 @require_safe
 def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: recorded changes, newest first."""
-    scope = scope_of(request)
-    asked = _asked(request)
-    entries, problem = _asked_entries(scope.project, asked)
-    after = whole_number(request.GET.get("after", ""))
-    if after:
-        entries = entries.filter(pk__lt=after)
-    rows = mask_reasons(scope.project, entries.order_by("-pk")[: _ROWS + 1])
-    context = {
-        "section": "audit",
-        "entries": rows[:_ROWS],
-        "days": group_days(rows[:_ROWS]),
-        "asked": asked,
-        "filtered": any(asked.values()),
-        "problem": problem,
-        "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
-        "newer": "after" in request.GET,
-        "csv_address": f"{reverse('audit-csv')}?{urlencode({**asked, 'region': scope.region})}",
-        "most": MOST_EXPORTED,
-        "by_choices": BY,
-        "but_starts": BUT_STARTS,
-        "actions": _offered(scope.project, "action", asked["act"]),
-        "actors": _offered(scope.project, "actor", asked["who"]),
-    }
-    return render(request, "people/audit.html", context, status=422 if problem else 200)
+    return show_entries(request, _place_of(request))
 
 
 @require_safe
 def audit_csv(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit.csv``: the newest of the entries that the filters of the page choose."""
+    return export_entries(request, _place_of(request))
+
+
+def _place_of(request: HttpRequest) -> AuditPlace:
     scope = scope_of(request)
-    entries, problem = _asked_entries(scope.project, _asked(request))
+    return AuditPlace(scope.project, "audit", "audit-csv", scope.region)
+
+
+def show_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
+    """Answer the page of an audit."""
+    asked = _asked(request)
+    project = place.project
+    entries, problem = _asked_entries(project, asked)
+    after = whole_number(request.GET.get("after", ""))
+    if after:
+        entries = entries.filter(pk__lt=after)
+    rows = mask_reasons(project, entries.order_by("-pk")[: _ROWS + 1])
+    region = {"region": place.region} if place.region else {}
+    context = {
+        "section": place.page,
+        "address": place.page,
+        "of_server": project is None,
+        "entries": rows[:_ROWS],
+        "days": group_days(rows[:_ROWS], linked=project is not None),
+        "asked": asked,
+        "filtered": any(asked.values()),
+        "problem": problem,
+        "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
+        "newer": "after" in request.GET,
+        "csv_address": f"{reverse(place.file)}?{urlencode({**asked, **region})}",
+        "most": MOST_EXPORTED,
+        "by_choices": BY,
+        "but_starts": BUT_STARTS,
+        "actions": _offered(project, "action", asked["act"]),
+        "actors": _offered(project, "actor", asked["who"]),
+    }
+    return render(request, "people/audit.html", context, status=422 if problem else 200)
+
+
+def export_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
+    """Answer the CSV file of an audit."""
+    entries, problem = _asked_entries(place.project, _asked(request))
     if problem:
         return HttpResponse(problem, status=422, content_type="text/plain; charset=utf-8")
     headers = {
         "Cache-Control": "no-store",
-        "Content-Disposition": 'attachment; filename="audit.csv"',
+        "Content-Disposition": f'attachment; filename="{place.page}.csv"',
     }
     response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
     rows = csv.writer(response)
     rows.writerow(_COLUMNS)
-    for entry in mask_reasons(scope.project, entries.order_by("-pk")[:MOST_EXPORTED]):
+    for entry in mask_reasons(place.project, entries.order_by("-pk")[:MOST_EXPORTED]):
         row = audit_row(entry)
         texts = (entry.actor, entry.action, entry.target, entry.reason, row.origin, entry.key_id)
         cells = (without_formula(text) for text in (*texts, entry.execution or ""))
@@ -107,7 +139,9 @@ def _asked(request: HttpRequest) -> dict[str, str]:
     return asked | {"by": asked["by"] if asked["by"] in BY else ""}
 
 
-def _asked_entries(project: Project, asked: dict[str, str]) -> tuple[QuerySet[AuditEntry], str]:
+def _asked_entries(
+    project: Project | None, asked: dict[str, str]
+) -> tuple[QuerySet[AuditEntry], str]:
     """Return the entries that filters choose, and what is wrong with the filters, "" if nothing."""
     entries = _entries(project, asked)
     try:
@@ -116,7 +150,7 @@ def _asked_entries(project: Project, asked: dict[str, str]) -> tuple[QuerySet[Au
         return entries.none(), str(wrong)
 
 
-def _entries(project: Project, asked: dict[str, str]) -> QuerySet[AuditEntry]:
+def _entries(project: Project | None, asked: dict[str, str]) -> QuerySet[AuditEntry]:
     entries = AuditEntry.objects.filter(project=project)
     if asked["by"] == "people":
         entries = entries.exclude(_AUTOMATIC)
@@ -137,7 +171,7 @@ def _entries(project: Project, asked: dict[str, str]) -> QuerySet[AuditEntry]:
     return entries.filter(target__icontains=asked["what"])
 
 
-def _is_target(project: Project, arn: str) -> bool:
+def _is_target(project: Project | None, arn: str) -> bool:
     """Tell whether an ARN is the whole name of something: then others that begin so are not meant.
 
     The index of targets has no starts.
@@ -158,7 +192,7 @@ def _between(entries: QuerySet[AuditEntry], since: str, until: str) -> QuerySet[
     return entries
 
 
-def _offered(project: Project, field: str, chosen: str) -> list[str]:
+def _offered(project: Project | None, field: str, chosen: str) -> list[str]:
     """Return the values of a field in the newest entries, and the one that is chosen."""
     newest = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
     rows = AuditEntry.objects.filter(project=project, pk__gt=newest - OFFERED).order_by()

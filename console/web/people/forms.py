@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from console.errors import ValidationException
+from console.models.key_scope import ActionSet
+from console.store.people.key_scopes import read_scope
 from console.web.core.forms import OptionField, PageForm, TextField
 
+if TYPE_CHECKING:
+    from console.models.key_scope import KeyScope
+
+LIST = "list"
+"""In the form of a new key: the actions are listed by their names."""
 HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 """How long an invitation may be used -> in words."""
 
@@ -41,7 +53,32 @@ class KeyForm(PageForm):
     description = TextField()
 
 
-class NewKeyForm(PageForm):
+class LimitsForm(PageForm):
+    """The limits of a key. ``until``: its last day, "" if it does not expire.
+
+    ``actions``: a set of actions by its name, ``list`` for the actions of ``listed``. ``machines``:
+    names and prefixes of state machines.
+    """
+
+    until = TextField()
+    actions = TextField(default=ActionSet.ALL)
+    listed = TextField()
+    machines = TextField()
+
+    @property
+    def scope(self) -> KeyScope:
+        """Return the scope that was sent; raise ValidationException."""
+        sent = self.values
+        actions = None if sent["actions"] == LIST else sent["actions"]
+        return read_scope(actions, _words(sent["listed"]), _words(sent["machines"]))
+
+    @property
+    def expires_ms(self) -> int | None:
+        """Return the end of the day that was sent; raise ValidationException."""
+        return end_of_day(self.values["until"])
+
+
+class NewKeyForm(LimitsForm):
     """``member``: the service account whose key it is, "" for one's own.
 
     ``description``: what uses it.
@@ -49,3 +86,20 @@ class NewKeyForm(PageForm):
 
     member = TextField()
     description = TextField()
+
+
+def end_of_day(text: str) -> int | None:
+    """Return when a day ends in UTC, None for no day; raise ValidationException."""
+    if not text:
+        return None
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise ValidationException(
+            f"The expiry date must be a day such as 2030-12-31, not {text[:40]!r}"
+        ) from None
+    return int((day + timedelta(days=1)).timestamp() * 1000) - 1
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text) if word]

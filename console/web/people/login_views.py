@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import secrets
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -13,27 +14,36 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.hashers import make_password
 from django.core import signing
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import access
 from console.config import logging_setup
+from console.db import audit, clock, refusals
+from console.db.rows import storable
+from console.feature import Hook, hooked
+from console.models import Membership
 from console.store.people import invitations, login_attempts, login_links, people
-from console.web.core.scope import Scope, actor_of, render, scope_of
+from console.web.core.scope import render, scope_of
 from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Invitation
+    from console.models import Invitation, Project
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _REFUSED = "The name or the password is not correct."
 _DEVICE = "stateyard_device"
 _DEVICE_S = 365 * 24 * 3600
+_LOGIN_PAGE = "people/login.html"
 _PASSWORD_PAGE = "people/password.html"
+SIGNED_IN = "signed_in_ms"
+"""Key of the session: when it began, in epoch milliseconds."""
 _PASSWORD_FORM = "the form that changes the password"
 
 
@@ -41,35 +51,56 @@ _PASSWORD_FORM = "the form that changes the password"
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_page(request: HttpRequest) -> HttpResponse:
-    """Ask for name and password."""
+    """Offer each way to sign in, and check a name and a password."""
     asked = NextForm(request.GET).values
     after = NextForm(request.POST).values["next"] or asked["next"]
+    by_mail = any(offers() for offers in hooked(Hook.LOST_PASSWORD))
+    ways: dict[str, Any] = {"ways": list_ways(after), "reset_by_mail": by_mail}
     if request.method != "POST":
-        return render(
-            request, "people/login.html", {"next": after, "unsent": bool(asked["unsent"])}
-        )
+        shown = {**ways, "next": after, "unsent": bool(asked["unsent"])}
+        return render(request, _LOGIN_PAGE, shown)
+    if not settings.STATEYARD_PASSWORDS:
+        _record_refused(request, "", "this server has no passwords")
+        return render(request, _LOGIN_PAGE, {**ways, "next": after}, status=403)
     login_form = AuthenticationForm(request, request.POST)
     # As the form reads it: one account under two spellings would have two counts of attempts.
     field = login_form.fields["username"]
     name = str(field.to_python(login_form.data.get("username", "")))
-    context: dict[str, Any] = {"next": after, "username": name}
+    context: dict[str, Any] = {**ways, "next": after, "username": name}
     try:
         attempt = login_attempts.begin_attempt(
             name, limited_address(request), _device(request, name)
         )
     except login_attempts.TooManyAttempts as locked:
-        return too_many_attempts(request, "people/login.html", context, locked)
+        _record_refused(request, name, "too many wrong passwords")
+        return too_many_attempts(request, _LOGIN_PAGE, context, locked)
     if not login_form.is_valid():
         attempt.failed()
-        return render(request, "people/login.html", {**context, "refused": _REFUSED}, status=422)
+        _record_refused(request, name, "wrong password")
+        return render(request, _LOGIN_PAGE, {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
-    mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    return start_session(
-        request,
-        login_form.get_user(),
-        after if mine and after.startswith("/") else "overview",
-        by="password",
+    return start_session(request, login_form.get_user(), own_address(request, after), by="password")
+
+
+def _record_refused(request: HttpRequest, name: str, reason: str) -> None:
+    """Write a refused sign-in into the audit of the server, with the name if it is an account's."""
+    # PostgreSQL takes no question about a text with U+0000
+    is_account = storable(name) == name and get_user_model().objects.filter(username=name).exists()
+    refusals.record_refused_sign_in(
+        name if is_account else "", limited_address(request), logging_setup.request_id(), reason
     )
+
+
+def list_ways(after: str) -> list[tuple[str, str]]:
+    """Return name and address of each way beside the password. ``after``: where it leads to."""
+    query = f"?{urlencode({'next': after})}" if after else ""
+    return [(name, address + query) for way in hooked(Hook.SIGN_IN_WAYS) for name, address in way()]
+
+
+def own_address(request: HttpRequest, after: str) -> str:
+    """Return where a sign-in leads to: an address of this server, else the overview."""
+    is_own = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
+    return after if is_own and after.startswith("/") else "overview"
 
 
 def too_many_attempts(
@@ -99,6 +130,8 @@ def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
     post = request.method == "POST"
     user = login_links.use_link(token) if post else login_links.find_user(token)
     if user is None:
+        if post:
+            _record_refused(request, "", "a login link that is used, too old or unknown")
         return render(request, "people/login_link_used.html", status=410)
     if not post:
         return render(request, "people/login_link.html", {"name": user.get_username()})
@@ -108,17 +141,24 @@ def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
 def start_session(
     request: HttpRequest, user: User, after: str = "overview", *, by: str
 ) -> HttpResponse:
-    """Begin a person's session; let their browser be known as theirs from now on.
+    """Begin a person's session, or ask for more first. ``by``: what let them in, for the audit."""
+    for ask in hooked(Hook.SECOND_STEP):
+        answer: HttpResponse | None = ask(request, user, after, by)
+        if answer is not None:
+            return answer
+    return open_session(request, user, after, by=by)
 
-    ``by``: what let them in, for the audit.
-    """
+
+def open_session(request: HttpRequest, user: User, after: str, *, by: str) -> HttpResponse:
+    """Begin a person's session; let their browser be known as theirs from now on."""
     login_attempts.record_sign_in(
         user.get_username(), by, limited_address(request), logging_setup.request_id()
     )
-    known = _device(request, user.get_username())
+    device = _device(request, user.get_username())
     login(request, user, backend=_BACKEND)
+    request.session[SIGNED_IN] = clock.now_ms()
     response = redirect(after)
-    value = signing.dumps([user.get_username(), known or secrets.token_hex(8)], salt=_DEVICE)
+    value = signing.dumps([user.get_username(), device or secrets.token_hex(8)], salt=_DEVICE)
     response.set_cookie(
         _DEVICE,
         value,
@@ -170,9 +210,15 @@ def log_out(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def password_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/password/``. A person who has a password must know it; other sessions end."""
-    scope = scope_of(request)
-    user = scope.principal.user
+    """Answer ``/password/``. A person who has a password must know it; other sessions end.
+
+    An administrator of the server has a password without belonging to a project.
+    """
+    user, project = _account_of(request)
+    if not settings.STATEYARD_PASSWORDS:
+        raise PermissionDenied("This server has no passwords.")
+    if people.provider_accounts([user]):
+        raise PermissionDenied("You sign in at a provider, so your account has no password here.")
     submitted = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
     form = PasswordChangeForm(user, submitted) if has_one else SetPasswordForm(user, submitted)
@@ -186,7 +232,22 @@ def password_page(request: HttpRequest) -> HttpResponse:
         return too_many_attempts(request, _PASSWORD_PAGE, context, locked)
     if not valid:
         return render(request, _PASSWORD_PAGE, context, status=422)
-    return _set_password(request, scope, form.cleaned_data["new_password1"])
+    return _set_password(request, user, project, form.cleaned_data["new_password1"])
+
+
+def _account_of(request: HttpRequest) -> tuple[User, Project]:
+    """Return the reader, and the project whose audit has a change of their password.
+
+    That is ``default`` for an administrator without a project. Raise ``PermissionDenied`` for
+    anybody else without one: their account is closed.
+    """
+    user = request.user
+    if isinstance(user, get_user_model()) and user.is_superuser:
+        members = Membership.objects.filter(user=user)
+        if not members.exists():
+            return user, access.default_project()
+    scope = scope_of(request)
+    return scope.principal.user, scope.project
 
 
 def _is_valid_password(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
@@ -207,10 +268,12 @@ def _is_valid_password(request: HttpRequest, user: User, form: SetPasswordForm[U
     return valid
 
 
-def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResponse:
-    user = scope.principal.user
+def _set_password(
+    request: HttpRequest, user: User, project: Project, password: str
+) -> HttpResponse:
     encoded = make_password(password)
-    if not people.set_password(scope.project, user, encoded, actor_of(scope)):
+    actor = audit.Actor(user.get_username(), request_id=logging_setup.request_id())
+    if not people.set_password(project, user, encoded, actor):
         messages.error(
             request,
             "Your password was changed on another page in the meantime. It is not changed again.",

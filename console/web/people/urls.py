@@ -1,22 +1,25 @@
-"""The addresses of the room people."""
+"""The addresses of the package people."""
 
 from __future__ import annotations
 
 from django.urls import path
+from django.views.generic import RedirectView
 
-from console.web.people import audit_views, login_views, people_views
+from console.web.people import audit_views, key_views, login_views, people_views
 
 urlpatterns = [
-    path("team/", people_views.team_page, name="team"),
-    path("team/remove/", people_views.remove_member, name="team-remove"),
-    path("team/invite/", people_views.invite_member, name="invite"),
+    path("members/", people_views.members_page, name="members"),
+    # the page's address until 0.3.0, for bookmarks; it goes with 0.5.0
+    path("team/", RedirectView.as_view(pattern_name="members"), name="members-former"),
+    path("members/remove/", people_views.remove_member, name="member-remove"),
+    path("members/invite/", people_views.invite_member, name="invite"),
     path(
-        "team/invitations/<number:number>/revoke/",
+        "members/invitations/<number:number>/revoke/",
         people_views.revoke_invitation,
         name="invitation-revoke",
     ),
-    path("keys/", people_views.keys_page, name="keys"),
-    path("keys/<str:key>/", people_views.change_key, name="key"),
+    path("keys/", key_views.keys_page, name="keys"),
+    path("keys/<str:key>/", key_views.change_key, name="key"),
     path("audit/", audit_views.audit_page, name="audit"),
     path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("login/", login_views.login_page, name="login"),

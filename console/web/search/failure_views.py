@@ -126,15 +126,15 @@ def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, M
     }
     parents = _read_parents(project, {parent for parent, _ in run_of.values()})
     refused = refusals_of(BulkAction.REDRIVE, list(parents.values()))
-    made = {}
+    map_runs = {}
     for group in kinds:
         runs = [run_of[failure.number] for failure in group.failures if failure.number in run_of]
-        known = [(parent, task) for parent, task in runs if parent in parents]
-        if known:
-            redrivable = dict.fromkeys(parent for parent, _ in known if parent not in refused)
+        tasks = [(parent, task) for parent, task in runs if parent in parents]
+        if tasks:
+            redrivable = dict.fromkeys(parent for parent, _ in tasks if parent not in refused)
             numbers = tuple(redrivable) if len(redrivable) <= MOST_PARENTS else ()
-            made[group.like.key] = MapRunsOfKind(known[0][1], parents[known[0][0]], numbers)
-    return made
+            map_runs[group.like.key] = MapRunsOfKind(tasks[0][1], parents[tasks[0][0]], numbers)
+    return map_runs
 
 
 def _read_parents(project: Project, numbers: set[int]) -> dict[int, Execution]:

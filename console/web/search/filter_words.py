@@ -28,6 +28,7 @@ _LABELS = {
     "error": "Error contains",
     "by": "Started by",
     "redriven": "Redriven",
+    "paused": "Paused",
     "children": "Map Run children",
     "failure": "Group of failures",
 }

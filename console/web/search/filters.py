@@ -33,13 +33,13 @@ STATUSES = (
 BAD_ENDS: tuple[str, ...] = UNSUCCESSFUL
 FIELDS = (
     *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
-    *("redriven", "children", "failure"),
+    *("redriven", "paused", "children", "failure"),
 )
 """The names in the query string that narrow a list."""
 _LONGEST = 256
 ORDERS = {"": NEWEST_FIRST, "oldest": KeyOrder(oldest_first=True)}
 """What ``sort`` says in an address -> the order of the list."""
-_CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
+_CHOICES = {"redriven": ("yes", "no"), "paused": ("yes",), "children": ("with", "only")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class ExecutionFilters:
     error: str = ""
     started_by: str = ""
     redriven: bool | None = None
+    paused: bool = False
     children: str = ""
     failure: str = ""
     find: PayloadSearch = field(default_factory=PayloadSearch)
@@ -85,14 +86,16 @@ class ExecutionFilters:
 
         before, sort = query.get("before", ""), query.get("sort", "")
         if sort not in ORDERS:
-            problems["sort"] = f"Got {quoted_text(sort)}, wanted oldest."
+            problems["sort"] = f"{quoted_text(sort)} is not an order. Use oldest."
         statuses = tuple(status for status in STATUSES if status in query.getlist("status"))
         unknown = {status for status in query.getlist("status") if status} - set(STATUSES)
         if unknown:
             problems["status"] = f"There is no status {quoted_text(min(unknown))}."
         for name, choices in _CHOICES.items():
             if typed[name] and typed[name] not in choices:
-                problems[name] = f"Got {quoted_text(typed[name])}, wanted {' or '.join(choices)}."
+                problems[name] = (
+                    f"{quoted_text(typed[name])} is unknown. Use {' or '.join(choices)}."
+                )
         filters = cls(
             statuses=statuses,
             search=typed["q"],
@@ -105,6 +108,7 @@ class ExecutionFilters:
             error=typed["error"],
             started_by=typed["by"],
             redriven={"yes": True, "no": False}.get(typed["redriven"]),
+            paused=typed["paused"] == "yes",
             children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
             failure=read("failure", _failure) or "",
             find=read("find", parse_search) or PayloadSearch(),
@@ -133,8 +137,8 @@ class ExecutionFilters:
 
     @property
     def is_of_indexes(self) -> bool:
-        """Tell whether only what indexes tell narrows it: machine, status and start, or nothing."""
-        indexed = {"status", "machine", "from", "to", "find"}
+        """Tell whether only what indexes tell narrows it: machine, status, pause and start."""
+        indexed = {"status", "paused", "machine", "from", "to", "find"}
         fields = {name for name, text in self.typed.items() if text}
         of_start = all(each.field in ("started", "age") for each in self.find.conditions)
         return fields <= indexed and of_start and not self.find.words
@@ -160,7 +164,7 @@ class ExecutionFilters:
 
 def _failure(text: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{16}", text):
-        msg = f"Got {quoted_text(text)}, wanted a group of failures from the page Failures."
+        msg = f"{quoted_text(text)} is not a group of the page Failures."
         raise ValueError(msg)
     return text
 

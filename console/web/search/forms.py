@@ -1,4 +1,4 @@
-"""The form of saved views."""
+"""The form that saves or deletes a view of the list of executions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from console.web.core.forms import PageForm, PresenceField, TextField
 
 
 class SavedViewForm(PageForm):
-    """A view to save or to delete. ``query``: its list; ``view``: the one now on display.
+    """A view to save or to delete.
 
-    ``machine``: the one whose page the form stands on; ``default``: that page begins with the view.
+    ``act``: ``save`` or ``delete``. ``name``: the name of the view. ``query``: its filters as a
+    query string. ``view``: the view shown now, to return to after an error. ``machine``: the state
+    machine if the form is on its page, else "". ``default``: that page opens with this view (shown
+    as "Default view of this page").
     """
 
     act = TextField(strip=False)

@@ -53,6 +53,7 @@ def render_execution_list(
     context |= {
         "facts": row_facts.read_row_facts(scope_of(request).project, context["executions"].rows),
         "refusals": row_facts.read_refusals(scope_of(request), context["executions"].rows),
+        "any_paused": any(hasattr(each, "pause") for each in context["executions"].rows),
         "chips": filter_words.filter_chips(filters),
         "understood": filter_words.understood_words(filters),
         "hints": filter_words.search_hints(filters),
@@ -103,17 +104,17 @@ def render_list_changes(
     return render(request, "search/_new_executions.html", context)
 
 
-def _moved_on(scope: Scope, shown: str, known: set[int]) -> list[Execution]:
+def _moved_on(scope: Scope, shown: str, listed: set[int]) -> list[Execution]:
     """Return the running executions that have left the state a list shows, but for known ones.
 
     ``shown``: execution number and number of the event that entered its state, ``7:12,8:3``.
     """
     pairs = re.findall(r"(\d{1,15}):(\d{1,15})", shown)[: scan.PAGE]
-    entered = {int(number): int(event) for number, event in pairs if int(number) not in known}
+    entered = {int(number): int(event) for number, event in pairs if int(number) not in listed}
     current = open_states(list(entered))
     moved = [number for number, (_, event) in current.items() if event != entered[number]]
     rows = Execution.objects.filter(project=scope.project, pk__in=moved)
-    rows = rows.select_related("note", "state_machine").defer(*scan.BARE)
+    rows = rows.select_related("note", "pause", "state_machine").defer(*scan.BARE)
     return list(rows) if moved else []
 
 

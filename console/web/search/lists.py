@@ -188,11 +188,11 @@ def list_beside_samples(
             for samples, order in lists
         ]
         return pages[0], pages[1]
-    kept = rows[len(own) :][:PAGE]
-    shown = _machine_rows([*own, *kept], recent=True)
+    sample_rows = rows[len(own) :][:PAGE]
+    shown = _machine_rows([*own, *sample_rows], recent=True)
     return (
         MachinePage(shown[: len(own)], len(own), ""),
-        MachinePage(shown[len(own) :], kept[0].total if kept else 0, ""),
+        MachinePage(shown[len(own) :], sample_rows[0].total if sample_rows else 0, ""),
     )
 
 
@@ -298,7 +298,7 @@ def changed_executions(
     """
     numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
     rows = Execution.objects.filter(project=scope.project, pk__in=numbers)
-    executions = rows.select_related("note", "state_machine").defer(*BARE)
+    executions = rows.select_related("note", "pause", "state_machine").defer(*BARE)
     ended = set(running)
     return [
         execution

@@ -50,8 +50,9 @@ def parse_moment(text: str) -> int:
         return _epoch_ms(datetime.fromisoformat(text)) if period is None else period.start_ms
     except (ValueError, OverflowError):
         msg = (
-            f"Got {quoted_text(text)}, wanted a time (UTC) such as 2026-11-21 13:20, an age such as"
-            " 2 h ago, or today, yesterday, this week, last week, this month or last month."
+            f"{quoted_text(text)} is not a time. Enter a time (UTC) such as 2026-11-21 13:20, an"
+            " age such as 2 h ago, or today, yesterday, this week, last week, this month or last"
+            " month."
         )
         raise ValueError(msg) from None
 
@@ -96,7 +97,7 @@ def parse_span(text: str) -> int:
     """Return a span of time in milliseconds; a bare number means seconds."""
     match = _SPAN.fullmatch(text.lower())
     if match is None:
-        msg = f"Got {quoted_text(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
+        msg = f"{quoted_text(text)} is not a duration such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
         raise ValueError(msg)
     count = 1.0 if match[1].startswith("a") else float(match[1])
     return round(count * _UNITS[match[2]])

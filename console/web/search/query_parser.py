@@ -71,15 +71,15 @@ _VERBS = (
     *("after", "before", "since", "until", "from", "not"),
 )
 """Words after a field with which other languages compare."""
-_ALL_HOLD = "All conditions must hold: write them side by side or with “and” between them"
-_NO_OR = f"{_ALL_HOLD}. There is no {{}}; put a text that has the word in quotes"
-_NO_GROUP = f"{_ALL_HOLD}. There are no parentheses; put a text that has them in quotes"
+_ALL_HOLD = "All conditions must hold. Write them side by side or with “and” between them"
+_NO_OR = f"{_ALL_HOLD}. {{}} is not supported. Put a text with the word in quotes"
+_NO_GROUP = f"{_ALL_HOLD}. Parentheses are not supported. Put a text with parentheses in quotes"
 _NO_LIST = (
-    "wanted one value after =, !=, ~, >, >=, < or <=. There are no lists of values: to see several"
-    " statuses, select them below the search; otherwise search for each value"
+    "Enter one value after =, !=, ~, >, >=, < or <=. Lists of values are not supported. Select"
+    " several statuses below the search, or search for each value"
 )
 _WANTED = (
-    "wanted input.path, output.path, error, cause, name, state, caught, history, status, started,"
+    "Enter input.path, output.path, error, cause, name, state, caught, history, status, started,"
     " ended, duration, age, by or redrives before =, !=, ~, > or <"
 )
 
@@ -114,7 +114,7 @@ def parse_search(text: str) -> PayloadSearch:
 
 
 def _lonely_and(text: str, span: tuple[int, int]) -> ValueError:
-    return _problem(text, *span, "wanted a condition or a text on both sides; or quotes around it")
+    return _problem(text, *span, "Enter a condition or a text on both sides, or put it in quotes")
 
 
 def _check_word(text: str, match: re.Match[str]) -> None:
@@ -127,7 +127,7 @@ def _check_word(text: str, match: re.Match[str]) -> None:
     grouped = _CONDITION.match(text, match.start() + len(word) - len(word.lstrip("(!-")))
     if word[0] in "(!-" and grouped is not None and grouped["field"] in _OPERATORS:
         raise _problem(
-            text, *match.span(), _NO_GROUP if word[0] == "(" else _NO_OR.format("negation")
+            text, *match.span(), _NO_GROUP if word[0] == "(" else _NO_OR.format("Negation")
         )
     if re.match(r"in\s*[(\[]", text[match.start() :], re.IGNORECASE):
         raise _problem(text, *match.span(), _NO_LIST)
@@ -141,16 +141,16 @@ def _check_field_word(text: str, match: re.Match[str]) -> None:
         return
     name, rest = f"{field['field']}{field['path']}", field["rest"]
     if rest.startswith(":") and (field["path"] or len(rest) > 1):
-        wanted = f"wanted {name} = …, or quotes around a text"
-        raise _problem(text, *match.span(), wanted)
+        hint = f"Enter {name} = …, or put the text in quotes"
+        raise _problem(text, *match.span(), hint)
     after = _NEXT.match(text, match.end())
     verb = after["word"].lower().partition("(")[0] if after else ""
     dated = name in _MOMENTS and after and _DATE.match(text, after.start("word"))
     if rest or not (field["path"] or verb in _VERBS or dated):
         return
-    operators = f"wanted {_offered(_OPERATORS[field['field']])} after {name}"
-    wanted = _NO_LIST if verb in ("in", "between") else f"{operators}, or quotes around a text"
-    raise _problem(text, match.start(), after.end() if after else match.end(), wanted)
+    operators = f"Enter {_offered(_OPERATORS[field['field']])} after {name}"
+    hint = _NO_LIST if verb in ("in", "between") else f"{operators}, or put the text in quotes"
+    raise _problem(text, match.start(), after.end() if after else match.end(), hint)
 
 
 def _is_condition(match: re.Match[str]) -> bool:
@@ -175,8 +175,8 @@ def _condition(text: str, match: re.Match[str]) -> tuple[list[SearchCondition], 
     _check(text, match, field, path, operator)
     value, end = _read_value(text, match.end(), field)
     if not value:
-        wanted = f"{_WANTED}, and a value after it"
-        raise _problem(text, match.start(), end, wanted, _wanted_value(field))
+        hint = f"{_WANTED}, and a value after it"
+        raise _problem(text, match.start(), end, hint, _wanted_value(field))
     _check_value(text, value, match.end(), end)
     if field in _MOMENTS and operator is Operator.EQUALS:
         return _within(text, match, _unquoted(value)), end
@@ -195,20 +195,20 @@ def _check_value(text: str, value: str, start: int, end: int) -> None:
         return
     words = value.lower().split()
     if len(words) == 1 and words[0] in (*_AND, *_OTHER_GRAMMAR):
-        raise _problem(text, start, end, f'wanted a value, or quotes: "{value}"')
+        raise _problem(text, start, end, f'Enter a value, or use quotes: "{value}"')
     if value[0] == "(" or (value[-1] in ",;" and text[end:].strip()):
-        raise _problem(text, start, end, f"{_NO_LIST}; or quotes around the value")
+        raise _problem(text, start, end, f"{_NO_LIST}, or put the value in quotes")
     if set(words) & {*_AND, *_OTHER_GRAMMAR}:  # of a state, whose name may have blanks
-        wanted = f"{_ALL_HOLD}. A name that has “and”, “or” or “not” needs quotes"
-        raise _problem(text, start, end, wanted)
+        hint = f"{_ALL_HOLD}. A name with “and”, “or” or “not” needs quotes"
+        raise _problem(text, start, end, hint)
 
 
 def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition]:
     """Return the two conditions of a moment that lies in a day, a week or a month."""
     period = parse_period(value)
     if period is None:
-        wanted = f"wanted {_offered(_ORDER)} after {match['field']}; = takes a day such as today"
-        raise _problem(text, match.start(), match.end(), wanted)
+        hint = f"Enter {_offered(_ORDER)} after {match['field']}; = needs a day such as today"
+        raise _problem(text, match.start(), match.end(), hint)
     return [
         SearchCondition(match["field"], (), moment, None, operator, value)
         for moment, operator in (
@@ -221,13 +221,13 @@ def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition
 def _check(text: str, match: re.Match[str], field: str, path: str, operator: Operator) -> None:
     """Refuse an unknown field, or an operator the field does not support."""
     start, end = match.start(), match.end()
-    known = field in _OPERATORS and (not path or field in PAYLOADS)
+    supported = field in _OPERATORS and (not path or field in PAYLOADS)
     if field not in _OPERATORS:
         raise _unknown_field(match)
-    if not known or (field in PAYLOADS and not path and operator is not Operator.CONTAINS):
+    if not supported or (field in PAYLOADS and not path and operator is not Operator.CONTAINS):
         raise _problem(text, start, end, _WANTED)
     if operator not in _OPERATORS[field]:
-        raise _problem(text, start, end, f"wanted {_offered(_OPERATORS[field])} after {field}")
+        raise _problem(text, start, end, f"Enter {_offered(_OPERATORS[field])} after {field}")
 
 
 def _unknown_field(match: re.Match[str]) -> ValueError:
@@ -294,14 +294,14 @@ def _parse_json(text: str) -> tuple[Any, str | None]:
 def _parse_status(text: str) -> str:
     written = text.upper().replace(" ", "_")
     if written not in LISTED:
-        msg = f"Got “{visible_text(text[:40])}”, wanted a status: {', '.join(LISTED)}."
+        msg = f"“{visible_text(text[:40])}” is not a status. Use {', '.join(LISTED)}."
         raise ValueError(msg)
     return ExecutionStatus(written)
 
 
 def _parse_number(text: str) -> int:
     if not re.fullmatch(r"\d{1,9}", text):
-        msg = f"Got “{visible_text(text[:40])}”, wanted a whole number."
+        msg = f"“{visible_text(text[:40])}” is not a whole number."
         raise ValueError(msg)
     return int(text)
 
@@ -314,7 +314,7 @@ def parse_path(text: str) -> tuple[str | int, ...]:
     path = text.removeprefix("$").removeprefix("input.")
     path = path if path.startswith((".", "[")) else f".{path}"
     if not re.fullmatch(rf"(?:{_STEP})+", path):
-        msg = f"Got “{visible_text(text[:40])}”, wanted a path such as order.items[0].sku."
+        msg = f"“{visible_text(text[:40])}” is not a path such as order.items[0].sku."
         raise ValueError(msg)
     return _parse_path(path)
 
@@ -334,9 +334,9 @@ def _wanted_value(field: str) -> str:
     return " such as 10 m" if field in _SPANS else ""
 
 
-def _problem(text: str, start: int, end: int, wanted: str, example: str = "") -> ValueError:
-    got = visible_text(text[start:end].strip()[:60])
-    return ValueError(f"At character {start + 1}, got “{got}”: {wanted}{example}.")
+def _problem(text: str, start: int, end: int, hint: str, example: str = "") -> ValueError:
+    part = visible_text(text[start:end].strip()[:60])
+    return ValueError(f"At character {start + 1}, “{part}” cannot be read. {hint}{example}.")
 
 
 def _offered(operators: Iterable[Operator]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from console.masking import masked_execution
 from console.models import Execution
-from console.statuses import UNSUCCESSFUL, ExecutionStatus
+from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus
 from console.store.executions.failed_states import failed_states
 from console.store.executions.open_states import open_states
 from console.store.executions.refusals import ACTIONS, refusals_of
@@ -96,11 +96,12 @@ def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, di
     """Return execution number -> bulk action -> why it would leave the execution out.
 
     Of the actions that the reader may do, as the dry run says it. ``executions``: with their state
-    machines.
+    machines and pauses. A list without a paused execution offers no resume.
     """
     refusals: dict[int, dict[str, str]] = {}
+    any_paused = any(hasattr(execution, "pause") for execution in executions)
     for action, right in ACTIONS.items():
-        if scope.may(right):
+        if scope.may(right) and (any_paused or action != BulkAction.RESUME):
             for number, reason in refusals_of(action, executions).items():
                 refusals.setdefault(number, {})[str(action)] = reason
     return refusals

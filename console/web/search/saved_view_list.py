@@ -120,13 +120,13 @@ def machine_of(view: SavedView) -> str:
 
 def _count_texts(scope: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
     names = {machine_of(view) for view in views} - {""}
-    known = {machine.name: machine} if machine else {}
-    if names - set(known):
+    machines = {machine.name: machine} if machine else {}
+    if names - set(machines):
         arns = [scope.arn("stateMachine", name) for name in names]
         rows = StateMachine.objects.filter(project=scope.project, arn__in=arns)
-        known |= {row.name: row for row in rows.defer("definition")}
+        machines |= {row.name: row for row in rows.defer("definition")}
     lists = [
-        (machine or known.get(machine_of(view)), ExecutionFilters.of(QueryDict(view.query)))
+        (machine or machines.get(machine_of(view)), ExecutionFilters.of(QueryDict(view.query)))
         for view in views
     ]
     sound = [

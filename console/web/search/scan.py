@@ -102,7 +102,7 @@ def _read_newest() -> QuerySet[Execution, tuple[int]]:
 
 def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
     executions = Execution.objects.filter(pk__in=numbers)
-    return executions.select_related("note", "state_machine").defer(*BARE)
+    return executions.select_related("note", "pause", "state_machine").defer(*BARE)
 
 
 def find_executions(
@@ -314,6 +314,8 @@ def _streams(
         rows = rows.filter(start_ms__gte=filters.since)
     if filters.until is not None:
         rows = rows.filter(start_ms__lte=filters.until)
+    if filters.paused:
+        rows = rows.filter(pause__isnull=False)
     rows = rows.filter(filters.find.started)
     statuses = _statuses(filters)
     return [rows] if statuses == STATUSES else [rows.filter(status=status) for status in statuses]
@@ -322,7 +324,7 @@ def _streams(
 def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     """Return the statuses that can match.
 
-    Only what ended badly has an error, and only what runs is in a state.
+    Only what ended badly has an error, and only what runs is in a state or paused.
     """
     possible: tuple[str, ...] = filters.statuses or STATUSES
     possible = tuple(status for status in possible if filters.find.may_have_status(status))
@@ -330,7 +332,7 @@ def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
         possible = tuple(status for status in possible if status in failure_groups.STATUSES)
     if filters.error or filters.find.asks("error") or filters.find.asks("cause"):
         possible = tuple(status for status in possible if status in BAD_ENDS)
-    if filters.find.asks("state"):
+    if filters.paused or filters.find.asks("state"):
         possible = tuple(status for status in possible if status == ExecutionStatus.RUNNING)
     return possible
 

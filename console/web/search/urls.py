@@ -1,4 +1,4 @@
-"""The addresses of the room search."""
+"""The addresses of the package search."""
 
 from __future__ import annotations
 

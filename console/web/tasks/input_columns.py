@@ -35,7 +35,7 @@ def read_columns(text: str) -> tuple[dict[str, tuple[str | int, ...]], str]:
         except ValueError as problem:
             return {}, str(problem)
     if len(columns) > MOST_COLUMNS:
-        return {}, f"Got {len(columns)} columns, wanted {MOST_COLUMNS} at most."
+        return {}, f"{len(columns)} columns are too many. Select up to {MOST_COLUMNS}."
     return columns, ""
 
 

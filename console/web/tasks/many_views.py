@@ -1,4 +1,4 @@
-"""Answer many approvals that are alike: list them once more, then approve or reject all of them."""
+"""Approve or reject many tasks at once, after a page that lists them for confirmation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 
 ACTS = ("ask-many", "approve-many", "reject-many")
 MOST = 200
-"""How many tasks are answered at once."""
+"""Maximum of tasks in one request."""
 _MOST_TOLD = 5
 
 
 def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> HttpResponse:
-    """Ask about the selected tasks, or all like one of them; then answer each by itself."""
+    """Answer POSTs of *Open tasks* about several approvals.
+
+    The form has the selected tasks, or one task in ``alike`` for all approvals of the same state
+    and state machine. ``ask-many`` shows the page of confirmation. ``approve-many`` and
+    ``reject-many`` answer each task in a transaction of its own: refused ones do not stop the rest.
+    """
     rejects = act == "reject-many"
     require(scope, "SendTaskFailure" if rejects else "SendTaskSuccess")
     alike = request.POST.get("alike", "")
@@ -65,7 +70,11 @@ def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> H
 
 
 def kinds_with_many(tasks: Sequence[OpenTask]) -> list[tuple[str, str, int, str]]:
-    """Return state, state machine, count and the key of one of the approvals that are alike."""
+    """Group the open approvals by state and state machine; leave out groups of one.
+
+    Return (state, state machine, count, key of the first task) for each group. The key becomes the
+    form's ``alike``.
+    """
     offered = [task for task in tasks if task.offered and task.is_approval]
     first = {(task.row.state, machine): task.key for task, machine in _named(reversed(offered))}
     return [
@@ -87,15 +96,15 @@ def _kinds(tasks: Sequence[OpenTask]) -> list[tuple[str, str, int]]:
 
 def _chosen(scope: Scope, keys: Sequence[str]) -> list[OpenTask]:
     """Return the open approvals with these keys."""
-    wanted = set(keys[:MOST])
-    numbers = {whole_number(key.partition("-")[0]) or 0 for key in wanted}
+    chosen_keys = set(keys[:MOST])
+    numbers = {whole_number(key.partition("-")[0]) or 0 for key in chosen_keys}
     rows = waiting.open_tasks(scope, waiting.TaskFilters()).filter(execution__in=numbers)
     tasks = map(waiting.open_task, rows.select_related("execution__definition"))
-    return [task for task in tasks if task.key in wanted and task.offered and task.is_approval]
+    return [task for task in tasks if task.key in chosen_keys and task.offered and task.is_approval]
 
 
 def _alike(scope: Scope, key: str) -> list[OpenTask]:
-    """Return the open approvals of the same state and state machine as a task, the oldest first."""
+    """Return the open approvals with the state and state machine of a task, oldest first."""
     task = next(iter(_chosen(scope, [key])), None)
     if task is None:
         return []

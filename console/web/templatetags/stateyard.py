@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from django.template import Context
 
-    from console.models import Execution, ExecutionNote
+    from console.models import Execution, ExecutionNote, Pause
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
     from console.web.history.event_table import EventPage, EventRow
@@ -376,6 +376,12 @@ def redrive_refusal(execution: Execution) -> str:
 def note_of(execution: Execution) -> ExecutionNote | None:
     """Return the note of an execution, None if it has none."""
     return getattr(execution, "note", None)
+
+
+@register.filter
+def pause_of(execution: Execution) -> Pause | None:
+    """Return the pause of an execution, None if it is not paused."""
+    return getattr(execution, "pause", None)
 
 
 @register.filter

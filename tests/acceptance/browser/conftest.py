@@ -41,10 +41,12 @@ def browser(chromium: str) -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start ``manage.py up`` on a free port with an empty data folder."""
-    one = Server(tmp_path_factory.mktemp("yard") / "data").start()
-    _copy_samples(one)
-    yield one
-    one.stop()
+    data = tmp_path_factory.mktemp("yard") / "data"
+    # for the pages that there are with a mail server only; no mail is taken there
+    server = Server(data, STATEYARD_MAIL="smtp://127.0.0.1:9").start()
+    _copy_samples(server)
+    yield server
+    server.stop()
 
 
 def _copy_samples(server: Server) -> None:
@@ -101,18 +103,18 @@ class Watch:
 @pytest.fixture
 def context(browser: Browser, server: Server, signed_in: Path) -> Iterator[BrowserContext]:
     """Return a signed-in browser window of a common size."""
-    one = browser.new_context(
+    context = browser.new_context(
         base_url=server.url, storage_state=signed_in, viewport={"width": 1440, "height": 1000}
     )
-    one.set_default_timeout(1000 * PATIENCE_S)
-    yield one
-    one.close()
+    context.set_default_timeout(1000 * PATIENCE_S)
+    yield context
+    context.close()
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     """Return a page; at the end of the test nothing may have gone wrong in it."""
-    one = context.new_page()
-    watch = Watch(one)
-    yield one
+    page = context.new_page()
+    watch = Watch(page)
+    yield page
     assert not watch.faults

@@ -205,5 +205,5 @@ def test_the_pages_fit_and_are_accessible(
     for path in ("/", "/charts/?range=own", f"/machines/{machine}/metrics/", behind):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        found = Axe().run(page).response["violations"]
-        assert [one["id"] for one in found] == [], path
+        violations = Axe().run(page).response["violations"]
+        assert [rule["id"] for rule in violations] == [], path

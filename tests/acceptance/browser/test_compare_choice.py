@@ -166,7 +166,7 @@ def test_choosing_a_lists_the_executions_of_its_state_machine(
     expect(page.locator("[data-compare-side=a]")).to_contain_text("fails-0")
     expect(page.locator(".narrowed")).to_contain_text(machines[1])
     expect(rows.first).to_contain_text("Bad")
-    page.get_by_role("link", name="Show those of all").click()
+    page.get_by_role("link", name="Show executions of all").click()
     expect(rows).to_have_count(49)  # a page of them without A
     expect(page.locator("[data-compare-side=a]")).to_contain_text("fails-0")
 

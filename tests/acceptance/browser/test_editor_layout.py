@@ -21,7 +21,7 @@ from tests.acceptance.browser.test_graph_editor import (
     wait_for_text,
 )
 from tests.acceptance.browser.yard import create, type_definition, unique, waits
-from tests.console.web.workflows import TEMPLATE
+from tests.console.web.graph.workflows import TEMPLATE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -285,7 +285,7 @@ def test_an_error_in_the_tags_stands_beside_them(page: Page) -> None:
     page.fill("#tags", "no equals sign")
     page.click("[data-save]")
     expect(page.locator("#tags-error")).to_be_in_viewport()
-    expect(page.locator("#tags-error")).to_contain_text("wanted key=value")
+    expect(page.locator("#tags-error")).to_contain_text("is not key=value")
     page.fill("#tags", "team=payments")
     page.click("[data-save]")
     page.wait_for_url("**/machines/tagged-*/")

@@ -241,9 +241,9 @@ def test_definition_and_logs_are_one_press_away(page: Page, server: Server) -> N
     page.goto(path)
     page.get_by_role("link", name="Definition", exact=True).first.click()
     expect(page.locator(".definition .code")).to_contain_text("Rejected")
-    expect(page.locator("main")).to_contain_text("Its definition was changed since")
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    expect(page.locator("main")).to_contain_text("The definition has changed since")
+    violations = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
     page.goto(path)
     page.get_by_role("link", name="Logs", exact=True).click()
     expect(page).to_have_url(re.compile(r"/logs/\?execution=run$"))
@@ -329,7 +329,7 @@ def test_the_banner_leads_to_the_caught_error(page: Page, server: Server) -> Non
     machine = create(server, {"StartAt": "Charge card", "States": states})
     page.goto(ended(server, start(server, machine)))
     root = page.locator("#root-cause")
-    expect(root).to_contain_text(re.compile(r"Led here by\s+ConnectionError\s+at"))
+    expect(root).to_contain_text(re.compile(r"Caused by\s+ConnectionError\s+at"))
     expect(root).to_contain_text(re.compile(r"at\s+C,\s+caught by\s+Charge card\s+\(2 attempts\)"))
     root.get_by_role("link", name="Charge card").click()
     expect(page.locator("#panel-title")).to_contain_text("Charge card")

@@ -233,8 +233,8 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     page.goto("/machines/Wait/")
     page.goto(f"{path}?view=steps")
     expect(words).to_have_count(3)
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    violations = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
     page.click("summary:has-text('Columns')")
     page.click("form[aria-label=Columns] >> text=Reset")
     expect(words).to_have_count(6)

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.browser.test_graph import chain
 from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, until
-from tests.console.web.workflows import maps
+from tests.console.web.graph.workflows import maps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,7 +188,7 @@ def test_they_work_without_a_script(
     page.goto("/import/")
     page.fill("#history", "{")
     page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.locator("[role=alert]")).to_contain_text("Nothing was imported")
+    expect(page.locator("[role=alert]")).to_contain_text("Import failed")
     context.close()
 
 

@@ -109,14 +109,18 @@ def test_the_tabs_of_a_machine_are_few_and_in_sight(page: Page, server: Server) 
     assert box is not None
     assert box["y"] <= 170
     pairs = {
-        "Insights": (("Grid of executions", "grid"), ("States", "insights")),
+        "Insights": (
+            ("Grid of executions", "grid"),
+            ("States", "insights"),
+            ("Hot states", "hot-states"),
+        ),
         "Definition": (("Graph and code", "definition"), ("Calls", "calls")),
         "Triggers & alarms": (("Triggers", "triggers"), ("Alarms", "alarms")),
     }
     for tab, pages in pairs.items():
         page.locator("nav.tabs").get_by_role("link", name=tab).click()
         for words, address in pages:
-            page.locator("nav.subtabs").get_by_role("link", name=words).click()
+            page.locator("nav.subtabs").get_by_role("link", name=words, exact=True).click()
             page.wait_for_url(f"**/machines/{name}/{address}/**")
             expect(page.locator("nav.tabs [aria-current]")).to_have_text(tab)
             expect(page.locator("nav.subtabs [aria-current=page]")).to_have_text(words)

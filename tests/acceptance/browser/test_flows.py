@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, held, start, type_definition, unique, waits
+from tests.acceptance.browser.yard import create, ended, held, start, type_definition, unique, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -55,6 +55,24 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     expect(page.locator("h1")).to_have_text(name)
 
 
+def test_a_fix_is_tried_in_four_presses(page: Page, server: Server) -> None:
+    """From a failed execution to a replay that succeeded with the new definition."""
+    broken = {"Type": "Pass", "Parameters": {"total.$": "$.order.total"}, "End": True}
+    whole = {
+        "StartAt": "Order",
+        "States": {"Order": {"Type": "Pass", "Next": "Total"}, "Total": broken},
+    }
+    page.goto(ended(server, start(server, create(server, whole), {"total": 7})))
+    page.locator("#actions").get_by_role("link", name="Edit state machine").click()
+    expect(page.locator("#state-panel")).to_contain_text("Total")
+    type_definition(page, json.dumps(whole, indent=2).replace("$.order.total", "$.total"))
+    page.click("[data-save]")
+    page.get_by_role("link", name="Replay from Total with the new definition").click()
+    page.get_by_role("button", name="Start replay").click()
+    expect(page.locator("#status")).to_contain_text("Succeeded")
+    expect(page.locator("#outcome .banner")).to_have_count(0)
+
+
 @pytest.mark.row("X19")
 def test_an_edit_changes_the_machine_and_keeps_running_executions(
     page: Page, server: Server
@@ -70,7 +88,7 @@ def test_an_edit_changes_the_machine_and_keeps_running_executions(
     expect(page.locator("pre.code").last).to_contain_text('"Seconds": 61')
     page.goto(path)
     expect(page.locator(".facts")).to_contain_text("changed since")
-    expect(page.locator("[data-step=Nap]").first).to_contain_text("Waits")
+    expect(page.locator("[data-step=Nap]").first).to_contain_text("Waiting")
 
 
 def test_bad_input_is_not_even_sent(page: Page, server: Server) -> None:
@@ -78,7 +96,9 @@ def test_bad_input_is_not_even_sent(page: Page, server: Server) -> None:
     name = create(server, waits(1))
     page.goto(f"/machines/{name}/start/")
     posts: list[str] = []
-    page.on("request", lambda one: posts.append(one.url) if one.method == "POST" else None)
+    page.on(
+        "request", lambda request: posts.append(request.url) if request.method == "POST" else None
+    )
     type_definition(page, '{\n  "a": nope\n}')
     page.click("form[data-json-form] button.main")
     expect(page.locator("#input-error")).to_contain_text("line 2")
@@ -153,7 +173,7 @@ def test_colours_change_without_a_reload(page: Page, server: Server) -> None:
     ids = page.locator("#events > tr:not(.detail)").evaluate_all("rows => rows.map(row => row.id)")
     assert ids == [f"e{number}" for number in range(1, len(ids) + 1)]
     polls: list[str] = []
-    page.on("request", lambda one: polls.append(one.url))
+    page.on("request", lambda request: polls.append(request.url))
     page.wait_for_timeout(2500)
     assert not polls
     page.click("[data-view-link=steps]")

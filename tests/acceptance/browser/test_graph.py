@@ -56,7 +56,7 @@ def test_the_time_of_a_running_state_goes_on(page: Page, server: Server) -> None
     """In its box, without a reload; what it was not before it was entered."""
     page.goto(start(server, create(server, waits(600))))
     detail = page.locator("a[data-step=Nap] .node-detail")
-    expect(detail).to_have_text(re.compile(r"Waits · \d+ min \d+ s left"))
+    expect(detail).to_have_text(re.compile(r"Waiting · \d+ min \d+ s left"))
     before = str(detail.text_content())
     expect(detail).not_to_have_text(before)
     expect(page.locator("a[data-step=After] .node-detail")).to_have_text("Not entered")
@@ -102,7 +102,7 @@ def test_a_large_graph_is_searched_mapped_and_fitted(page: Page, server: Server)
     expect(small).to_be_hidden()
     page.keyboard.press("+")
     results = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in results] == []
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in results] == []
 
 
 def test_the_graph_fills_the_screen(page: Page, server: Server) -> None:

@@ -20,7 +20,7 @@ from tests.acceptance.browser.yard import (
     until,
     waits,
 )
-from tests.console.web.workflows import maps
+from tests.console.web.graph.workflows import maps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

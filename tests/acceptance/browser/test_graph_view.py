@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.acceptance.browser.test_graph import chain
 from tests.acceptance.browser.yard import create, ended, start
-from tests.console.web.workflows import maps
+from tests.console.web.graph.workflows import maps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,8 +30,8 @@ def size_of_graph(page: Page) -> tuple[float, float]:
 
 def assert_accessible(page: Page) -> None:
     """Check the page with axe."""
-    found = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+    violations = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
 
 
 def test_the_direction_is_chosen_and_kept(page: Page, server: Server) -> None:

@@ -58,7 +58,7 @@ def test_E17_a_filter_narrows_in_place_and_has_an_address(page: Page, server: Se
     page.click("text=More filters")
     page.fill("#min", "soon")
     page.press("#min", "Enter")
-    expect(page.locator("#min-problem")).to_contain_text("wanted a span")
+    expect(page.locator("#min-problem")).to_contain_text("is not a duration")
     expect(page.locator("#min")).to_have_value("soon")
     page.fill("#min", "0 ms")
     page.fill("#error", "toolarge")
@@ -337,8 +337,8 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
     ana.fill("#note", "the shop knows")
     ana.click("button:has-text('Save note')")
     expect(row).to_contain_text("the shop knows")
-    found = Axe().run(watching).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    violations = Axe().run(watching).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
     colleague.close()
 
 
@@ -413,7 +413,7 @@ def test_words_of_narrow_columns_are_whole(page: Page, server: Server, width: in
     page.goto("/")
     expect(page.locator("#waiting tbody tr").first).to_be_visible()
     cut = """table => { for (const one of table.querySelectorAll('.status'))
-                          one.lastChild.textContent = 'Waits for its task token';
+                          one.lastChild.textContent = 'Waiting for its task token';
                         return table.scrollWidth - table.clientWidth }"""
     assert page.locator("#waiting .scroll").evaluate(cut) <= 1
 

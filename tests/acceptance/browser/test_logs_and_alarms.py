@@ -77,7 +77,7 @@ def test_an_alarm_is_previewed_before_it_is_created(page: Page, server: Server) 
     expect(preview).to_contain_text("p95 of ExecutionsFailed")
     page.locator("#periods").fill("0")
     page.locator("#periods").blur()
-    expect(preview).to_contain_text("No preview: EvaluationPeriods: got 0")
+    expect(preview).to_contain_text("No preview: EvaluationPeriods must be 1 to")
     page.locator("#periods").fill("3")
     assert Axe().run(page).response["violations"] == []
     page.locator("#alarm-metric").get_by_role("button", name="Create alarm").click()

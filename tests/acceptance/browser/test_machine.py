@@ -41,10 +41,10 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     page.click("button[value=create]")
     expect(page.locator("main")).to_contain_text("version 1: 100 %")
     client = server.client()
-    found = client.describe_state_machine_alias(
+    alias = client.describe_state_machine_alias(
         stateMachineAliasArn=f"{ACCOUNT}:stateMachine:{machine}:live"
     )
-    assert found["routingConfiguration"][0]["weight"] == 100
+    assert alias["routingConfiguration"][0]["weight"] == 100
     page.click("summary:has-text('Delete')")
     page.click("button[value=delete-version]")
     expect(page.locator("[role=alert]").first).to_contain_text("referenced by an alias")

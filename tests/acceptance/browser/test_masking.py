@@ -52,8 +52,8 @@ def test_x14_masked_values_are_revealed_for_a_while(page: Page, masked: str) -> 
         page.goto(address)
         expect(page.locator("main")).to_contain_text("(masked)")
         assert CANARY not in page.content()
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        violations = Axe().run(page).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
     page.fill("#reveal-reason", "ticket 12")
     page.get_by_role("button", name="Reveal").click()
     expect(page).to_have_url(f"{page.url.split('/machines')[0]}{masked}?step=End")

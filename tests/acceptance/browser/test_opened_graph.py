@@ -154,7 +154,7 @@ def test_one_hidden_line_is_shown_without_a_press(page: Page, server: Server) ->
     }
     page.goto(ended(server, start(server, create(server, {"StartAt": "Try", "States": states}))))
     banner = page.locator("#outcome .banner")
-    expect(banner).to_contain_text("Led here by")
+    expect(banner).to_contain_text("Caused by")
     expect(banner.get_by_role("button", name="Show all")).to_have_count(0)
     body = "body => body.scrollHeight - body.clientHeight"
     assert banner.locator(".failure-body").evaluate(body) <= 1
@@ -170,7 +170,7 @@ def test_a_wait_counts_down_in_its_box_and_in_the_panel(page: Page, server: Serv
     machine = create(server, {"StartAt": "Soon", "States": states})
     page.goto(start(server, machine))
     box = page.locator("[data-step='Late'] .node-detail")
-    expect(box).to_contain_text(re.compile(r"Waits · 1[45] min \d\d s left"))
+    expect(box).to_contain_text(re.compile(r"Waiting · 1[45] min \d\d s left"))
     shown = page.locator("#step-status .step-waits")
     expect(shown).to_contain_text(re.compile(r"1[45] min \d\d s left, until"))
     before = box.text_content() or ""

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/executions/", "/machines/OrderProcessing/edit/", "/team/", "/nothing/"]
+    "path", ["/", "/executions/", "/machines/OrderProcessing/edit/", "/members/", "/nothing/"]
 )
 def test_control_k_finds_a_machine_on_every_page(server: Server, page: Page, path: str) -> None:
     """Control and K, a part of the name, Enter: also out of the editor."""

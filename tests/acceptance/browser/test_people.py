@@ -40,14 +40,14 @@ def visitor(browser: Browser, server: Server) -> Iterator[Page]:
     # Who is removed: 1. a poll finds the session, 2. the membership goes, 3. the poll misses it and
     # is refused with 403. The next one finds no session and is sent to the sign-in.
     refused_poll = re.compile(r"(403 |console: .* 403 from ).*/_delta\?")
-    expected = [one.startswith(EXPECTED) or refused_poll.match(one) for one in watch.faults]
+    expected = [fault.startswith(EXPECTED) or refused_poll.match(fault) for fault in watch.faults]
     assert all(expected), watch.faults
 
 
 def fine(page: Page) -> None:
     """No rule of accessibility is broken, and a phone shows the page without scrolling sideways."""
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    violations = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
     size = page.viewport_size
     assert size is not None
     page.set_viewport_size({"width": 390, "height": 844})
@@ -64,8 +64,8 @@ def sign_in(page: Page, name: str, password: str) -> None:
 
 
 def invited(page: Page, name: str) -> str:
-    """Invite an operator on the Team page and return the link, which is shown once."""
-    page.goto("/team/")
+    """Invite an operator on the Members page and return the link, which is shown once."""
+    page.goto("/members/")
     page.fill("#invited-name", name)
     page.select_option("#invited-role", "operator")
     page.select_option("#invited-hours", "168")
@@ -84,11 +84,11 @@ def choose(page: Page, password: str, button: str, old: str = "") -> None:
 
 
 def test_an_owner_invites_somebody_who_joins_once(page: Page, visitor: Page) -> None:
-    """From the Team page to a member with a password of their own; the link is used up."""
+    """From the Members page to a member with a password of their own; the link is used up."""
     name = unique("ana")
     link = invited(page, name)
     fine(page)
-    page.goto("/team/")
+    page.goto("/members/")
     assert link not in page.content()
     row = page.locator("tr", has_text=name)
     expect(row).to_contain_text("Operator")
@@ -141,7 +141,7 @@ def test_a_revoked_invitation_refuses_a_form_that_is_open(page: Page, visitor: P
     expect(page.locator(".banner")).to_contain_text("was revoked")
     choose(visitor, FIRST, "Join")
     expect(visitor.locator("h1")).to_contain_text("no longer works")
-    page.goto("/team/")
+    page.goto("/members/")
     expect(page.locator("tr", has_text=name)).to_have_count(0)
 
 
@@ -154,7 +154,7 @@ def test_whoever_is_removed_is_out_of_an_open_page(
     log_in(visitor, login_of(server, name, "viewer"))
     visitor.goto(path)
     expect(visitor.locator("#status")).to_have_text("Running")
-    page.goto("/team/")
+    page.goto("/members/")
     row = page.locator("tr", has_text=name)
     row.locator("summary").click()
     row.get_by_role("button", name=f"Remove {name}").click()

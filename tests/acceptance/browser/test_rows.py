@@ -54,7 +54,9 @@ def test_E1_the_page_of_an_execution_begins_with_its_summary(page: Page, server:
         expect(facts.locator("dt", has_text=re.compile(f"^{word}$"))).to_be_visible()
     moments = facts.locator("time").evaluate_all("all => all.map(one => one.dateTime)")
     assert len(moments) == 2
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one) for one in moments)
+    assert all(
+        re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", moment) for moment in moments
+    )
 
 
 def test_E2_the_graph_is_whole_and_coloured_from_all_events(page: Page, server: Server) -> None:
@@ -113,7 +115,9 @@ def test_E13_a_mistake_in_the_input_is_named_and_nothing_is_sent(
     machine = create(server, waits(0))
     page.goto(f"/machines/{machine}/start/")
     posts: list[str] = []
-    page.on("request", lambda one: posts.append(one.url) if one.method == "POST" else None)
+    page.on(
+        "request", lambda request: posts.append(request.url) if request.method == "POST" else None
+    )
     type_definition(page, '{\n  "a": nope\n}')
     page.click("form[data-json-form] button.main")
     expect(page.locator("#input-error")).to_contain_text(re.compile(r"line 2.*column \d"))
@@ -266,7 +270,7 @@ def test_E24_a_clock_changes_what_is_read_and_not_what_is_meant(
         page.click("button[name=clock][value=local]")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
     after = page.locator("main time").evaluate_all(read)
-    assert [one for one, _ in before] == [one for one, _ in after]
+    assert [moment for moment, _ in before] == [moment for moment, _ in after]
     assert all(text != other for (_, text), (_, other) in zip(before, after, strict=True))
     page.goto("/machines/")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")

@@ -68,7 +68,7 @@ def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) 
     page.select_option("#machine", label=machine)
     page.fill("#input", '{"night": true}')
     page.click("button:has-text('Create schedule')")
-    expect(page.locator("#problem")).to_contain_text("got 5 fields, wanted six")
+    expect(page.locator("#problem")).to_contain_text("5 fields instead of six")
     assert page.input_value("#input") == '{"night": true}'
     page.fill("#schedule", "cron(0 3 * * ? *)")
     page.click("button:has-text('Create schedule')")
@@ -89,7 +89,7 @@ def test_the_next_times_are_shown_while_an_expression_is_typed(page: Page) -> No
     page.fill("#timezone", "Europe/Rome")
     expect(times.locator("li").first).to_contain_text(" CE")
     page.fill("#schedule", "cron(0 9 * * *)")
-    expect(page.locator("#schedule-problem")).to_contain_text("got 5 fields, wanted six")
+    expect(page.locator("#schedule-problem")).to_contain_text("5 fields instead of six")
     expect(times.locator("li")).to_have_count(0)
 
 

@@ -77,9 +77,9 @@ def test_X11_an_execution_is_downloaded_as_a_test(
     assert failed.returncode == 1
     assert failed.stdout == f"{file}: path, state 3 (after Big?): got Done, wanted Ask\n"
     scenario = json.loads(file.read_text(encoding="utf-8"))
-    for one in scenario["TestState"]:
+    for parameters in scenario["TestState"]:
         whole = json.dumps(scenario["Scenario"]["Definition"])
-        tried = server.client().test_state(definition=whole, roleArn=ROLE, **one)
+        tried = server.client().test_state(definition=whole, roleArn=ROLE, **parameters)
         assert (tried["status"], tried["nextState"]) == ("SUCCEEDED", "Big?")
     expect(page.locator("h1")).to_contain_text("run")
 
@@ -87,16 +87,16 @@ def test_X11_an_execution_is_downloaded_as_a_test(
 def later(server: Server, machine: str, milliseconds: int) -> None:
     """Let so much time go by: everything so far happened that much earlier."""
     which = "(SELECT id FROM console_execution WHERE state_machine_arn LIKE '%:' || :machine)"
-    given = {"by": milliseconds, "machine": machine}
+    parameters = {"by": milliseconds, "machine": machine}
     with closing(sqlite3.connect(server.data / "stateyard.sqlite3", timeout=10)) as database:
         database.execute(
             f"UPDATE console_historyevent SET at_ms = at_ms - :by WHERE execution_id IN {which}",
-            given,
+            parameters,
         )
         database.execute(
             "UPDATE console_execution SET start_ms = start_ms - :by, stop_ms = stop_ms - :by"
             f" WHERE id IN {which}",
-            given,
+            parameters,
         )
         database.commit()
 
@@ -175,8 +175,8 @@ def png(page: Page, file: Path) -> dict[str, Any]:
     data = file.read_bytes()
     assert data.startswith(b"\x89PNG\r\n")
     url = "data:image/png;base64," + base64.b64encode(data).decode()
-    found: dict[str, Any] = page.evaluate(COLOURS, [url, [WHITE, GREEN, RED, INK]])
-    return found | {"name": waiting.value.suggested_filename}
+    result: dict[str, Any] = page.evaluate(COLOURS, [url, [WHITE, GREEN, RED, INK]])
+    return result | {"name": waiting.value.suggested_filename}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -198,7 +198,7 @@ def test_the_graph_is_saved_as_a_png(
     assert drawn["name"] == "run.png"
     assert drawn["width"] >= 2 * box[0]
     assert drawn["height"] == pytest.approx(2 * (box[1] + 40), abs=2)
-    assert min(drawn["found"].get(one, 0) for one in (GREEN, RED, INK)) > 100
+    assert min(drawn["found"].get(colour, 0) for colour in (GREEN, RED, INK)) > 100
     assert drawn["found"][WHITE] > drawn["width"] * drawn["height"] / 3
     page.goto(f"/machines/{machine}/definition/")
     box = page.locator("svg.flow").evaluate(
@@ -230,7 +230,7 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     page.locator("[data-node]").filter(has_text="Check").click()
     expect(page.locator("#panel-title")).to_contain_text("Check")  # it showed the failed state
     page.get_by_role("link", name="Replay from here").click()
-    expect(page.locator("main")).to_contain_text("Not an AWS operation.")
+    expect(page.locator("main")).to_contain_text("Stateyard only, not an AWS operation.")
     assert page.input_value("#input") == '{"sum":-1}'
     assert not Axe().run(page).response["violations"]
     type_definition(page, '{"sum": 5}')
@@ -238,7 +238,7 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     page.get_by_role("button", name="Start replay").click()
     expect(page.locator("h1")).to_contain_text("mended")
     expect(page.locator("#status")).to_contain_text("Succeeded")
-    expect(page.locator("main")).to_contain_text("This is a replay, which AWS does not have")
+    expect(page.locator("main")).to_contain_text("Replay (Stateyard only)")
     tones = page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
     assert tones == ["idle", "succeeded", "succeeded", "idle"]
     assert not Axe().run(page).response["violations"]
@@ -284,7 +284,7 @@ def test_X17_a_link_gives_the_graph_as_a_picture_and_as_words(page: Page, server
     page.select_option("#hours", "1")
     page.get_by_role("button", name="Create link").click()
     assert not Axe().run(page).response["violations"]
-    picture, words = (one.strip() for one in page.locator("pre.code").all_inner_texts()[:2])
+    picture, words = (text.strip() for text in page.locator("pre.code").all_inner_texts()[:2])
     status, drawn = fetched(picture)
     assert (status, drawn.lstrip()[:4]) == (200, "<svg")
     assert "Failed · 0 ms" in drawn

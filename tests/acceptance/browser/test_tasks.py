@@ -55,7 +55,7 @@ def test_x2_an_open_task_is_answered_from_the_page(page: Page, server: Server) -
     page.get_by_text("Heartbeat, task token and commands").click()
     page.click("button[value=heartbeat]")
     expect(page.locator(".banner.succeeded")).to_contain_text("heartbeat was sent")
-    expect(page.locator("h1")).to_contain_text("A worker has it")
+    expect(page.locator("h1")).to_contain_text("Picked up by a worker")
     expect(page.locator(".facts")).to_contain_text("HeartbeatSeconds")
 
     page.get_by_text("Send another output or error").click()
@@ -67,7 +67,7 @@ def test_x2_an_open_task_is_answered_from_the_page(page: Page, server: Server) -
     page.fill("#output", '{"approved": true}')
     page.click("button[value=complete]")
     page.wait_for_url(f"**{path}")
-    expect(panel).to_contain_text("the execution continues")
+    expect(panel).to_contain_text("then continues")
     expect(page.locator("#status")).to_have_text("Succeeded")
     expect(panel).to_be_hidden()
     expect(page.locator("#result")).to_contain_text("approved")
@@ -88,8 +88,8 @@ def test_x2_activities_and_open_tasks_are_pages(page: Page, server: Server) -> N
     expect(page).to_have_url(f"{server.url}{path}tasks/3/")
     for address in ("/activities/", f"/activities/{name}/", "/tasks/", f"{path}tasks/3/", path):
         page.goto(address)
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        violations = Axe().run(page).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
 
 
 def test_x2_pages_of_tasks_fit_a_phone(page: Page, server: Server) -> None:

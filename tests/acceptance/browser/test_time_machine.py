@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
 def states(page: Page) -> list[str]:
     """Return the tones of the states in the graph, in the order of the definition."""
     script = "all => all.map(one => one.classList[1])"
-    found: list[str] = page.locator("[data-node]").evaluate_all(script)
-    return found
+    tones: list[str] = page.locator("[data-node]").evaluate_all(script)
+    return tones
 
 
 def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server) -> None:
@@ -58,7 +58,7 @@ def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server
     page.click("[data-event-step='-1']")
     expect(page.locator("#moment")).to_contain_text("event 7 of 8")
     page.click("[data-leave-past]")
-    expect(page.locator("#moment")).to_contain_text("This is the current state")
+    expect(page.locator("#moment")).to_contain_text("Current state")
     assert "at=" not in page.url
 
 
@@ -74,7 +74,7 @@ def test_now_keeps_what_was_chosen_meanwhile(page: Page, server: Server) -> None
     page.locator(".timeline").get_by_role("link", name="After").click()
     expect(page).to_have_url(re.compile("step=After"))
     page.click("[data-leave-past]")
-    expect(page.locator("#moment")).to_contain_text("This is the current state")
+    expect(page.locator("#moment")).to_contain_text("Current state")
     expect(page.locator("#workflow")).to_have_attribute("data-view", "timeline")
     expect(page.locator("#panel-title")).to_contain_text("After")
     assert "at=" not in page.url

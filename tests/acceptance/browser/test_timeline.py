@@ -41,20 +41,20 @@ def mapped(server: Server) -> str:
 
 def assert_accessible(page: Page) -> None:
     """Check the page with axe."""
-    found = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+    violations = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
 
 
 def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> None:
     """None of retries and waits where there were none; states of children say where they ran."""
     path = ended(server, start(server, create(server, waits(1))))
     page.goto(f"{path}?view=timeline")
-    signs = page.get_by_role("list", name="Signs of the timeline").locator("li:visible")
-    expect(signs).to_have_text(["Work", "Wait state", "Critical path"])
+    signs = page.get_by_role("list", name="Timeline legend").locator("li:visible")
+    expect(signs).to_have_text(["Active", "Wait state", "Critical path"])
     inner = {"StartAt": "Price", "States": {"Price": {"Type": "Pass", "End": True}}}
     path = ended(server, start(server, create(server, over(inner)), [1, 2]))
     page.goto(f"{path}?view=timeline")
-    expect(signs).to_have_text(["Work", "Critical path"])
+    expect(signs).to_have_text(["Active", "Critical path"])
     expect(page.locator("#timeline tr", has_text="Price")).to_contain_text("in child executions")
     fails = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Lost"}}}
     catch = [{"ErrorEquals": ["Lost"], "Next": "After"}]
@@ -64,7 +64,7 @@ def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> 
     }
     path = ended(server, start(server, create(server, {"StartAt": "Fan", "States": states})))
     page.goto(f"{path}?view=timeline")
-    expect(signs).to_have_text(["Work", "Failed attempt", "Caught error", "Critical path"])
+    expect(signs).to_have_text(["Active", "Failed attempt", "Caught error", "Critical path"])
 
 
 def test_iterations_fold_in_table_and_timeline(page: Page, mapped: str) -> None:
@@ -76,7 +76,7 @@ def test_iterations_fold_in_table_and_timeline(page: Page, mapped: str) -> None:
     expect(timeline.get_by_role("link", name="#4", exact=True)).to_be_visible()
     expect(timeline.get_by_role("link", name="#0", exact=True)).to_have_count(0)
     expect(
-        timeline.get_by_role("img", name=re.compile("5 iterations: .*at most 2 at once"))
+        timeline.get_by_role("img", name=re.compile("5 iterations: .*up to 2 at once"))
     ).to_be_visible()
     assert_accessible(page)
     fold.focus()

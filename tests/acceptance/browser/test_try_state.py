@@ -48,14 +48,14 @@ DATA = {"order": {"id": 7, "name": "x"}, "items": [{"n": 1}]}
 def told(page: Page) -> dict[str, Any]:
     """Return each stage on display; one that is the same as before has the value from there."""
     expect(page.locator("#result [data-result-status]")).to_be_visible()
-    found: dict[str, Any] = {}
+    stages: dict[str, Any] = {}
     value = None
-    for one in page.locator("#result [data-stage]").all():
-        raw = one.locator("template[data-raw]")
+    for stage in page.locator("#result [data-stage]").all():
+        raw = stage.locator("template[data-raw]")
         if raw.count():
             value = json.loads(raw.evaluate("one => one.content.textContent"))
-        found[str(one.get_attribute("data-stage"))] = value
-    return found
+        stages[str(stage.get_attribute("data-stage"))] = value
+    return stages
 
 
 def test_E20_a_state_tested_from_the_page_does_what_the_API_says(
@@ -88,8 +88,8 @@ def test_E20_a_state_tested_from_the_page_does_what_the_API_says(
         stateName="Each", input=json.dumps(DATA), mock=mock, **asked
     )
     assert told(page)["Output"] == json.loads(answer["output"]) == {"all": [5]}
-    found = Axe().run(page)
-    assert not found.violations_count, found.generate_report()
+    results = Axe().run(page)
+    assert not results.violations_count, results.generate_report()
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 

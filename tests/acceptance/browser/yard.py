@@ -74,7 +74,7 @@ def map_run(server: Server, path: str, seconds: float = PATIENCE_S) -> str:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         told = server.client().get_execution_history(executionArn=arn)["events"]
-        begun = [one["id"] for one in told if one["type"] == "MapRunStarted"]
+        begun = [event["id"] for event in told if event["type"] == "MapRunStarted"]
         if begun and server.client().list_map_runs(executionArn=arn)["mapRuns"]:
             return f"{path}map-runs/{begun[-1]}/"
         time.sleep(0.1)

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.db import clock
+from console.config import quotas
+from console.db import clock, project_settings
+from console.integrations import mocks, permissions
+from console.store.executions import retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +27,19 @@ def known_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     whose queries are counted, now and then.
     """
     monkeypatch.setattr(clock, "_MEASURE_EVERY_S", float("inf"))
+
+
+@pytest.fixture(autouse=True)
+def known_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no counted page read the settings of the project, until a test changes one.
+
+    They are read anew each second: by a page whose queries are counted, now and then.
+    """
+    forever = float("inf")
+    none = project_settings._InUse(forever, (), ())
+    kinds = (quotas.KIND, mocks.KIND, permissions.KIND, retention.KIND)
+    monkeypatch.setattr(project_settings, "_used", dict.fromkeys(kinds, none))
+    monkeypatch.setattr(project_settings, "_remembered", {"default": (forever, {})})
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Map the times of an execution to the width of the timeline, with idle time folded.
 
-Time in which nothing worked is folded: three days between a failure and its redrive, or an hour's
-wait, take as little room as fits their words, so that what worked is seen. Where it all worked for
-less than a second each time, there is nothing more to see, and no time is folded. Each redrive
-begins a new attempt at the whole execution; one of them can be looked at alone.
+Positions are in units, ``WIDTH`` for the whole axis. Idle time, such as an hour of waiting or three
+days before a redrive, is shortened to a fold of fixed width, so that the rest has room. If every
+stretch of work is shorter than a second, nothing is folded. Each redrive begins a new attempt.
+The page can show a single attempt.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 WIDTH = 1000
 LEAST = 20
-"""Units: nothing that happened is too short to be seen: 4 px of 200."""
+"""Units: the minimum width of a bar, 4 px of 200."""
 LANE = 20
 """Units: the height of a lane."""
 _ANY_HEIGHT = 100
 SHORTEST = MINUTE
-"""Less idle time is not folded."""
+"""Shorter idle time is not folded."""
 _SHORTEST_ENDED = SECOND
-"""But for that before a redrive, which is no part of any attempt."""
+"""The same for time before a redrive, which belongs to no attempt."""
 MOST_LANES = 6
 MOST_WORDS = 6
-"""Of more folds only the longest says how long it is: the others have a tooltip."""
+"""Number of labelled folds. If there are more, only the longest one has a label."""
 MOST_TICKS = 6
 _TICK_ROOM = 90
-"""Units: how far from a fold a tick stands."""
+"""Units: the minimum distance between a tick and a fold."""
 _CHARACTER = 16
-"""Units: what a character of the words takes at a common width; a narrow page has no ticks."""
+"""Units: the width of a character of a label on a page of common width."""
 _PLAIN = SECOND
-"""Stretches of work that are shorter need no more room than the least."""
+"""Stretches of work shorter than this are not magnified by folds."""
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -71,10 +71,11 @@ Stretch = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionAttempt:
-    """The execution from its start, or from a redrive (``number`` 2 and up), to its next end.
+    """One attempt of the execution, from its start or a redrive to its next end.
 
-    ``until``: where it ended, or for one that runs what counts as now. ``last_event``: the event
-    that ended it, if the execution was redriven.
+    ``number``: 1 for the first run, 2 for the first redrive. ``since``, ``until``: epoch
+    milliseconds; ``until`` of a running attempt is the current time. ``last_event``: id of the
+    event that ended it, 0 if the execution runs or was never redriven.
     """
 
     number: int
@@ -85,18 +86,18 @@ class ExecutionAttempt:
 
     @property
     def label(self) -> str:
-        """Return its name."""
+        """Return its name: ``First run`` or ``Redrive 1``."""
         return "First run" if self.number == 1 else f"Redrive {self.number - 1}"
 
     @property
     def text(self) -> str:
-        """Return its outcome and how long it took."""
+        """Return its outcome and duration."""
         return f"{self.status.word.lower()}, {formatting.duration_text(self.until - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdleFold:
-    """Idle time, folded; ``x`` and ``width`` in units."""
+    """A fold of idle time. ``since``, ``until``: epoch milliseconds. ``x``, ``width``: units."""
 
     since: int
     until: int
@@ -105,31 +106,29 @@ class IdleFold:
 
     @property
     def text(self) -> str:
-        """Return how long it lasted, in one unit."""
+        """Return its label: the duration in one unit of time."""
         if 10 * SECOND <= self.until - self.since < MINUTE:  # the legend says it, too
             return formatting.duration_text(self.until - self.since)
         return formatting.rough_duration(self.until - self.since)
 
     @property
     def title(self) -> str:
-        """Return how long it lasted."""
-        return (
-            f"{formatting.duration_text(self.until - self.since)} in which nothing worked, folded"
-        )
+        """Return its tooltip, with the exact duration."""
+        return f"{formatting.duration_text(self.until - self.since)} idle, shortened"
 
     @property
     def text_x(self) -> float:
-        """Return where the middle of its words is: of the fold, but for the ends of the axis."""
+        """Return the x of the middle of its label: centred, but inside the axis."""
         half = len(self.text) * _CHARACTER / 2
         return min(max(self.x + self.width / 2, half), WIDTH - half)
 
     @property
     def middle(self) -> str:
-        """Return where its words stand, as a share of the width."""
+        """Return ``text_x`` as a percentage of the width."""
         return f"{self.text_x / WIDTH:.1%}"
 
     def is_clear_of(self, other: IdleFold) -> bool:
-        """Tell whether the words of both can be read."""
+        """Tell whether the labels of both folds do not overlap."""
         room = (len(self.text) + len(other.text) + 2) * _CHARACTER / 2
         return abs(self.text_x - other.text_x) >= room
 
@@ -139,27 +138,27 @@ _NOTHING_LEFT = re.compile(r" 00 [a-z]+$")
 
 @dataclass(frozen=True, slots=True)
 class AxisTick:
-    """A mark on the axis: how long after its beginning, and where, in units."""
+    """A mark on the axis. ``after_ms``: time after the origin. ``x``: its place in units."""
 
     after_ms: int
     x: float
 
     @property
     def text(self) -> str:
-        """Return how long after the beginning it is, without units of which there are none."""
+        """Return its label: the time after the origin, without a trailing ``00 s``."""
         return _NOTHING_LEFT.sub("", formatting.duration_text(self.after_ms))
 
     @property
     def share(self) -> str:
-        """Return where it stands, as a share of the width."""
+        """Return its place as a percentage of the width."""
         return f"{self.x / WIDTH:.1%}"
 
 
 @dataclass(frozen=True, slots=True)
 class AxisSpan:
-    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends.
+    """The period that the axis shows. All times are epoch milliseconds.
 
-    ``origin``: what the words count from, the beginning unless another one is given.
+    ``now``: the end of running bars. ``origin``: zero of the labels, None for ``begin``.
     """
 
     begin: int
@@ -168,45 +167,45 @@ class AxisSpan:
     folds: tuple[IdleFold, ...] = field(default=())
     origin: int | None = None
     _scale: float = field(init=False, repr=False, compare=False)
-    """Units of a millisecond that is not folded."""
+    """Units per millisecond outside of folds."""
 
     def __post_init__(self) -> None:
-        """Compute the scale once: thousands of iterations have a place."""
+        """Compute the scale once, because thousands of iterations need it."""
         room = WIDTH - sum(fold.width for fold in self.folds)
         object.__setattr__(self, "_scale", room / max(1, self.length - self.folded_ms))
 
     @property
     def first_ms(self) -> int:
-        """Return how long after the origin it begins."""
+        """Return its beginning in milliseconds after the origin."""
         return self.begin - (self.begin if self.origin is None else self.origin)
 
     @property
     def last_ms(self) -> int:
-        """Return how long after the origin it ends."""
+        """Return its end in milliseconds after the origin."""
         return self.first_ms + self.length
 
     @property
     def least_ms(self) -> float:
-        """Return how much time that is not folded takes as little room as there is."""
+        """Return the time outside of folds that takes the width ``LEAST``, in milliseconds."""
         return LEAST / self._scale
 
     @property
     def knots(self) -> str:
-        """Return where time bends, as ``x:milliseconds`` after the origin: a script reads it."""
-        known = [(0.0, self.begin), (float(WIDTH), self.end)]
+        """Return the ends of axis and folds for a script: ``x:milliseconds`` after the origin."""
+        points = [(0.0, self.begin), (float(WIDTH), self.end)]
         for fold in self.folds:
-            known += [(fold.x, fold.since), (fold.x + fold.width, fold.until)]
+            points += [(fold.x, fold.since), (fold.x + fold.width, fold.until)]
         shift = self.begin - self.first_ms
-        return " ".join(f"{x:g}:{moment - shift}" for x, moment in sorted(known))
+        return " ".join(f"{x:g}:{moment - shift}" for x, moment in sorted(points))
 
     @property
     def length(self) -> int:
-        """Return how long it is, in milliseconds."""
+        """Return its length in milliseconds."""
         return self.end - self.begin
 
     @property
     def labelled_folds(self) -> tuple[IdleFold, ...]:
-        """Return the folds that say how long they are."""
+        """Return the folds with a label."""
         longest_first = sorted(self.folds, key=lambda fold: fold.since - fold.until)
         if len(self.folds) > MOST_WORDS:
             return (longest_first[0],)
@@ -218,12 +217,12 @@ class AxisSpan:
 
     @property
     def folded_ms(self) -> int:
-        """Return how long everything that is folded lasted."""
+        """Return the total folded time in milliseconds."""
         return sum(fold.until - fold.since for fold in self.folds)
 
     @property
     def ticks(self) -> tuple[AxisTick, ...]:
-        """Return round times between the beginning and the end, none of them in a fold."""
+        """Return ticks at round times after the origin, outside of folds."""
         worked = self.length - self.folded_ms
         step = next((step for step in _STEPS if worked / step <= MOST_TICKS), 0)
         if not step:
@@ -241,16 +240,16 @@ class AxisSpan:
 
     @property
     def first_text(self) -> str:
-        """Return the words at its beginning."""
+        """Return the label of its beginning."""
         return formatting.duration_text(self.first_ms) if self.first_ms else "0"
 
     @property
     def last_text(self) -> str:
-        """Return the words at its end."""
+        """Return the label of its end."""
         return formatting.duration_text(self.last_ms)
 
     def _has_room(self, tick: AxisTick, before: AxisTick | None) -> bool:
-        """Tell whether the words of a tick fit: after those before, beside folds and the end."""
+        """Tell whether a tick's label fits: after the previous tick, beside folds and the end."""
         half = (len(tick.text) / 2 + 1) * _CHARACTER
         taken: float = len(self.first_text) * _CHARACTER
         if before is not None:
@@ -265,16 +264,16 @@ class AxisSpan:
         )
 
     def place(self, since: int, until: int, least: float = LEAST) -> tuple[float, float]:
-        """Return x and width of a stretch of time. ``least``: units that it is wide at least."""
+        """Return (x, width) of a stretch of time in units. ``least``: the minimum width."""
         begin = self._x(since)
         x = min(max(0.0, begin), WIDTH - least)
         width = max(least, self._x(until) - begin)
         after = next((fold.x for fold in self.folds if until <= fold.since), WIDTH)
-        x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
+        x = max(0.0, min(x, after - width))  # a widened bar stays before the next fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
 
     def _x(self, moment: int) -> float:
-        """Return where a moment is; within a fold by its share of the fold."""
+        """Return the x of a moment; inside a fold, time is spread evenly."""
         before = bisect_right(self.folds, moment, key=_SINCE) if self.folds else 0
         if not before:
             return (moment - self.begin) * self._scale
@@ -286,9 +285,10 @@ class AxisSpan:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The span on display, the attempts there are, and which of them was chosen (0: all).
+    """The period on display, and the attempts of the execution.
 
-    ``zoomed``: the reader chose a part of it.
+    ``chosen``: number of the selected attempt, 0 for all. ``zoomed``: the reader selected a part of
+    the period.
     """
 
     span: AxisSpan
@@ -342,7 +342,7 @@ def _grid_of(span: AxisSpan, units: int) -> SafeString:
 def execution_attempts(
     execution: Execution, now_ms: int, past_ms: int | None = None
 ) -> tuple[ExecutionAttempt, ...]:
-    """Return the attempts at an execution; ``past_ms``: those begun by then."""
+    """Return the attempts of an execution. ``past_ms``: only attempts begun by this moment."""
     running = formatting.EXECUTION[ExecutionStatus.RUNNING]
     now = now_ms if past_ms is None else past_ms
     if not execution.redrive_count:
@@ -376,10 +376,10 @@ def fold_idle_time(
     magnified: bool = True,
     ended: Iterable[Stretch] = (),
 ) -> AxisSpan:
-    """Return a span with what is idle in it folded. ``busy``: when something worked.
+    """Return a span with folds for its idle time. ``busy``: (since, until) of all work.
 
-    ``magnified``: also if nothing worked for long, so that there is little to see. ``ended``: when
-    the execution lay ended, before a redrive; of that less than a minute is folded, too.
+    ``magnified``: False returns ``bare`` if all work is shorter than a second. ``ended``: (since,
+    until) between an end of the execution and its redrive, folded from one second on.
     """
     begin, end = bare.begin, bare.end
     merged, worked = _merge_stretches(busy, begin, end)
@@ -403,7 +403,7 @@ def fold_idle_time(
 
 
 def _place_folds(bare: AxisSpan, idle: Sequence[Stretch], width: float) -> Iterable[IdleFold]:
-    """Yield the folds at their places."""
+    """Yield the folds with their positions."""
     room = WIDTH - width * len(idle)
     total = bare.end - bare.begin - sum(until - since for since, until in idle)
     x, at_ms = 0.0, bare.begin
@@ -416,9 +416,9 @@ def _place_folds(bare: AxisSpan, idle: Sequence[Stretch], width: float) -> Itera
 def _merge_stretches(
     stretches: Iterable[Stretch], begin: int, end: int
 ) -> tuple[list[Stretch], int]:
-    """Return when at least one of the stretches was going on, in order, within begin and end.
+    """Return the union of stretches within begin and end, in order, and the worked milliseconds.
 
-    And for how long; pauses too short to be folded are no pauses.
+    Stretches with a gap below ``SHORTEST`` are merged, and the gap does not count as work.
     """
     merged: list[Stretch] = []
     first, last, worked = begin, begin - SHORTEST, 0  # nothing so far
@@ -433,7 +433,7 @@ def _merge_stretches(
 
 
 def _clip_stretches(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
-    """Cut off what is outside of begin and end."""
+    """Clip stretches to begin and end; leave out stretches outside of them."""
     for since, until in stretches:
         if begin <= since and until <= end:
             yield since, until

@@ -107,27 +107,27 @@ def timeline_bars(
     ``zoom``: what of it the reader wants to see.
     """
     shown = list(rows)
-    known = execution_attempts(execution, now_ms, past_ms)
-    chosen = zoom.attempt if 1 <= zoom.attempt <= len(known) > 1 else 0
+    attempts = execution_attempts(execution, now_ms, past_ms)
+    chosen = zoom.attempt if 1 <= zoom.attempt <= len(attempts) > 1 else 0
     retried = _retry_events(execution, trace, shown)
-    whole = _axis_limits(execution, known, chosen, now_ms, past_ms)
+    whole = _axis_limits(execution, attempts, chosen, now_ms, past_ms)
     begin, end = zoom.cut(*whole[:2])
     now = whole[2]
     span = AxisSpan(begin, end, now, origin=whole[0])
-    every = known if past_ms is None else execution_attempts(execution, now_ms)
+    every = attempts if past_ms is None else execution_attempts(execution, now_ms)
     plain = len(every) == 1 and not retried
     ends = (begin, end, now)
     busy = plain and trace.derive(_is_busy, ends, lambda: _is_busy(trace, *ends))
     long = end - begin >= SHORTEST and not busy
     if long or len(every) > 1:
-        worked = [*_busy_stretches(trace, known, retried, now), *_future(every, past_ms)]
-        ended_between = [(first.until, second.since) for first, second in pairwise(known)]
+        worked = [*_busy_stretches(trace, attempts, retried, now), *_future(every, past_ms)]
+        ended_between = [(first.until, second.since) for first, second in pairwise(attempts)]
         span = fold_idle_time(span, worked, magnified=len(every) > 1, ended=ended_between)
     path = CriticalPath()
     if execution.stop_ms is not None and past_ms is None:
-        with _trace_of_attempt(execution, trace, known, chosen) as ended:
+        with _trace_of_attempt(execution, trace, attempts, chosen) as ended:
             path = critical_path(ended, *whole[:2])
-    axis = TimeAxis(span, known, chosen, path, (begin, end) != whole[:2])
+    axis = TimeAxis(span, attempts, chosen, path, (begin, end) != whole[:2])
     return axis, {
         row.id: _drawing_order(row, _segments(row, axis, trace, retried)) for row in shown
     }
@@ -135,19 +135,19 @@ def timeline_bars(
 
 @contextmanager
 def _trace_of_attempt(
-    execution: Execution, trace: Trace, known: Sequence[ExecutionAttempt], chosen: int
+    execution: Execution, trace: Trace, attempts: Sequence[ExecutionAttempt], chosen: int
 ) -> Iterator[Trace]:
     """Yield the trace as it was when an attempt ended: a redrive opens again what had failed."""
-    if chosen in (0, len(known)):
+    if chosen in (0, len(attempts)):
         yield trace
         return
-    with open_trace_at(execution, known[chosen - 1].last_event) as ended:
+    with open_trace_at(execution, attempts[chosen - 1].last_event) as ended:
         yield ended
 
 
 def _axis_limits(
     execution: Execution,
-    known: Sequence[ExecutionAttempt],
+    attempts: Sequence[ExecutionAttempt],
     chosen: int,
     now_ms: int,
     past_ms: int | None,
@@ -157,7 +157,7 @@ def _axis_limits(
     now = end if past_ms is None else past_ms
     if not chosen:
         return execution.start_ms, end, now
-    attempt = known[chosen - 1]
+    attempt = attempts[chosen - 1]
     return attempt.since, max(attempt.until, attempt.since + 1), min(now, attempt.until)
 
 
@@ -174,22 +174,25 @@ def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
 
 
 def _busy_stretches(
-    trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
+    trace: Trace,
+    attempts: Sequence[ExecutionAttempt],
+    retried: dict[int, list[VisitEvent]],
+    now: int,
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
     quiet = {node.id for node in trace.graph.nodes if node.type in ("Wait", "Map", "Parallel")}
-    for attempt in known:
+    for attempt in attempts:
         yield attempt.since, attempt.since
         yield attempt.until, attempt.until
     for node, visits in trace.visits.items():
         if node in quiet:
             for stretch in visits.stays(now):
                 yield from ((edge, edge) for edge in stretch)
-        elif len(known) == 1 and retried.keys().isdisjoint(visits.numbers):
+        elif len(attempts) == 1 and retried.keys().isdisjoint(visits.numbers):
             yield from visits.stays(now)  # there is no more to say
         else:
             for visit in visits:
-                yield from _worked(visit, retried.get(visit.number, []), known, now)
+                yield from _worked(visit, retried.get(visit.number, []), attempts, now)
 
 
 def _future(every: Sequence[ExecutionAttempt], past_ms: int | None) -> Iterator[tuple[int, int]]:
@@ -200,11 +203,11 @@ def _future(every: Sequence[ExecutionAttempt], past_ms: int | None) -> Iterator[
 
 
 def _worked(
-    visit: Visit, events: list[VisitEvent], known: Sequence[ExecutionAttempt], now: int
+    visit: Visit, events: list[VisitEvent], attempts: Sequence[ExecutionAttempt], now: int
 ) -> Iterator[tuple[int, int]]:
     for piece in _pieces(visit, events, now):
         if piece.tone != "wait":
-            yield from ((since, until) for _, since, until in clip_piece(piece, known))
+            yield from ((since, until) for _, since, until in clip_piece(piece, attempts))
 
 
 # -- segments --------------------------------------------------------------------------------------
@@ -249,9 +252,9 @@ def _close_pieces(
     visits: Visits, axis: TimeAxis, trace: Trace, row_id: str
 ) -> tuple[BarPiece, ...]:
     """Return many visits, those as one piece between which there is no room for a gap."""
-    known = (axis.span.now, axis.span.least_ms, axis.critical.visits)
+    limits = (axis.span.now, axis.span.least_ms, axis.critical.visits)
     return trace.derive(
-        (_close_pieces, row_id), known, lambda: tuple(_close_visits(visits, *known))
+        (_close_pieces, row_id), limits, lambda: tuple(_close_visits(visits, *limits))
     )
 
 
@@ -331,7 +334,7 @@ def _placed(
     path = ", on the critical path" if piece.critical else ""
     took = formatting.duration_text(until - since)
     if piece.worked_ms is not None and piece.worked_ms < until - since:
-        took = f"{formatting.duration_text(piece.worked_ms)} within {took}"
+        took = f"{formatting.duration_text(piece.worked_ms)} active within {took}"
     words = f"{name}{piece.text}, {took}{path}"
     begin, end = max(since, axis.span.begin), min(until, axis.span.end)
     place = axis.span.place(begin, end)

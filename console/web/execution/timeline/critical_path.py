@@ -70,10 +70,10 @@ def _find_critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPat
             continue
         stays = finder.stays(node)
         on_path.update(number for number, _, _ in stays)
-        spent[node] = sum(trace.worked_ms(entered, left) for _, entered, left in stays)
-    for number, node, entered, left in finder.inner_path():
+        spent[node] = sum(trace.worked_ms(entered_ms, left_ms) for _, entered_ms, left_ms in stays)
+    for number, node, entered_ms, left_ms in finder.inner_path():
         on_path.add(number)
-        spent[node] += trace.worked_ms(entered, left)
+        spent[node] += trace.worked_ms(entered_ms, left_ms)
     for number in on_path & trace.pauses.keys():
         for since, until in trace.pauses[number]:
             begin, end = max(since, begin_ms), min(until, end_ms)
@@ -139,11 +139,11 @@ class _PathFinder:
 
     def _lines_by_holder(self) -> dict[tuple[ControlLine, str], list[tuple[int, ControlLine]]]:
         """Return line and state that it is in -> the lines this holds, by when they ended."""
-        left, end_ms = self._trace.left, self._end_ms
+        exits, end_ms = self._trace.end_times, self._end_ms
         by_attempt: defaultdict[GroupAttempt, list[tuple[int, ControlLine]]] = defaultdict(list)
         for line, numbers in self._visits_of.items():
             if line.attempt is not None:
-                by_attempt[line.attempt].append((left.get(numbers[-1], end_ms), line))
+                by_attempt[line.attempt].append((exits.get(numbers[-1], end_ms), line))
         by_holder: defaultdict[tuple[ControlLine, str], list[tuple[int, ControlLine]]]
         by_holder = defaultdict(list)
         for attempt, lines in by_attempt.items():
@@ -156,15 +156,17 @@ class _PathFinder:
         return max(self._trace.times[number], self._begin_ms)
 
     def _end_of(self, number: int) -> int:
-        return self._trace.left.get(number, self._end_ms)
+        return self._trace.end_times.get(number, self._end_ms)
 
     def stays(self, node: str) -> list[tuple[int, int, int]]:
         """Return event, beginning and end of the visits of a state, without what was before."""
         stays = self._trace.visits[node].stays(self._end_ms)
         return [
-            (number, max(entered, self._begin_ms), left)
-            for number, (entered, left) in zip(self._trace.visits[node].numbers, stays, strict=True)
-            if left >= self._begin_ms
+            (number, max(entered_ms, self._begin_ms), left_ms)
+            for number, (entered_ms, left_ms) in zip(
+                self._trace.visits[node].numbers, stays, strict=True
+            )
+            if left_ms >= self._begin_ms
         ]
 
     def inner_path(self) -> Iterator[tuple[int, str, int, int]]:
@@ -172,36 +174,36 @@ class _PathFinder:
         trace = self._trace
         waiting: list[ControlLine] = []
         for node in self.outermost.keys() & self.holders:
-            for number, entered, left in self.stays(node):
-                waiting += self._bounding(trace.lines[number], node, entered, left)
+            for number, entered_ms, left_ms in self.stays(node):
+                waiting += self._bounding(trace.lines[number], node, entered_ms, left_ms)
         while waiting:
             line = waiting.pop()
             for number in self._visits_of[line]:
                 node = trace.owner_of(number)[0]
-                entered, left = self._begin_of(number), self._end_of(number)
-                yield number, node, entered, left
+                entered_ms, left_ms = self._begin_of(number), self._end_of(number)
+                yield number, node, entered_ms, left_ms
                 if node in self.holders:
-                    waiting += self._bounding(line, node, entered, left)
+                    waiting += self._bounding(line, node, entered_ms, left_ms)
 
     def _bounding(
-        self, line: ControlLine, node: str, entered: int, left: int
+        self, line: ControlLine, node: str, entered_ms: int, left_ms: int
     ) -> Iterator[ControlLine]:
         """Yield the branches or iterations that bound the end of their Parallel or Map."""
-        until = left
+        until = left_ms
         ends = self._ends.get((line, node), [])
         lines = self._lines.get((line, node), [])
-        lines = lines[bisect_left(ends, entered) : bisect_right(ends, left)]
+        lines = lines[bisect_left(ends, entered_ms) : bisect_right(ends, left_ms)]
         times, visits_of, aborted = self._trace.times, self._visits_of, self._aborted
-        if entered > self._begin_ms:  # others may end when a visit that follows begins
-            lines = [stay for stay in lines if times[visits_of[stay[1]][0]] >= entered]
+        if entered_ms > self._begin_ms:  # others may end when a visit that follows begins
+            lines = [stay for stay in lines if times[visits_of[stay[1]][0]] >= entered_ms]
         for end, inner in [stay for stay in lines[::-1] if stay[1] not in aborted] or lines[::-1]:
             if end > until:
                 continue
             begin = self._begin_of(visits_of[inner][0])
-            if begin >= until > entered:
+            if begin >= until > entered_ms:
                 continue
             yield inner
             self.covered[node] += self._trace.worked_ms(begin, end)
             until = begin
-            if until <= entered:
+            if until <= entered_ms:
                 return

@@ -131,7 +131,7 @@ def lane_bar(
     placed, peak = _assign_lanes(spans, axis.now)
     lanes = min(max(peak, 1), MOST_LANES)
     rectangles, critical = _draw_lanes(placed, axis, lanes, max(peak, 1), on_path)
-    at_once = f"at most {peak:,} at once" if peak > 1 else "one after the other"
+    at_once = f"up to {peak:,} at once" if peak > 1 else "one at a time"
     words = f"{text}; {at_once}"
     marks = tuple(_merged_marks(critical))
     return LaneBar(tuple(rectangles), lanes, peak, words, marks, text)

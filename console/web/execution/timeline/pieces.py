@@ -53,25 +53,25 @@ class AttemptStay:
 
 
 def clip_piece(
-    piece: BarPiece, known: Sequence[ExecutionAttempt]
+    piece: BarPiece, attempts: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
-    for place, attempt in enumerate(known, 1):
+    for place, attempt in enumerate(attempts, 1):
         since = piece.since if place == 1 else max(piece.since, attempt.since)
-        until = piece.until if place == len(known) else min(piece.until, attempt.until)
-        if since < until or since == until == piece.since or _ended_at_once(piece, known, place):
+        until = piece.until if place == len(attempts) else min(piece.until, attempt.until)
+        if since < until or since == until == piece.since or _ended_at_once(piece, attempts, place):
             yield attempt, since, until
             if piece.retry:
                 return  # it did not outlive the attempt it began in
 
 
-def _ended_at_once(piece: BarPiece, known: Sequence[ExecutionAttempt], place: int) -> bool:
+def _ended_at_once(piece: BarPiece, attempts: Sequence[ExecutionAttempt], place: int) -> bool:
     """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
 
     An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
     ended with it, and is not drawn twice.
     """
-    before, attempt = known[place - 2], known[place - 1]
+    before, attempt = attempts[place - 2], attempts[place - 1]
     return place > 1 and before.until < attempt.since == piece.until and piece.since < piece.until
 
 
@@ -85,13 +85,13 @@ def stays_by_attempt(
     stays: dict[int, AttemptStay] = {}
     now, on_path = axis.span.now, axis.critical.visits
     for number in numbers:
-        left = trace.left.get(number, now)
+        left_ms = trace.end_times.get(number, now)
         cuts, status = trace.interrupted.get(number, {}), trace.status(number)
-        piece = BarPiece(trace.times[number], left, "", "")
+        piece = BarPiece(trace.times[number], left_ms, "", "")
         for attempt, since, until in clip_piece(piece, axis.attempts):
             cut = attempt.number in cuts
-            kept = cuts[attempt.number] if cut else status
-            stay = AttemptStay(attempt, since, until, kept, cut, 1, number in on_path)
+            stay_status = cuts[attempt.number] if cut else status
+            stay = AttemptStay(attempt, since, until, stay_status, cut, 1, number in on_path)
             before = stays.get(attempt.number)
             stays[attempt.number] = _join_stays(before, stay) if before else stay
     ordered = [stays[place] for place in sorted(stays)]
