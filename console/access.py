@@ -18,37 +18,43 @@ from django.core.exceptions import PermissionDenied
 
 from console.db import clock
 from console.db.prepared import read_models
-from console.feature import chosen_features
+from console.errors import ErrorCode, ServiceError
+from console.feature import Hook, chosen_features, hooked
 from console.models import AccessKey, LoginLink, Membership, Project, Role
+from console.models.key_scope import EVERYTHING, UNNAMED, KeyScope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from django.contrib.auth.models import AnonymousUser, User
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
-PROJECT_COOKIE = "project"
-"""Name of the cookie with the name of the project that a person chose to see."""
-_LINK_MS = 24 * 3600 * 1000
-ADMINISTRATOR = "administrator"
-"""Stands in tables of rights for the administrators of the server, above each role of a project.
+    from console.models.key_scope import KeyedResource
 
-It is an attribute of a person (Django's ``is_superuser``), whatever projects they belong to, and
-no role: within a project, administrators have the rights of their membership and no others.
+PROJECT_COOKIE = "project"
+"""Name of the cookie that stores the chosen project's name."""
+_LINK_MS = 24 * 3600 * 1000
+SERVICE_ACCOUNT_SIGN = "/"
+"""In the user name of a service account: ``ci/123456789012``. No name of a person has it."""
+ADMINISTRATOR = "administrator"
+"""In a table of rights: only administrators of the server may do this.
+
+Being an administrator is no role in a project but a flag of the person (Django's
+``is_superuser``). Within a project, administrators have the rights of their membership only.
 """
 _RANK = {role: rank for rank, role in enumerate([*Role, ADMINISTRATOR])}
 
 
-# The least role for each action of the API and each act of a page; features name their own. An
-# action that nobody names is refused for everybody, so that one that was forgotten fails instead
-# of standing open.
+# The least role for each action of the API and each act of a page; features add their own. An
+# action without an entry is refused for everybody: a forgotten entry denies access and does not
+# grant it.
 _OF_CORE: dict[str, str] = {
     **dict.fromkeys(
         [
-            "ViewPages",  # whatever a page only shows
+            "ViewPages",  # every page that only shows data
             "PutColumns",  # which columns the reader's tables have
-            "CreateAccessKey",  # of one's own; those of others take PutMember
+            "CreateAccessKey",  # own keys only; the keys of other members need PutMember
             "UpdateAccessKey",
             "DescribeActivity",
             "DescribeExecution",
@@ -75,6 +81,8 @@ _OF_CORE: dict[str, str] = {
             "StartSyncExecution",
             "StopExecution",
             "RedriveExecution",
+            "PauseExecution",
+            "ResumeExecution",
             "ImportExecution",
             "SharePicture",
             "UpdateMapRun",
@@ -112,14 +120,16 @@ _OF_CORE: dict[str, str] = {
     "CreateInvitation": Role.OWNER,
     "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
+    "PutProjectSetting": Role.OWNER,  # quotas and others that the operator can set in a file, too
+    "RemoveProjectSetting": Role.OWNER,
 }
 _OF_SERVER = {"ViewOperations", "ViewHosts"}
-"""What administrators may do besides the actions that the tables reserve for them."""
+"""Actions open to administrators in addition to those with ``ADMINISTRATOR`` as least role."""
 
 
 @cache
 def _least_roles() -> dict[str, str]:
-    """Return the least role for each action. No feature can change one of the core's."""
+    """Return action -> least role. A feature cannot override an action of the core."""
     of_features = {
         action: role if role == ADMINISTRATOR else Role(role)
         for feature in chosen_features()
@@ -129,8 +139,18 @@ def _least_roles() -> dict[str, str]:
     return of_features | _OF_CORE
 
 
+_READING = {"RevealPayloads", "ViewHosts"}
+"""Read-only actions that need a higher role than viewer."""
+_REVOKING = {"RemoveMember", "RevokeInvitation", "UpdateAccessKey"}
+"""Actions that take access away: an archived project allows them, too."""
+_LASTING = {"SharePicture", "CreateStartLink"}
+"""A link created by one of these actions stays valid while its project is archived.
+
+A start link then still refuses to start executions.
+"""
+
 ANY_KEY = "any key"
-"""Stands for the access key of a call whose signature nobody checked. Real ones have no blank."""
+"""Key id of calls to a server that checks no signatures. The blank keeps it apart from real ids."""
 
 
 class Denied(Exception):
@@ -139,10 +159,12 @@ class Denied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person with a role in a project; ``key_id`` if they came with an access key, or any.
+    """The caller of a request: a person with a role in a project.
 
-    ``columns``: as ``Membership`` has them. ``projects``: the names of all projects of a person
-    who looks at pages.
+    ``key_id``: the access key that signed the request, "" on a page, ``ANY_KEY`` if signatures are
+    not checked. ``columns``: the chosen table columns, as ``Membership`` stores them. ``projects``:
+    on pages, the names of all projects of the person. ``scope`` and ``expires_ms``: of the key.
+    ``needs_second_factor``: on pages, one of the projects requires it (``Hook.MEMBERSHIP_ROWS``).
     """
 
     user: User
@@ -151,74 +173,156 @@ class Principal:
     key_id: str = ""
     columns: str = ""
     projects: tuple[str, ...] = ()
+    needs_second_factor: bool = False
+    scope: KeyScope = EVERYTHING
+    expires_ms: int | None = None
 
 
-def authorize(principal: Principal, action: str) -> None:
-    """Raise ``Denied`` unless the table of rights allows the principal's role an action.
+def authorize(
+    principal: Principal, action: str, resources: Sequence[KeyedResource] = (UNNAMED,)
+) -> None:
+    """Raise ``Denied`` unless the principal may perform an action.
 
-    Actions of other services than Step Functions carry its name: ``events:PutRule``.
+    The table of rights decides by the principal's role, then the scope of the access key decides.
+    An archived project is read-only. ``resources``: what the action is performed on. A key that is
+    limited to state machines may not perform an action on anything else.
+
+    Step Functions' actions have no prefix; other services' have one, as ``events:PutRule``.
     """
-    if not is_allowed(principal, action):
-        user = principal.user.get_username()
-        named = action if ":" in action else f"states:{action}"
-        raise Denied(f"User: {user} is not authorized to perform: {named}")
+    check_scope(principal, action, resources)
+    if may_administer(principal.user, action):
+        return
+    if not _allowed(principal.role, action):
+        raise Denied(_denial(principal, action))
+    if is_refused_by_archive(principal.project, action):
+        raise Denied(archive_words(principal.project))
+
+
+def _denial(principal: Principal, action: str) -> str:
+    named = action if ":" in action else f"states:{action}"
+    return f"User: {principal.user.get_username()} is not authorized to perform: {named}"
+
+
+_OF_EVERY_KEY = "sts:GetCallerIdentity"
+"""Needs no permission on AWS either."""
+
+
+def check_scope(
+    principal: Principal, action: str, resources: Sequence[KeyedResource] = (UNNAMED,)
+) -> None:
+    """Raise ``Denied`` unless the scope of the principal's access key allows an action."""
+    scope = principal.scope
+    if scope is EVERYTHING or action == _OF_EVERY_KEY:
+        return
+    denied = resources[0]
+    if scope.allows_action(action, is_reading=least_role(action) == Role.VIEWER):
+        outside = scope.outside(resources)
+        if outside is None:
+            return
+        denied = outside
+    raise Denied(
+        f"{_denial(principal, action)} on resource: {denied.arn} because the scope of access key"
+        f" {principal.key_id} does not allow it"
+    )
 
 
 def is_allowed(principal: Principal, action: str) -> bool:
-    """Tell whether the table of rights allows the principal's role an action."""
-    return _allowed(principal.role, action) or may_administer(principal.user, action)
+    """Tell whether a principal may perform an action, by role or as an administrator."""
+    if may_administer(principal.user, action):
+        return True
+    return _allowed(principal.role, action) and not is_refused_by_archive(principal.project, action)
+
+
+def is_refused_by_archive(project: Project, action: str) -> bool:
+    """Tell whether an action is refused because the project is archived.
+
+    An archived project refuses every change, except to take access away.
+    """
+    if project.archived_ms is None or action in _READING | _REVOKING:
+        return False
+    return least_role(action) != Role.VIEWER or action == "CreateAccessKey"
+
+
+def archive_words(project: Project) -> str:
+    """Return why an archived project refuses something."""
+    return (
+        f"The project {project.name!r} is archived: it is read-only until an administrator of the"
+        " server unarchives it"
+    )
+
+
+def check_not_archived(project: Project) -> None:
+    """Raise AccessDeniedException for an archived project."""
+    if project.archived_ms is not None:
+        raise ServiceError(ErrorCode.AccessDeniedException, archive_words(project))
 
 
 def may_administer(user: User | AnonymousUser, action: str) -> bool:
-    """Tell whether a person may do something as an administrator of the server."""
+    """Tell whether a person is an administrator and the action is one for administrators."""
     if not (user.is_active and user.is_superuser):
         return False
     return action in _OF_SERVER or least_role(action) == ADMINISTRATOR
 
 
+def actions_of_server() -> list[str]:
+    """Return the actions that only administrators of the server may perform."""
+    return sorted(action for action, least in _least_roles().items() if least == ADMINISTRATOR)
+
+
 def least_role(action: str) -> str | None:
-    """Return the least role that may do something; None if the table of rights has no such act."""
+    """Return the least role for an action; None if no table of rights has the action."""
     return _least_roles().get(action)
 
 
 def is_still_allowed(
     username: str, project: Project, action: str, membership: int | None = None
 ) -> bool:
-    """Tell whether a person may do now what they asked for earlier.
+    """Tell whether a person may still perform an action that they requested earlier.
 
-    ``membership``: the number of the one that they had then, None if it was not kept. Who is
-    removed and added again has another one, and starts from nothing.
+    Used when a stored request (a bulk job, a start link) is carried out. ``membership``: the id of
+    the person's membership at the time of the request, None if it was not stored. A person who was
+    removed and added again has a new membership, and requests made under the old one are refused.
+    So are requests that change something in an archived project.
     """
-    found = Membership.objects.filter(
+    if action not in _LASTING and is_refused_by_archive(project, action):
+        return False
+    current = Membership.objects.filter(
         project=project, user__username=username, user__is_active=True
     ).first()
-    if found is None or membership not in (None, found.pk):
+    if current is None or membership not in (None, current.pk):
         return False
-    return _allowed(found.role, action)
+    return _allowed(current.role, action)
 
 
 def find_membership(username: str, project: Project) -> int | None:
-    """Return the number of a person's membership, None if they have none."""
+    """Return the id of a person's membership in a project, None if they are no member."""
     rows = Membership.objects.filter(project=project, user__username=username)
     return rows.values_list("pk", flat=True).first()
 
 
 def _allowed(role: str, action: str) -> bool:
-    wanted = _least_roles().get(action)
-    return wanted is not None and _RANK[Role(role)] >= _RANK[wanted]
+    least = _least_roles().get(action)
+    return least is not None and _RANK[Role(role)] >= _RANK[least]
 
 
 # -- access keys -----------------------------------------------------------------------------------
 
 
 def secret_for(key_id: str) -> str:
-    """Return the secret of an access key: derived, so that no table holds it. 40 characters."""
+    """Return the secret of an access key, 40 characters; it is derived and never stored."""
     digest = hmac.new(settings.STATEYARD_KEY_SECRET, key_id.encode(), "sha256").digest()
     return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
 
 
-def create_access_key(user: User, project: Project, description: str = "") -> AccessKey:
-    """Make an access key of a person in a project."""
+def create_access_key(
+    user: User,
+    project: Project,
+    description: str = "",
+    *,
+    scope: KeyScope = EVERYTHING,
+    expires_ms: int | None = None,
+) -> AccessKey:
+    """Create an access key for a person in a project."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
     return AccessKey.objects.create(
@@ -227,49 +331,62 @@ def create_access_key(user: User, project: Project, description: str = "") -> Ac
         project=project,
         description=description,
         created_ms=clock.now_ms(),
+        scope=scope.as_text(),
+        expires_ms=expires_ms,
     )
 
 
-_KEPT_S = 5.0  # a change of rights counts within this time where no signal of it arrives
+_KEPT_S = 5.0  # without a signal, other processes notice a change of rights after this time
 _principals: dict[str, tuple[float, Principal | None]] = {}
 _changes = 0
 """How often ``forget_principals`` was called."""
 
 
 def principal_of_key(key_id: str) -> Principal | None:
-    """Return who an access key belongs to; None if there is no such key or it may not be used.
+    """Return the owner of an access key; None if the key is unknown or may not be used.
 
-    Remembered for five seconds, so that a busy client does not cost two queries a call.
+    The result is cached for five seconds, which saves a busy client two queries a call.
     """
+    principal = principal_of_ended_key(key_id)
+    return None if principal is None or has_ended(principal) else principal
+
+
+def principal_of_ended_key(key_id: str) -> Principal | None:
+    """Return the owner of an access key as ``principal_of_key`` does, also after its expiry."""
     return _remembered(key_id, partial(_find_principal, key_id))
 
 
-def anonymous_principal() -> Principal:
-    """Return the first owner: who every caller is where any key is accepted.
+def has_ended(principal: Principal) -> bool:
+    """Tell whether the principal's access key has expired."""
+    return principal.expires_ms is not None and principal.expires_ms <= clock.now_ms()
 
-    Remembered for five seconds, as that of a key.
+
+def anonymous_principal() -> Principal:
+    """Return the first owner, used as the caller of every request if any access key is accepted.
+
+    Cached for five seconds, as in ``principal_of_key``.
     """
     return _remembered(ANY_KEY, _first_owner_principal) or _first_owner_principal()
 
 
 def _remembered(key_id: str, find: Callable[[], Principal | None]) -> Principal | None:
     now = time.monotonic()
-    kept = _principals.get(key_id)
-    if kept is not None and kept[0] > now:
-        return kept[1]
+    remembered = _principals.get(key_id)
+    if remembered is not None and remembered[0] > now:
+        return remembered[1]
     if len(_principals) > 1000:  # noqa: PLR2004 - made-up keys must not fill the memory
         _principals.clear()
     before = _changes
-    found = find()
+    principal = find()
     if before == _changes:
-        # Otherwise this thread read the rows, and then another one committed a removal and forgot
-        # all principals: what was read would let the removed person in for five seconds.
-        _principals[key_id] = (now + _KEPT_S, found)
-    return found
+        # A race: this thread reads the rows, another thread commits a removal and clears the cache,
+        # this thread stores what it read, and the removed person has access for five seconds more.
+        _principals[key_id] = (now + _KEPT_S, principal)
+    return principal
 
 
 def forget_principals() -> None:
-    """Read the rights of every access key anew: somebody's have changed."""
+    """Clear the cache of principals, because the rights of a person have changed."""
     global _changes  # noqa: PLW0603 - one a process
     _changes += 1
     _principals.clear()
@@ -281,31 +398,52 @@ def _find_principal(key_id: str) -> Principal | None:
         .filter(key_id=key_id, disabled_ms=None, user__is_active=True)
         .first()
     )
-    if key is None:
+    if key is None or any(is_paused(key.user_id) for is_paused in hooked(Hook.ACCOUNT_PAUSED)):
         return None
     role = _role_in(key.user_id, key.project_id)
-    return None if role is None else Principal(key.user, key.project, role, key_id)
+    if role is None:
+        return None
+    scope = KeyScope.of_text(key.scope)
+    return Principal(key.user, key.project, role, key_id, scope=scope, expires_ms=key.expires_ms)
 
 
 def principal_of(request: HttpRequest) -> Principal:
-    """Return the signed-in person in the project that they chose, at first their oldest one.
+    """Return the signed-in person with the role in their chosen project.
 
-    The choice is a cookie, which counts for a member only. Raise ``PermissionDenied`` if the person
-    belongs to no project.
+    A cookie names the project. Without one, or if the person is no member of that project, the
+    oldest membership counts. Raise ``PermissionDenied`` if the person belongs to no project, and
+    for a service account.
     """
+    if is_service_account(request.user):
+        raise PermissionDenied("A service account does not sign in: it has access keys.")
     rows = read_models("memberships", _memberships_of, request.user.pk or 0)
     memberships = sorted(rows, key=attrgetter("pk"))
     chosen = request.COOKIES.get(PROJECT_COOKIE)
     fitting = [row for row in memberships if row.project.name == chosen] or memberships
-    found = fitting[0] if fitting else None
-    if found is None or not isinstance(request.user, get_user_model()):
+    membership = fitting[0] if fitting else None
+    if membership is None or not isinstance(request.user, get_user_model()):
         raise PermissionDenied("You belong to no project: ask its owner to add you.")
     names = tuple(row.project.name for row in memberships)
-    return Principal(request.user, found.project, found.role, columns=found.columns, projects=names)
+    return Principal(
+        request.user,
+        membership.project,
+        membership.role,
+        columns=membership.columns,
+        projects=names,
+        needs_second_factor=any(getattr(row, "needs_second_factor", False) for row in memberships),
+    )
+
+
+def is_service_account(user: User | AnonymousUser) -> bool:
+    """Tell whether a user is a service account of a project and no person."""
+    return SERVICE_ACCOUNT_SIGN in user.get_username()
 
 
 def _memberships_of(user_id: int) -> QuerySet[Membership]:
-    return Membership.objects.select_related("project").filter(user_id=user_id)
+    rows = Membership.objects.select_related("project").filter(user_id=user_id)
+    for add in hooked(Hook.MEMBERSHIP_ROWS):
+        rows = add(rows)
+    return rows
 
 
 def _role_in(user_id: int, project_id: int) -> str | None:
@@ -325,11 +463,10 @@ def default_project() -> Project:
 
 
 def first_owner() -> tuple[User, Project, bool]:
-    """Return the owner of the default project, made at the first start.
+    """Return the owner of the default project, the project, and whether the owner is new.
 
-    And whether it was made now. A new one is the administrator, unless the server has another.
-
-    The owner has no password until one is set: a one-time link is the way in.
+    A missing owner is created, without a password: the first sign-in is by a one-time link. A new
+    owner becomes the administrator of the server if there is no other.
     """
     project = default_project()
     users = get_user_model().objects
@@ -350,7 +487,7 @@ def _first_owner_principal() -> Principal:
 
 
 def create_login_link(user: User) -> str:
-    """Return the token of a fresh one-time link, valid for a day."""
+    """Create a one-time login link, valid for a day; return its token."""
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(
         token_hash=hashlib.sha256(token.encode()).hexdigest(),

@@ -56,8 +56,11 @@ class InstalledPlatform:
 
     def parameter_problem(self, resource: Resource, state: str, parameters: Any) -> str:
         """Return why the service would reject a Task's parameters; "" if it accepts them."""
+        from console.integrations.mocks import mentions_own_state
         from console.integrations.parameters import parameter_problem
 
+        if mentions_own_state(state):
+            return ""
         return parameter_problem(resource, state, parameters)
 
 
@@ -83,8 +86,8 @@ class ConsoleConfig(AppConfig):
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
-            known = ", ".join(engine.LIMITS)
-            raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {known}")
+            names = ", ".join(engine.LIMITS)
+            raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {names}")
         if missing := missing_need():
             raise ImproperlyConfigured(missing)
         engine.use_limits(profile)

@@ -122,6 +122,6 @@ def check_name(name: str) -> None:
 
 def check_role(role_arn: str) -> None:
     """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
-    known = re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:role/[^\x00]+", role_arn)
-    if known is None or len(role_arn) > _LONGEST:
+    match = re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:role/[^\x00]+", role_arn)
+    if match is None or len(role_arn) > _LONGEST:
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")

@@ -16,11 +16,14 @@ from console.awsapi.other_services import (  # noqa: E402 - as above
     is_aws_call,
     other_services_application,
 )
+from console.server import answers  # noqa: E402 - as above
 from console.server.admission import Admission  # noqa: E402 - models need Django to be set up first
 from console.server.page_handler import PageHandler  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from console.server.admission import Application
 
 pages = Admission(PageHandler())  # type: ignore[arg-type]  # ASGI in plain dicts
 _AWS_BODY = b"application/x-amz-json-1."
@@ -34,14 +37,27 @@ async def application(
     """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages.
 
     Calls of other services carry a signature, or other marks of an SDK, which no request of a page
-    has.
+    has. The server's own API is signed, too, and has addresses like a page.
     """
-    if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
-        await aws_application(scope, receive, send)
-    elif scope["type"] == "http" and is_aws_call(scope):
-        await other_services_application(scope, receive, send)
-    else:
+    if scope["type"] != "http":
         await pages(scope, receive, send)
+        return
+    answering: Application = pages
+    if scope["method"] == "POST" and _is_aws(scope["headers"]):
+        answering, kind = aws_application, answers.kind_of_call(scope)
+    elif is_aws_call(scope) and not _is_own_api(scope):
+        answering, kind = other_services_application, answers.SERVICE
+    else:
+        kind = answers.kind_of_page(scope["path"])
+    answer = answers.CountedAnswer(kind, send)
+    try:
+        await answering(scope, receive, answer.send)
+    finally:
+        answer.end()
+
+
+def _is_own_api(scope: dict[str, Any]) -> bool:
+    return bool(scope["path"].startswith("/api/"))
 
 
 def _is_aws(headers: list[tuple[bytes, bytes]]) -> bool:

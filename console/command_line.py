@@ -12,28 +12,35 @@ import difflib
 import importlib
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from console.config.version import server_version
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Serve": {
         "up": "start pages, API and engine in one process",
         "web": "serve pages and API beside workers, on PostgreSQL",
         "worker": "work on the executions of a team, on PostgreSQL",
+        "prepare_database": "bring the tables of a PostgreSQL up to date",
         "worker_health": "tell whether the workers of this machine are well",
         "check": "check the settings; --deploy: warn of what is not fit for a team",
     },
     "People": {
         "login_url": "make a one-time login link",
+        "reset_second_factor": "take somebody's second factor away",
         "administrator": "make somebody an administrator of the server",
         "member": "give somebody a role in a project",
+        "service_account": "create, list and delete programs of a project",
+        "key": "create, list, rotate and delete access keys",
         "project": "create, list and rename projects",
     },
     "Data": {
         "prune": "remove executions that ended long ago",
         "bump_epoch": "fence older processes, after a restore",
         "check_invariants": "check what the database must hold",
+        "doctor": "check a deployment, and say what to mend",
+        "verify_audit": "find audit rows that were changed, removed or inserted",
         "export_machines": "print the state machines of a project as JSON",
         "import_machines": "create or update state machines from that JSON",
     },
@@ -43,11 +50,16 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Talk to a server": {
         "deploy": "bring the state machines of files and projects onto a server",
+        "branch": "list and delete branches of a project, and run tests in one",
         "start": "start an execution; --wait shows its states and its output",
+        "pause": "pause an execution, all of a state machine, or all schedules",
+        "resume": "resume an execution, all of a state machine, or all schedules",
+        "status": "show what is paused, since when and by whom",
         "logs": "show the events of executions, and what their functions print",
         "open": "open the page of an execution or a state machine",
         "export": "print a state machine as ASL, or for another tool",
         "pull": "write state machines and their last executions to files",
+        "settings": "export the settings of a project as YAML, or import them",
         "reset": "remove all work from a server that allows it",
     },
 }
@@ -144,8 +156,8 @@ def _check_database_exists(words: list[str]) -> None:
     folder = data_folder.data_folder()
     path = former_name.database_file(folder / data_folder.DATABASE_FILE)
     if not environment.read_text("STATEYARD_DATABASE_URL") and not path.exists():
-        wanted = "the data folder of a server, by --data or STATEYARD_DATA"
-        raise environment.SettingError(folder, "no database there", wanted)
+        expected = "the data folder of a server, by --data or STATEYARD_DATA"
+        raise environment.SettingError(folder, "no database there", expected)
 
 
 def _run_client_command(words: list[str]) -> int:
@@ -183,14 +195,6 @@ def _names() -> set[str]:
     return {name for group in COMMANDS.values() for name in group}
 
 
-def server_version() -> str:
-    """Return the name of the package with its version, if it is installed."""
-    try:
-        return f"stateyard {version('stateyard')}"
-    except PackageNotFoundError:  # a clone that was not installed
-        return "stateyard, not installed"
-
-
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name, _names(), 1)
     hint = f" Did you mean {near[0]}?" if near else ""
@@ -200,7 +204,7 @@ def _unknown(name: str) -> str:
 def _overview() -> str:
     lines = ["Usage: stateyard COMMAND [options]", ""]
     for group, commands in COMMANDS.items():
-        lines += [group, *(f"  {name:<18}{text}" for name, text in commands.items()), ""]
+        lines += [group, *(f"  {name:<20}{text}" for name, text in commands.items()), ""]
     lines.append("stateyard COMMAND --help explains the options of a command.")
     return "\n".join(lines)
 

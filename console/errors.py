@@ -76,6 +76,7 @@ class ErrorCode(StrEnum):
     ServiceUnavailable = "ServiceUnavailable"  # too many calls wait, or the database is out
     ThrottlingException = "ThrottlingException"  # more calls than the project's rate allows
     # the protocol
+    ExpiredTokenException = "ExpiredTokenException"  # an access key after its expiry date
     IncompleteSignatureException = "IncompleteSignatureException"  # lacks a part
     InternalFailure = "InternalFailure"  # an error of this server
     InvalidSignatureException = "InvalidSignatureException"  # not of this request with this key

@@ -54,7 +54,7 @@ def name_with_sender(rule: str, sender: str) -> str:
 
 
 def started_through(name: str) -> Q:
-    """Return which executions a name stands for: those of a rule whoever put the event, too."""
+    """Return the filter for executions started by a name; by a rule, for any sender."""
     return Q(started_by=name) | Q(started_by__startswith=name + BY_EVENT)
 
 

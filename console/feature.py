@@ -27,6 +27,8 @@ class Hook(StrEnum):
     No feature, or one that has nothing to add, leaves the place as it is.
     """
 
+    ACCOUNT_PAUSED = "account-paused"
+    """``(user_id) -> bool``: a person's provider does not confirm them: their keys are refused."""
     ARN_ADDRESS = "arn-address"
     """``(scope, arn) -> str``: the address of the page of an ARN, "" if it is no ARN of theirs."""
     ARN_OBJECTS = "arn-objects"
@@ -42,12 +44,64 @@ class Hook(StrEnum):
     """``(machine) -> list``: its newest alarm in alarm, whose ``total`` counts all."""
     MACHINE_ROWS = "machine-rows"
     """``(QuerySet) -> QuerySet``: machines with columns for ``MACHINE_ALARMS``."""
+    LOST_PASSWORD = "lost-password"
+    """``() -> bool``: people who forgot their password get a link to ``password-reset`` by mail."""
+    METRICS_PORT = "metrics-port"
+    """``(port, *, whole) -> int``: serve this process's metrics there; OSError if it is taken.
+
+    ``whole``: with what the database says of the server and its projects.
+    """
     MEMBER_REMOVED = "member-removed"
     """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
     NEEDED_SINCE = "needed-since"
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
     """``(execution, transitions) -> dict``: context for the page of an execution."""
+    PAGE_REQUEST = "page-request"
+    """``(request) -> HttpResponse | None``: somebody who is signed in asks for a page.
+
+    An answer takes the place of the page's.
+    """
+    PROJECT_AUDIT_NEEDED = "project-audit-needed"
+    """``(project_id) -> bool``: audit rows of a project to be deleted have to stay for a while."""
+    PROJECT_BRANCHES = "project-branches"
+    """``(memberships) -> dict``: project id -> ``ShownBranch`` of its branches, for the reader."""
+    PROJECT_FUNCTIONS = "project-functions"
+    """``(project) -> dict``: functions that its owners registered, as ``functions.json`` has them.
+
+    ``project``: its name.
+    """
+    PROJECT_TARGETS = "project-targets"
+    """``(project) -> dict``: targets that its owners set, as its section of ``targets.json``."""
+    PROVIDER_ACCOUNTS = "provider-accounts"
+    """``(user_ids) -> set``: of these, the ids of accounts that belong to a person elsewhere.
+
+    A provider signs them in: they have no password here, and nobody else makes keys of theirs.
+    """
+    ACCOUNT_CLOSED = "account-closed"
+    """``(user) -> None``: in the transaction that closes an account without a project."""
+    MEMBERSHIP_ROWS = "membership-rows"
+    """``(QuerySet) -> QuerySet``: memberships with a column ``needs_second_factor``."""
+    MEMBERS_PAGE = "members-page"
+    """``(scope) -> dict``: context for the page of members."""
+    START_INPUTS = "start-inputs"
+    """``(machine) -> object``: inputs to start it with: ``names``, ``shown(name)``: the text.
+
+    ``filled(name, text)``: an edited text with its hidden values.
+    """
+    SECOND_STEP = "second-step"
+    """``(request, user, after, by) -> HttpResponse | None``: somebody may begin a session.
+
+    An answer asks for more first. ``after`` and ``by``: as for ``start_session`` of the pages.
+    """
+    SERVER_CHECKS = "server-checks"
+    """``() -> list``: name, verdict, text and remedy of further checks of the doctor."""
+    SERVER_GAUGES = "server-gauges"
+    """``() -> list``: name, meaning and value of further metrics of the server."""
+    SETTING_SECTIONS = "setting-sections"
+    """``() -> tuple``: ``SettingSection`` that the export of a project's settings has besides."""
+    SIGN_IN_WAYS = "sign-in-ways"
+    """``() -> list``: name and address of each way to sign in beside the password."""
     OVERVIEW = "overview"
     """``(scope, query) -> dict``: context that the overview reads once."""
     OVERVIEW_LIVE = "overview-live"

@@ -95,11 +95,11 @@ class LongPoll:
         end = signals.subscribe(self.topic, lambda *_: told.set(), in_turn=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
-            while (left := deadline - time.monotonic()) > 0:
+            while (remaining_s := deadline - time.monotonic()) > 0:
                 told.clear()
                 try:
-                    found = self.look()
-                    answer = found.result() if isinstance(found, Change) else found
+                    outcome = self.look()
+                    answer = outcome.result() if isinstance(outcome, Change) else outcome
                 except Exception as error:
                     if not is_outage(error):
                         raise
@@ -109,7 +109,7 @@ class LongPoll:
                 if answer is not None:
                     return answer
                 release_connection()
-                told.wait(min(LOOK_AGAIN_S, left))
+                told.wait(min(LOOK_AGAIN_S, remaining_s))
             return self.otherwise
         finally:
             end()

@@ -2,7 +2,7 @@
 
 Their values are what the tables and AWS's API have, so a member may stand wherever the text stands:
 in a query, in JSON, in a comparison with a column. The module imports the engine only, so every
-room of the console may import it.
+package of the console may import it.
 """
 
 from __future__ import annotations
@@ -104,6 +104,10 @@ class BulkAction(StrEnum):
     """Redrive it."""
     START = "start"
     """Start its state machine again with the same input."""
+    PAUSE = "pause"
+    """Pause it."""
+    RESUME = "resume"
+    """Resume it."""
 
 
 class BulkJobStatus(StrEnum):

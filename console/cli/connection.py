@@ -53,11 +53,15 @@ def add_connection_arguments(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Connection:
-    """A server. ``client`` makes a client of one of its services."""
+    """A server. ``client`` makes a client of one of its services.
+
+    ``account_of_key``: the account, if it is known without asking the server.
+    """
 
     session: boto3.Session
     endpoint_url: str | None
     aws: bool
+    account_of_key: Account | None = None
 
     def client(self, service: str) -> Any:
         """Return a client; raise ``ConnectionRefused`` for AWS itself unless that is allowed."""
@@ -65,13 +69,16 @@ class Connection:
             client = self.session.client(service, endpoint_url=self.endpoint_url, config=_CONFIG)
         except (BotoCoreError, ValueError) as error:
             raise ConnectionRefused(str(error)) from None
-        host = urlsplit(client.meta.endpoint_url).hostname or ""
+        self._check_address(client.meta.endpoint_url)
+        return client
+
+    def _check_address(self, address: str) -> None:
+        host = urlsplit(address).hostname or ""
         if host.endswith(_AWS_HOSTS) and not self.aws:
             raise ConnectionRefused(
-                f"{client.meta.endpoint_url} is AWS itself; --aws says that this is meant, "
+                f"{address} is AWS itself; --aws says that this is meant, "
                 "--endpoint-url names a server"
             )
-        return client
 
     @cached_property
     def states(self) -> Any:
@@ -81,6 +88,8 @@ class Connection:
     @cached_property
     def account(self) -> Account:
         """Return the account that the key belongs to."""
+        if self.account_of_key is not None:
+            return self.account_of_key
         identity = self.client("sts").get_caller_identity()
         region = self.states.meta.region_name
         return Account(identity["Account"], region, identity["Arn"].split(":")[1])
@@ -88,6 +97,9 @@ class Connection:
     @cached_property
     def web_address(self) -> str:
         """Return the address of the server's pages."""
+        if self.endpoint_url:
+            self._check_address(self.endpoint_url)
+            return self.endpoint_url.rstrip("/")
         return str(self.states.meta.endpoint_url).rstrip("/")
 
 

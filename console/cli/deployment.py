@@ -1,22 +1,27 @@
-"""Compare a project with a server, and make the difference."""
+"""Compare a project with a server, and make the difference.
+
+``Machines`` reaches the state machines of a server: one call each by AWS's API, or all of them in a
+few calls of a branch's API (``branch_machines``). The plan is the same for both.
+"""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore import xform_name
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.utils import parse_timestamp
 
 from console.config import former_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from console.cli.connection import Connection
     from console.cli.sources import MachineSource, RuleSource, ScheduleSource, SourceProject
@@ -27,7 +32,7 @@ SOURCE = "stateyard:source"
 """Key of the tag with the ARN that the deployed definition was pulled from, on another server."""
 STACK = "stateyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
-_UNREGISTERED = "FUNCTION_NOT_REGISTERED"
+UNREGISTERED = "FUNCTION_NOT_REGISTERED"
 """Code of the diagnostic of a Stateyard server for a function that nobody registered."""
 _ROLE = "stateyard"
 _TARGETS_AT_ONCE = 10
@@ -52,114 +57,206 @@ class DeploymentChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One thing of a plan. ``diff``: lines, as diff writes them; ``apply`` makes the change."""
+    """One thing of a plan. ``apply`` makes the change, and ``diff`` returns lines as diff has them.
+
+    ``calls``: for a state machine, the actions and parameters by which ``apply`` makes the change.
+    """
 
     change: DeploymentChange
     kind: str
     name: str
     place: str
     apply: Callable[[], Any]
-    diff: list[str] = field(default_factory=list)
+    diff: Callable[[], list[str]] = list
+    calls: tuple[ApiCall, ...] = ()
+
+
+ApiCall = tuple[str, dict[str, Any]]
+"""An action of Step Functions, and its parameters."""
 
 
 def plan_deployment(
-    project: SourceProject, connection: Connection, *, stack: str = "", prune: bool = False
-) -> Iterator[PlannedChange]:
-    """Yield what has to be done. With ``prune`` also what the stack had and the files have not."""
-    deployed = {}
-    for machine in project.machines:
-        arn = connection.account.arn("states", f"stateMachine:{machine.name}")
-        deployed[arn] = machine
-        yield _plan_machine(connection, machine, arn, stack)
+    project: SourceProject,
+    connection: Connection,
+    machines: Machines,
+    *,
+    stack: str = "",
+    prune: bool = False,
+) -> Iterator[list[PlannedChange]]:
+    """Yield the changes in groups. All changes of a group are made at once.
+
+    With ``prune`` also what the stack had and the files have not.
+    """
+    deployed = {_arn_of(connection, machine): machine for machine in project.machines}
+    for group in machines.groups(project.machines):
+        yield [_plan_machine(connection, machines, machine, stack) for machine in group]
     for name in project.activities:
-        yield _plan_activity(connection, name)
+        yield [_plan_activity(connection, name)]
     for rule in project.rules:
-        yield _plan_rule(connection, rule)
+        yield [_plan_rule(connection, rule)]
     for schedule in project.schedules:
-        yield _plan_schedule(connection, schedule)
+        yield [_plan_schedule(connection, schedule)]
     if prune:
-        yield from _plan_pruning(connection, stack, set(deployed))
+        for planned in _plan_pruning(connection, stack, set(deployed)):
+            yield [planned]
 
 
-def warn_of_functions(project: SourceProject, connection: Connection) -> list[str]:
+def _arn_of(connection: Connection, machine: MachineSource) -> str:
+    return connection.account.arn("states", f"stateMachine:{machine.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class PresentMachine:
+    """A state machine of a server: as DescribeStateMachine answers it, and how to read its tags."""
+
+    described: dict[str, Any]
+    read_tags: Callable[[], dict[str, str]]
+
+
+Outcome = Exception | None
+"""Why a change was refused; None if it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The state machines of a server, reached by AWS's API: some calls for each."""
+
+    connection: Connection
+
+    def groups(self, machines: Sequence[MachineSource]) -> Iterator[Sequence[MachineSource]]:
+        """Yield the state machines in groups that are compared, and then changed, at once."""
+        for machine in machines:
+            yield [machine]
+
+    def find_present(self, machine: MachineSource) -> PresentMachine | None:
+        """Return the state machine of the server, None if there is none of the name."""
+        states, arn = self.connection.states, _arn_of(self.connection, machine)
+        described = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
+        if described is None:
+            return None
+        return PresentMachine(described, lambda: _tags_of(states, arn))
+
+    def apply(self, changes: Sequence[PlannedChange]) -> list[Outcome]:
+        """Make changes, each by itself."""
+        return [_outcome_of(planned.apply) for planned in changes]
+
+    def warnings_of(self, machine: MachineSource) -> list[str]:
+        """Return a line for each function that a state machine calls and nobody registered."""
+        try:
+            answer = self.connection.states.validate_state_machine_definition(
+                definition=machine.definition, type=machine.type, severity="WARNING"
+            )
+        except (BotoCoreError, ClientError):  # deploying the machine has said why
+            return []
+        return [each["message"] for each in answer["diagnostics"] if each["code"] == UNREGISTERED]
+
+
+def _outcome_of(apply: Callable[[], Any]) -> Outcome:
+    try:
+        apply()
+    except (ClientError, DeploymentRefused, ParamValidationError) as error:
+        return error
+    return None
+
+
+def warn_of_functions(project: SourceProject, machines: Machines) -> list[str]:
     """Return a line for each function that a state machine calls and nobody registered there.
 
     AWS and servers of other kinds say nothing about that.
     """
-    if connection.aws:
+    if machines.connection.aws:
         return []
-    lines = []
-    for machine in project.machines:
-        try:
-            answer = connection.states.validate_state_machine_definition(
-                definition=machine.definition, type=machine.type, severity="WARNING"
-            )
-        except (BotoCoreError, ClientError):  # deploying the machine has said why
-            continue
-        found = [one for one in answer["diagnostics"] if one["code"] == _UNREGISTERED]
-        lines += [f"{machine.place}: {one['message']}" for one in found]
-    return lines
+    return [
+        f"{machine.place}: {message}"
+        for machine in project.machines
+        for message in machines.warnings_of(machine)
+    ]
 
 
 # -- state machines --------------------------------------------------------------------------------
 
 
 def _plan_machine(
-    connection: Connection, machine: MachineSource, arn: str, stack: str
+    connection: Connection, machines: Machines, machine: MachineSource, stack: str
 ) -> PlannedChange:
-    states = connection.states
     tags = machine.tags | ({STACK: stack} if stack else {})
-    wanted = _wanted_machine(connection, machine)
-    present = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
+    desired = _wanted_machine(connection, machine)
+    present = machines.find_present(machine)
+    described = None if present is None else present.described
     if not connection.aws:
-        tags = tags | _own_tags(machine, present, states.meta.endpoint_url)
-
-    def create() -> None:
-        listed = [{"key": key, "value": value} for key, value in tags.items()]
-        states.create_state_machine(name=machine.name, type=machine.type, tags=listed, **wanted)
-
-    if present is None:
-        diff = _diff("", _pretty(machine.definition), machine.name)
-        return PlannedChange(
-            DeploymentChange.CREATE, "state machine", machine.name, machine.place, create, diff
-        )
-    if present["type"] != machine.type:
+        tags = tags | _own_tags(machine, described, connection.web_address)
+    if present is None or described is None:
+        return _plan_creation(connection, machine, desired, tags)
+    if described["type"] != machine.type:
         raise DeploymentRefused(
-            f"{machine.place}: Type: got {machine.type}, wanted {present['type']}, which the state "
-            "machine on the server has: its type cannot change"
+            f"{machine.place}: Type: got {machine.type}, wanted {described['type']}, which the "
+            "state machine on the server has: its type cannot change"
         )
     if not machine.role:
-        wanted["roleArn"] = present["roleArn"]
-    changes = _machine_diff(machine.name, present, wanted)
-    missing, stale = _tag_changes(states, arn, tags)
+        desired["roleArn"] = described["roleArn"]
+    missing, stale = _tag_changes(present, tags)
+    arn = _arn_of(connection, machine)
+    calls: list[ApiCall] = []
+    if _is_changed(described, desired):
+        calls.append(("UpdateStateMachine", {"stateMachineArn": arn, **desired}))
+    if missing:
+        calls.append(("TagResource", {"resourceArn": arn, "tags": missing}))
+    if stale:
+        calls.append(("UntagResource", {"resourceArn": arn, "tagKeys": stale}))
 
-    def update() -> None:
-        if changes:
-            states.update_state_machine(stateMachineArn=arn, **wanted)
-        if missing:
-            states.tag_resource(resourceArn=arn, tags=missing)
-        if stale:
-            states.untag_resource(resourceArn=arn, tagKeys=stale)
+    def diff() -> list[str]:
+        lines = _machine_diff(machine.name, described, desired)
+        lines += [f"+tag {tag['key']}={tag['value']}" for tag in missing]
+        return lines + [f"-tag {key}" for key in stale]
 
-    diff = changes + [f"+tag {tag['key']}={tag['value']}" for tag in missing]
-    diff += [f"-tag {key}" for key in stale]
-    change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
-    return PlannedChange(change, "state machine", machine.name, machine.place, update, diff)
+    change = DeploymentChange.UPDATE if calls else DeploymentChange.UNCHANGED
+    return _planned_calls(connection, machine, change, calls, diff)
+
+
+def _plan_creation(
+    connection: Connection, machine: MachineSource, desired: dict[str, Any], tags: dict[str, str]
+) -> PlannedChange:
+    listed = [{"key": key, "value": value} for key, value in tags.items()]
+    parameters = {"name": machine.name, "type": machine.type, "tags": listed, **desired}
+    return _planned_calls(
+        connection,
+        machine,
+        DeploymentChange.CREATE,
+        [("CreateStateMachine", parameters)],
+        lambda: _diff("", _pretty(machine.definition), machine.name),
+    )
+
+
+def _planned_calls(
+    connection: Connection,
+    machine: MachineSource,
+    change: DeploymentChange,
+    calls: list[ApiCall],
+    diff: Callable[[], list[str]],
+) -> PlannedChange:
+    def apply() -> None:
+        for action, parameters in calls:
+            getattr(connection.states, xform_name(action))(**parameters)
+
+    place = machine.place
+    return PlannedChange(change, "state machine", machine.name, place, apply, diff, tuple(calls))
 
 
 def _wanted_machine(connection: Connection, machine: MachineSource) -> dict[str, Any]:
     """Return what CreateStateMachine and UpdateStateMachine take, but for name, type and tags."""
     role = machine.role or connection.account.role(_ROLE)
-    wanted: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
+    desired: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
     if machine.tracing is not None:
-        wanted["tracingConfiguration"] = {"enabled": machine.tracing}
-    return wanted
+        desired["tracingConfiguration"] = {"enabled": machine.tracing}
+    return desired
 
 
 def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) -> str:
     """Return the hash of the text that the server has after the deployment."""
     text = machine.definition
-    if present is not None and _parsed(present["definition"]) == _parsed(text):
+    if present is None or present["definition"] == text:
+        return hashlib.sha256(text.encode()).hexdigest()
+    if _parsed(present["definition"]) == _parsed(text):
         text = present["definition"]  # which is left as it is
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -168,16 +265,32 @@ class DeploymentRefused(Exception):
     """The server cannot take what a file has. The message is one line."""
 
 
-def _machine_diff(name: str, present: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Return the lines in which two state machines differ; the same JSON is the same."""
+def _is_changed(present: dict[str, Any], desired: dict[str, Any]) -> bool:
+    """Tell whether two state machines differ; the same JSON is the same."""
+    return (
+        present["roleArn"] != desired["roleArn"]
+        or _changes_tracing(present, desired)
+        or (
+            present["definition"] != desired["definition"]
+            and _parsed(present["definition"]) != _parsed(desired["definition"])
+        )
+    )
+
+
+def _changes_tracing(present: dict[str, Any], desired: dict[str, Any]) -> bool:
+    tracing = desired.get("tracingConfiguration")
+    return bool(tracing) and tracing != (present.get("tracingConfiguration") or {"enabled": False})
+
+
+def _machine_diff(name: str, present: dict[str, Any], desired: dict[str, Any]) -> list[str]:
+    """Return the lines in which two state machines differ."""
     lines = []
-    if _parsed(present["definition"]) != _parsed(wanted["definition"]):
-        lines = _diff(_pretty(present["definition"]), _pretty(wanted["definition"]), name)
-    tracing = wanted.get("tracingConfiguration")
-    if tracing and tracing != (present.get("tracingConfiguration") or {"enabled": False}):
-        lines.append(f"+tracing {tracing['enabled']}")
-    if present["roleArn"] != wanted["roleArn"]:
-        lines += [f"-role {present['roleArn']}", f"+role {wanted['roleArn']}"]
+    if _parsed(present["definition"]) != _parsed(desired["definition"]):
+        lines = _diff(_pretty(present["definition"]), _pretty(desired["definition"]), name)
+    if _changes_tracing(present, desired):
+        lines.append(f"+tracing {desired['tracingConfiguration']['enabled']}")
+    if present["roleArn"] != desired["roleArn"]:
+        lines += [f"-role {present['roleArn']}", f"+role {desired['roleArn']}"]
     return lines
 
 
@@ -186,20 +299,20 @@ def _own_tags(
 ) -> dict[str, str]:
     """Return the tags by which a page of the server shows drift."""
     tags = {DEPLOYED: _deployed_text_hash(machine, present)}
-    if machine.pulled_from not in ("", endpoint):
+    if machine.pulled_from.rstrip("/") not in ("", endpoint):
         tags[SOURCE] = machine.pulled_arn
     return tags
 
 
 def _tag_changes(
-    states: Any, arn: str, wanted: dict[str, str]
+    machine: PresentMachine, desired: dict[str, str]
 ) -> tuple[list[dict[str, str]], list[str]]:
     """Return the tags to set, and the keys of those to remove."""
-    known = _tags_of(states, arn) if wanted else {}
+    present = machine.read_tags() if desired else {}
     missing = [
-        {"key": key, "value": value} for key, value in wanted.items() if known.get(key) != value
+        {"key": key, "value": value} for key, value in desired.items() if present.get(key) != value
     ]
-    return missing, [SOURCE] if SOURCE in known and SOURCE not in wanted else []
+    return missing, [SOURCE] if SOURCE in present and SOURCE not in desired else []
 
 
 def _tags_of(states: Any, arn: str) -> dict[str, str]:
@@ -207,12 +320,14 @@ def _tags_of(states: Any, arn: str) -> dict[str, str]:
     return {tag["key"]: tag["value"] for tag in listed}
 
 
-def _plan_pruning(connection: Connection, stack: str, kept: set[str]) -> Iterator[PlannedChange]:
+def _plan_pruning(
+    connection: Connection, stack: str, deployed: set[str]
+) -> Iterator[PlannedChange]:
     states = connection.states
     pages = states.get_paginator("list_state_machines").paginate()
     for machine in [machine for page in pages for machine in page["stateMachines"]]:
         arn = machine["stateMachineArn"]
-        if arn in kept:
+        if arn in deployed:
             continue
         tags = _tags_of(states, arn)
         if tags.get(STACK, tags.get(former_name.former_tag(STACK))) == stack:
@@ -238,22 +353,22 @@ def _plan_activity(connection: Connection, name: str) -> PlannedChange:
 
 def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
     events = connection.client("events")
-    wanted = {
+    desired = {
         "Name": rule.name,
         "EventPattern": rule.pattern,
         "ScheduleExpression": rule.schedule,
         "State": "ENABLED" if rule.enabled else "DISABLED",
         "Description": rule.description,
     }
-    wanted = {key: value for key, value in wanted.items() if value}
+    desired = {key: value for key, value in desired.items() if value}
     present = _unless_missing(lambda: events.describe_rule(Name=rule.name)) or {}
     targets = _targets(events, rule.name) if present else []
-    before = {key: present[key] for key in wanted if key in present}
+    before = {key: present[key] for key in desired if key in present}
     declared = {target["Id"] for target in rule.targets}
     gone = [target["Id"] for target in targets if target["Id"] not in declared]
 
     def put() -> None:
-        events.put_rule(**wanted)
+        events.put_rule(**desired)
         for first in range(0, len(rule.targets), _TARGETS_AT_ONCE):
             some = list(rule.targets[first : first + _TARGETS_AT_ONCE])
             _check_entries(rule, events.put_targets(Rule=rule.name, Targets=some))
@@ -261,11 +376,16 @@ def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
             events.remove_targets(Rule=rule.name, Ids=gone)
 
     old = {"rule": _with_pattern(before), "targets": _sorted(targets)}
-    new = {"rule": _with_pattern(wanted), "targets": _sorted(rule.targets)}
+    new = {"rule": _with_pattern(desired), "targets": _sorted(rule.targets)}
     diff = [] if old == new else _diff(_lines(old) if present else [], _lines(new), rule.name)
     change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
     return PlannedChange(
-        change if present else DeploymentChange.CREATE, "rule", rule.name, rule.place, put, diff
+        change if present else DeploymentChange.CREATE,
+        "rule",
+        rule.name,
+        rule.place,
+        put,
+        lambda: diff,
     )
 
 
@@ -297,23 +417,23 @@ def _plan_schedule(connection: Connection, schedule: ScheduleSource) -> PlannedC
     scheduler = connection.client("scheduler")
     key = {"Name": schedule.name, "GroupName": schedule.group}
     present = _unless_missing(lambda: scheduler.get_schedule(**key))
-    wanted = _wanted_schedule(connection, schedule, present or {})
+    desired = _wanted_schedule(connection, schedule, present or {})
     former = _find_former_rule(connection, schedule)
     before = {name: value for name, value in (present or {}).items() if name in _SCHEDULE_MEMBERS}
 
     def put() -> None:
         if present is None:
             _make_group(scheduler, schedule.group)
-            scheduler.create_schedule(**key, **wanted)
-        elif before != wanted:
-            scheduler.update_schedule(**key, **wanted)
+            scheduler.create_schedule(**key, **desired)
+        elif before != desired:
+            scheduler.update_schedule(**key, **desired)
         if former:
             events = connection.client("events")
             events.remove_targets(Rule=schedule.name, Ids=[_FORMER_TARGET])
             events.delete_rule(Name=schedule.name)
 
     old = _lines(before) if present else []
-    diff = [] if before == wanted else _diff(old, _lines(wanted), schedule.name)
+    diff = [] if before == desired else _diff(old, _lines(desired), schedule.name)
     if former:
         diff.append(f"-rule {schedule.name}, which was in the place of this schedule")
     change = DeploymentChange.UPDATE if diff else DeploymentChange.UNCHANGED
@@ -323,7 +443,7 @@ def _plan_schedule(connection: Connection, schedule: ScheduleSource) -> PlannedC
         schedule.name,
         schedule.place,
         put,
-        diff,
+        lambda: diff,
     )
 
 
@@ -336,16 +456,18 @@ _SCHEDULE_MEMBERS = (
 def _wanted_schedule(
     connection: Connection, schedule: ScheduleSource, present: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what a schedule shall say, with the defaults that the service would answer."""
-    wanted = {**_SCHEDULE_DEFAULTS, **schedule.settings}
+    """Return the desired schedule, with the defaults that the service would answer."""
+    desired = {**_SCHEDULE_DEFAULTS, **schedule.settings}
     for name in ("StartDate", "EndDate"):
-        if name in wanted:
-            wanted[name] = _moment(schedule, name, wanted[name])
-    target = dict(wanted["Target"])
-    kept_role = (present.get("Target") or {}).get("RoleArn")
-    target["RoleArn"] = target.get("RoleArn") or kept_role or connection.account.role(_ROLE)
+        if name in desired:
+            desired[name] = _moment(schedule, name, desired[name])
+    target = dict(desired["Target"])
+    present_role = (present.get("Target") or {}).get("RoleArn")
+    target["RoleArn"] = target.get("RoleArn") or present_role or connection.account.role(_ROLE)
     target["RetryPolicy"] = {**_RETRY_DEFAULTS, **(target.get("RetryPolicy") or {})}
-    return {name: wanted[name] for name in _SCHEDULE_MEMBERS if name in wanted} | {"Target": target}
+    return {name: desired[name] for name in _SCHEDULE_MEMBERS if name in desired} | {
+        "Target": target
+    }
 
 
 def _moment(schedule: ScheduleSource, name: str, value: Any) -> Any:

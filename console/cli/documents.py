@@ -126,13 +126,13 @@ class _LenientLoader(Loader):
 
 
 def _json_object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        for name in made:
+        for name in members:
             if names.count(name) > 1:
                 _warn_of_repeated(place, name)
-    return made
+    return members
 
 
 def _warn_of_repeated(place: str, key: str) -> None:

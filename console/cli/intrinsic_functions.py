@@ -71,7 +71,7 @@ def is_equal(first: Any, second: Any) -> bool:
 def not_among(value: Any, allowed: list[Any]) -> str:
     """Return the first value of a parameter that is not allowed, "" if all are."""
     parts = value if isinstance(value, list) else [value]
-    odd = (part for part in parts if not any(is_equal(part, one) for one in allowed))
+    odd = (part for part in parts if not any(is_equal(part, choice) for choice in allowed))
     return next((repr(part) for part in odd), "")
 
 

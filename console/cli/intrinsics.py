@@ -297,16 +297,16 @@ class Template:
         before = self._parameters.stand_ins
         try:
             self._count_call(name)
-            made = self._functions[name](argument)
-            is_text = not isinstance(made, list | dict)  # one from a mapping may be named often
-            size = len(str(made) if is_text else json.dumps(made, default=str))
+            result = self._functions[name](argument)
+            is_text = not isinstance(result, list | dict)  # one from a mapping may be named often
+            size = len(str(result) if is_text else json.dumps(result, default=str))
             self._count_characters(name, size)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             if self._parameters.stand_ins > before:  # what is missing fits nowhere
                 return self._parameters.last_stand_in
             shown = json.dumps(argument, default=str)[:80]
             raise self._error(name, shown, f"arguments that fit ({error})") from None
-        return made
+        return result
 
     def _guarded(self, name: str, evaluate: Callable[[], Any]) -> Any:
         """Evaluate something of a name; raise ``SourceError`` if it needs itself for that."""
@@ -339,8 +339,10 @@ class Template:
         written = self._parameters.text(*names)
         return written if isinstance(value, list | dict) and written else text_of(value)
 
-    def _error(self, where: str, got: str, wanted: str) -> SourceError:
-        return SourceError(" ".join(f"{self.place()}: {where}: got {got}, wanted {wanted}".split()))
+    def _error(self, where: str, got: str, expected: str) -> SourceError:
+        return SourceError(
+            " ".join(f"{self.place()}: {where}: got {got}, wanted {expected}".split())
+        )
 
     # -- references --------------------------------------------------------------------------------
 
@@ -353,9 +355,9 @@ class Template:
         parameters = self.section("Parameters")
         if name in parameters:
             return self._parameter(name, as_object(parameters[name], self.place("Parameters")))
-        given = self._parameters.value(name)
-        if given is not None:
-            return given
+        value = self._parameters.value(name)
+        if value is not None:
+            return value
         if name == "AWS::NoValue":
             return _NO_VALUE
         if name in (pseudo := self._account.pseudo_parameters):
@@ -420,12 +422,12 @@ class Template:
         words = self._resolved(argument)
         name, attribute = words.split(".", 1) if isinstance(words, str) else map(text_of, words)
         key = f"{name}.{attribute}"
-        given = self._parameters.value(key)
-        if given is not None:
-            return given
+        value = self._parameters.value(key)
+        if value is not None:
+            return value
         resource = self.resource(name)
-        found = None if resource is None else self._attribute(name, resource, attribute)
-        return self._ask(f"Fn::GetAtt {key}", key) if found is None else found
+        attribute_value = None if resource is None else self._attribute(name, resource, attribute)
+        return self._ask(f"Fn::GetAtt {key}", key) if attribute_value is None else attribute_value
 
     def _attribute(self, name: str, resource: dict[str, Any], attribute: str) -> Any:
         """Return an attribute of a resource, None if only AWS knows it."""
@@ -482,9 +484,9 @@ class Template:
     def _find_in_map(self, words: list[Any]) -> Any:
         table, first, second = (text_of(self._resolved(word)) for word in words[:3])
         rows = as_object(self.section("Mappings").get(table), self.place(table))
-        found = find_member(find_member(rows, first), second)
-        if found is not None:
-            return self._resolved(found)
+        entry = find_member(find_member(rows, first), second)
+        if entry is not None:
+            return self._resolved(entry)
         if len(words) > 3:  # noqa: PLR2004 - map, two keys, options
             return self._resolved(words[3]["DefaultValue"])
         key = f"{table}.{first}.{second}"
@@ -493,19 +495,19 @@ class Template:
     # -- loops, included files, conditions ---------------------------------------------------------
 
     def expanded(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Return an object with what ``Fn::ForEach`` and ``Fn::Transform`` add to it."""
+        """Return an object with the members added by ``Fn::ForEach`` and ``Fn::Transform``."""
         if not any(str(key).startswith((_LOOP, "Fn::Transform")) for key in said):
             return said
-        made: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for key, part in said.items():
             if str(key).startswith(_LOOP):
-                made |= self._loop(key, part)
+                members |= self._loop(key, part)
             elif key == "Fn::Transform":
                 content = self._included(part)
-                made |= content if isinstance(content, dict) else {}
+                members |= content if isinstance(content, dict) else {}
             else:
-                made[key] = part
-        return made
+                members[key] = part
+        return members
 
     def _loop(self, key: str, said: Any) -> dict[str, Any]:
         identifier, collection, fragment = as_list(said, self.place(key))
@@ -515,12 +517,12 @@ class Template:
             return {}  # missing, and noted
         if not isinstance(items, list) or not isinstance(fragment, dict):
             raise self._error(key, kind_of(items), "a name, a list and an object")
-        made: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for item in items:
             self._count_call(key)
             self._count_characters(key, len(json.dumps(fragment, default=str)))
-            made |= self.expanded(fill_loop(fragment, str(identifier), text_of(item)))
-        return made
+            members |= self.expanded(fill_loop(fragment, str(identifier), text_of(item)))
+        return members
 
     def _included(self, said: Any) -> Any:
         """Return what a file has that ``AWS::Include`` names; other macros only AWS can run."""

@@ -33,7 +33,7 @@ _BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}')
 
 
 def lint_path(
-    path: Path, kind: str, given: Mapping[str, str]
+    path: Path, kind: str, values: Mapping[str, str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield a name and the problems of each definition that a file or folder has.
 
@@ -42,20 +42,20 @@ def lint_path(
     if path.is_dir() and not _is_project(path):
         for file in definition_files(path):
             if file.name.endswith(asl.ENDS):
-                yield from lint_path(file, kind, given)
+                yield from lint_path(file, kind, values)
         return
     if path.is_file() and _is_alone(path):
-        yield str(path), lint_text(read_text(path), str(path), kind, given)
+        yield str(path), lint_text(read_text(path), str(path), kind, values)
         return
-    parameters = Parameters(given, placeholders=True)
+    parameters = Parameters(values, placeholders=True)
     for machine in read_paths([path], Account(), parameters).machines:
         text = _without_bare_placeholders(machine.definition)
         yield machine.place, _known(engine.check(text, machine.type), _parsed(text))
 
 
-def lint_text(text: str, name: str, kind: str, given: Mapping[str, str]) -> Sequence[Any]:
+def lint_text(text: str, name: str, kind: str, values: Mapping[str, str]) -> Sequence[Any]:
     """Return the problems of a definition. ``name``: tells YAML, whose lines are found again."""
-    placeholders = Placeholders(Parameters(given, placeholders=True), name)
+    placeholders = Placeholders(Parameters(values, placeholders=True), name)
     if not name.endswith(YAML_ENDS):
         text = _without_bare_placeholders(placeholders.fill(text))
         return _known(engine.check(text, kind), _parsed(text))

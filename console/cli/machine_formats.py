@@ -82,8 +82,8 @@ def _as_cdk(machine: dict[str, Any]) -> str:
 
 def _identifier(name: str) -> str:
     """Return a name that every tool takes as an identifier."""
-    made = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", name))
-    return made if made[:1].isalpha() else f"Machine{made}"
+    identifier = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", name))
+    return identifier if identifier[:1].isalpha() else f"Machine{identifier}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,9 +80,9 @@ class Parameters:
     """
 
     def __init__(
-        self, given: Mapping[str, str] | None = None, *, placeholders: bool = False
+        self, values: Mapping[str, str] | None = None, *, placeholders: bool = False
     ) -> None:
-        self.given = given or {}
+        self.values = values or {}
         self.placeholders = placeholders
         self._missing: dict[str, str] = {}  # name, or the line itself -> line
         self._read: set[str] = set()
@@ -92,7 +92,7 @@ class Parameters:
     def text(self, *names: str) -> str | None:
         """Return the unparsed value of the first name that has a value."""
         self._read.update(names)
-        return next((self.given[name] for name in names if name in self.given), None)
+        return next((self.values[name] for name in names if name in self.values), None)
 
     def value(self, *names: str) -> Any:
         """Return the value of the first name that has one, JSON parsed; None if none has."""
@@ -145,7 +145,7 @@ class Parameters:
 
     def unread(self) -> list[str]:
         """Return the names that no file has asked for."""
-        return [name for name in self.given if name not in self._read]
+        return [name for name in self.values if name not in self._read]
 
     def check(self) -> None:
         """Raise ``SourceError`` with a line for each value that is missing or wrong."""

@@ -60,6 +60,8 @@ class Placeholders:
         """
 
         def replace(match: re.Match[str]) -> str:
+            if match[0].startswith('"') and not _may_have_markers(match[0]):
+                return match[0]
             place = self.place
             if is_file:
                 place += f": line {text.count(chr(10), 0, match.start()) + 1}"
@@ -97,7 +99,7 @@ class Placeholders:
             value = self._value(match, place)
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             return self._counted(text, match, place)
-        if not any(begin in token for begin in ("${", "{{resolve:", "#{AWS::")):
+        if not _may_have_markers(token):
             return token
         try:
             text = json.loads(token)
@@ -137,9 +139,9 @@ class Placeholders:
 
     def _text(self, match: re.Match[str], place: str) -> str:
         names = _names(match)
-        given = next((self.values[name] for name in names if name in self.values), None)
+        value = next((self.values[name] for name in names if name in self.values), None)
         try:
-            text = self._asked_text(match, place) if given is None else text_of(given)
+            text = self._asked_text(match, place) if value is None else text_of(value)
         except ValueError as error:
             raise SourceError(f"{place}: {match[0]}: {error}") from None
         return self._counted(text, match, place)
@@ -164,6 +166,10 @@ class Placeholders:
             if name in self.values:
                 return self.values[name]
         return self.parameters.ask(place, match[0], *names)
+
+
+def _may_have_markers(text: str) -> bool:
+    return "${" in text or "{{resolve:" in text or "#{AWS::" in text
 
 
 def _names(match: re.Match[str]) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """Evaluate the variables of the Serverless Framework: ``${self:custom.x, 'default'}``.
 
-A variable is evaluated when its value is needed: one that only the environment of a function needs
-is not asked for. ``--param`` gives what only AWS, git or JavaScript knows, by its address
-(``/a/b`` of ``${ssm:/a/b}``) or with its source (``ssm:/a/b``).
+A variable is evaluated when its value is needed. A variable that only the environment of a function
+uses is never evaluated, so it needs no value. Sources that cannot be read here (AWS, git,
+JavaScript) take their values from ``--param``, named by address (``/a/b`` for ``${ssm:/a/b}``) or
+by source and address (``ssm:/a/b``). A value without ``--param`` becomes a stand-in, so that one
+run lists all missing values (``parameters``).
 """
 
 from __future__ import annotations
@@ -44,13 +46,17 @@ _SOURCES = {
     *("self", "opt", "env", "param", "sls", "aws", "file", "strToBool", "ssm", "s3", "cf", "git"),
     *("terraform", "vault", "doppler", "output", "custom"),
 }
-"""What counts as a source inside ``{% %}``, where ``${a:b}`` is an object of JSONata."""
+"""Source names recognised inside ``{% %}``. There, any other ``${a:b}`` is a JSONata object."""
 _MISSING: Any = object()
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class ServiceVariables:
-    """The variables of a service. ``document``: as ``serverless.yml`` has it."""
+    """The variables of one ``serverless.yml``.
+
+    ``document``: the parsed file with its variables unresolved. A ``place`` is the path of a value
+    in the file, for error messages: ``provider.environment.TABLE``.
+    """
 
     def __init__(
         self, path: Path, document: dict[str, Any], account: Account, parameters: Parameters
@@ -64,13 +70,13 @@ class ServiceVariables:
 
     @cached_property
     def stage(self) -> str:
-        """Return the stage: an option, else what the provider says, else ``dev``."""
-        given = self._parameters.text("stage")
-        said = self._at(self._document, ["provider", "stage"]) if given is None else given
+        """Return the stage: ``--param stage=...``, else ``provider.stage``, else ``dev``."""
+        option = self._parameters.text("stage")
+        said = self._at(self._document, ["provider", "stage"]) if option is None else option
         return "dev" if said is _MISSING or said is None else text_of(self.fill(said, "provider"))
 
     def fill(self, value: Any, place: str) -> Any:
-        """Return a value with its variables replaced, also those in what they stand for."""
+        """Return a value with all variables replaced, recursively, including those in results."""
         if isinstance(value, dict):
             return {key: self.fill(part, f"{place}.{key}") for key, part in value.items()}
         if isinstance(value, list):
@@ -78,13 +84,13 @@ class ServiceVariables:
         return self._text(value, place, deep=True) if isinstance(value, str) else value
 
     def shallow(self, value: Any, place: str) -> Any:
-        """Return a value that is no variable any more; the variables in it may stay."""
+        """Resolve a text that is a variable; variables nested in a dict or list stay unresolved."""
         return self._text(value, place, deep=False) if isinstance(value, str) else value
 
     def section(self, *keys: str) -> Any:
-        """Return a part of the service, None if it is not there."""
-        found = self._at(self._document, list(keys))
-        return None if found is _MISSING else found
+        """Return the value at a path of keys in the file, None if it is missing."""
+        part = self._at(self._document, list(keys))
+        return None if part is _MISSING else part
 
     # -- texts -------------------------------------------------------------------------------------
 
@@ -109,7 +115,7 @@ class ServiceVariables:
         return "".join([*pieces, text[end:]]) if pieces else text.replace("\\${", "${")
 
     def _value(self, expression: str, place: str, *, deep: bool) -> Any:
-        """Return the first of the values, by comma, that is there."""
+        """Return the first existing value of a comma-separated list, else ``_MISSING``."""
         for part in (text.strip() for text in _by_comma(expression)):
             quoted = _QUOTED.fullmatch(part)
             if quoted:
@@ -118,15 +124,15 @@ class ServiceVariables:
                 return json.loads(part)
             whole = next(iter(_variables(part)), None) == (0, len(part))
             if whole:
-                found = self._value(part[2:-1], place, deep=deep)
+                value = self._value(part[2:-1], place, deep=deep)
             else:
-                found = self._source(part, place, deep=deep)
-            if found is not _MISSING and found is not None:
-                return found
+                value = self._source(part, place, deep=deep)
+            if value is not _MISSING and value is not None:
+                return value
         return _MISSING
 
     def _source(self, part: str, place: str, *, deep: bool) -> Any:
-        """Return the value of ``source:address``, whose address may have variables of its own."""
+        """Return the value of ``source:address``. The address may contain variables."""
         if any(True for _ in _variables(part)):
             before = self._parameters.stand_ins
             part = str(self._text(part, place, deep=True))
@@ -139,20 +145,20 @@ class ServiceVariables:
             raise self._error(place, part, "got variables in a circle, wanted values")
         self._looking.append(key)
         try:
-            given = self._parameters.value(*source_names(part))
+            parameter = self._parameters.value(*source_names(part))
             before = self._parameters.stand_ins
-            found = self._lookup(part, place) if given is None else given
-            if self._parameters.stand_ins > before and (found is _MISSING or found is None):
-                found = self._parameters.last_stand_in
-            elif found is not _MISSING and given is None:
-                found = self.fill(found, place) if deep else self.shallow(found, place)
+            value = self._lookup(part, place) if parameter is None else parameter
+            if self._parameters.stand_ins > before and (value is _MISSING or value is None):
+                value = self._parameters.last_stand_in
+            elif value is not _MISSING and parameter is None:
+                value = self.fill(value, place) if deep else self.shallow(value, place)
         finally:
             self._looking.pop()
-        self._filled[key] = found
-        return found
+        self._filled[key] = value
+        return value
 
     def _asked(self, expression: str, place: str) -> Any:
-        """Return the value that ``--param`` gives, under the name of the first source."""
+        """Return the value of ``--param``, named by the first source, else a stand-in."""
         part = _by_comma(expression)[0].strip() if expression.strip() else expression
         while part.startswith("${"):
             part = _by_comma(part[2:-1])[0].strip()
@@ -187,31 +193,31 @@ class ServiceVariables:
         return sources[source](address) if source in sources else _MISSING
 
     def _own(self, address: str) -> Any:
-        found = self._at(self._document, address.split(".") if address else [])
-        if found is _MISSING and address == "provider.stage":
+        value = self._at(self._document, address.split(".") if address else [])
+        if value is _MISSING and address == "provider.stage":
             return self.stage
-        if found is _MISSING and address == "provider.region":
+        if value is _MISSING and address == "provider.region":
             return self._account.region
-        return found
+        return value
 
     def _parameter(self, name: str) -> Any:
-        """Return a value of ``params``: of the stage, else of all stages."""
+        """Return a value of ``params``: for the stage, else from ``default``."""
         for stage in (self.stage, "default"):
-            found = self._at(self._document, ["params", stage, name])
-            if found is not _MISSING:
-                return found
+            value = self._at(self._document, ["params", stage, name])
+            if value is not _MISSING:
+                return value
         return _MISSING
 
     @cached_property
     def _environment(self) -> dict[str, Any]:
-        """Return the environment; with ``useDotenv`` also what ``.env`` or ``.env.STAGE`` adds."""
+        """Return the environment; ``useDotenv`` adds variables from ``.env.STAGE`` or ``.env``."""
         if self._at(self._document, ["useDotenv"]) is not True:
             return dict(os.environ)
         paths = [self._path.parent / name for name in (f".env.{self.stage}", ".env")]
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
             return dict(os.environ)
-        read_text(path)  # which names a file that cannot be read, and is watched
+        read_text(path)  # raises SourceError for an unreadable file, and notes it for --watch
         return {**dotenv_values(path, encoding="utf-8"), **os.environ}
 
     def _boolean(self, text: str, place: str) -> bool:
@@ -221,7 +227,7 @@ class ServiceVariables:
             word = text_of(self._text(f"${{{word}}}", place, deep=True))
         if word.lower() not in _BOOLEANS:
             if self._parameters.stand_ins and "${" in word:
-                return False  # missing, and noted
+                return False  # a stand-in: its missing value is already listed
             raise self._error(place, f"strToBool({text})", f"got {word!r}, wanted true or false")
         return _BOOLEANS[word.lower()]
 
@@ -233,12 +239,12 @@ class ServiceVariables:
         if not path.is_file() or path.name.endswith(_SCRIPTS):
             return _MISSING
         if path not in self._files:
-            known = path.name.endswith((*JSON_ENDS, *YAML_ENDS))
-            self._files[path] = load_document(path) if known else read_text(path)
+            is_document = path.name.endswith((*JSON_ENDS, *YAML_ENDS))
+            self._files[path] = load_document(path) if is_document else read_text(path)
         return self._at(self._files[path], match[2].split(".") if match[2] else [])
 
     def _at(self, document: Any, keys: list[str]) -> Any:
-        """Return what stands at the end of some keys, where a variable may be on the way."""
+        """Return the value at a path of keys, resolving variables along it; else ``_MISSING``."""
         for number, key in enumerate(keys):
             value = self.shallow(document, ".".join(keys[:number]))
             if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
@@ -254,7 +260,7 @@ class ServiceVariables:
 
 
 def _variables(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the outermost variables of a text begin and end."""
+    """Yield (start, end) of each outermost variable of a text."""
     jsonata = text.lstrip().startswith("{%")
     end = 0
     for match in _BEGIN.finditer(text):
@@ -267,7 +273,7 @@ def _variables(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Return where the bracket closes that a variable opens."""
+    """Return the index of the bracket that closes a variable; None if it is not closed."""
     depth, quote = 1, ""
     for index in range(start, len(text)):
         letter = text[index]
@@ -285,7 +291,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _by_comma(expression: str) -> list[str]:
-    """Return the parts of an expression; a comma inside quotes or brackets separates none."""
+    """Split an expression at its commas, except commas inside quotes or brackets."""
     parts, depth, quote = [""], 0, ""
     for letter in expression:
         if quote:

@@ -36,28 +36,28 @@ def master_secret(folder: Path) -> bytes:
     ``STATEYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
     Raise ``SettingError`` on one that can be guessed: all access keys follow from it.
     """
-    given = environment.read_text("STATEYARD_SECRET")
-    if given:
-        if len(given) < SHORTEST:
+    secret = environment.read_text("STATEYARD_SECRET")
+    if secret:
+        if len(secret) < SHORTEST:
             raise SettingError(
                 "STATEYARD_SECRET",
-                f"{len(given)} characters",
+                f"{len(secret)} characters",
                 f"{SHORTEST} or more: make one with openssl rand -hex 32",
             )
-        return given.encode()
+        return secret.encode()
     path = folder / "secret"
     try:
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_private(path, secrets.token_hex(32) + "\n")
         make_private(path)
-        kept = path.read_bytes().strip()
+        stored = path.read_bytes().strip()
     except OSError as error:
-        wanted = "a folder that can be written, by --data or STATEYARD_DATA"
-        raise SettingError(error.filename or folder, error.strerror, wanted) from None
-    if len(kept) < SHORTEST:
-        raise SettingError(path, f"{len(kept)} bytes", f"{SHORTEST} or more, as in a backup")
-    return kept
+        expected = "a folder that can be written, by --data or STATEYARD_DATA"
+        raise SettingError(error.filename or folder, error.strerror, expected) from None
+    if len(stored) < SHORTEST:
+        raise SettingError(path, f"{len(stored)} bytes", f"{SHORTEST} or more, as in a backup")
+    return stored
 
 
 def write_private(path: Path, text: str) -> None:

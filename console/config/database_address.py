@@ -97,18 +97,18 @@ def _check_hosts(name: str, parameters: Mapping[str, str]) -> None:
     if len(hosts) > 1 and not all(hosts):
         raise SettingError(name, "a host without a name", WANTED)
     if not all(_is_whole(port, 1, 65535) for port in ports if port):
-        raise SettingError(name, "an address whose port is none", WANTED)
+        raise SettingError(name, "an address with an invalid port", WANTED)
     if len(ports) not in (1, len(hosts)):
         raise SettingError(name, f"{len(hosts)} hosts and {len(ports)} ports", "a port for each")
 
 
 def _check_values(name: str, parameters: Mapping[str, str]) -> None:
-    def refuse(key: str, wanted: str) -> None:
-        raise SettingError(f"{name}: {key}", repr(parameters[key][:80]), wanted)
+    def refuse(key: str, expected: str) -> None:
+        raise SettingError(f"{name}: {key}", repr(parameters[key][:80]), expected)
 
-    for key, (choices, wanted) in _CHOICES.items():
+    for key, (choices, expected) in _CHOICES.items():
         if parameters.get(key, choices[0]) not in choices:
-            refuse(key, wanted or f"one of {', '.join(choices)}")
+            refuse(key, expected or f"one of {', '.join(choices)}")
     for key in _SECONDS:
         if not _is_whole(parameters.get(key, "0"), 0, 3_600_000):
             refuse(key, "a whole number from 0 to 3600000")

@@ -1,9 +1,9 @@
-"""What operators set: environment variables, and files of the data folder.
+"""Read and check the settings of an operator: environment variables, and JSON files.
 
-Each reader returns a value that can be used, or raises ``SettingError``. Its message is one line:
-the variable, or the file with line and column or the place in it, then what was got and what was
-wanted. ``manage.py`` ends with that line. An empty variable is one that is not set. No message has
-a secret: of what may hold one only the kind is told.
+Each reader returns a valid value or raises ``SettingError``. The message is one line: the variable,
+or the file with line and column or the key, then "got" the value, "wanted" its form. ``manage.py``
+prints the line and ends. An empty variable counts as not set. URLs are shown without user, password
+and query. Of any other value that may contain a secret, the message names only the type.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pydantic import TypeAdapter
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_HEADER = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)+")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _SHOWN = 80
@@ -52,16 +53,25 @@ _TYPES = {
     "list_type": "an array",
 }
 KINDS_OF_ENTRY = ("<text>", "<object>")
-"""Parts of a place that stand for the kind of an entry that may be either: no message has them."""
+"""Pydantic adds these tags to the location of an error in a value that may be a text or an object.
+
+Messages omit them.
+"""
 UNKNOWN = "unknown_name"
-"""The type of error that shapes raise for a member they do not know: ``name`` in its context."""
+"""Type of the validation error for an unknown key; its context has the key under ``name``."""
 
 
 class SettingError(ImproperlyConfigured, ValueError):
-    """A variable or a file has a value that cannot be. The message is one line."""
+    """A variable or a file has an invalid value. The message is one line.
 
-    def __init__(self, where: object, got: object, wanted: str) -> None:
-        line = " ".join(f"{where}: got {got}, wanted {wanted}".split())
+    ``words``: the line without the place. ``place``: the keys that lead to the value.
+    """
+
+    def __init__(
+        self, where: object, got: object, expected: str, place: tuple[str, ...] = ()
+    ) -> None:
+        self.words, self.place = " ".join(f"got {got}, wanted {expected}".split()), place
+        line = " ".join(f"{where}: got {got}, wanted {expected}".split())
         super().__init__(line)
 
 
@@ -69,7 +79,7 @@ class SettingError(ImproperlyConfigured, ValueError):
 
 
 def read_text(name: str, default: str = "") -> str:
-    """Return a variable as it is."""
+    """Return the text of a variable, unchecked."""
     _known.add(name)
     return os.environ.get(name) or default
 
@@ -77,137 +87,175 @@ def read_text(name: str, default: str = "") -> str:
 def refuse_unknown_variables() -> None:
     """Raise ``SettingError`` for a variable ``STATEYARD_…`` that no setting reads.
 
-    Call it when all settings were read. Kubernetes sets variables of its own for a service named
-    ``stateyard``; they are ignored, as are those of this project's tests.
+    Call it after all settings have been read. Ignored are the variables that Kubernetes sets for a
+    service named ``stateyard`` (``STATEYARD_PORT``, ...) and the variables of this project's tests.
     """
     for name in sorted(os.environ):
         if not name.startswith(_PREFIX) or name in _known or _FOREIGN.fullmatch(name):
             continue
         near = difflib.get_close_matches(name, _known, 1, cutoff=0.8)
-        wanted = f"{near[0]}, or one" if near else "one"
-        raise SettingError(name, "an unknown variable", f"{wanted} of docs/reference/settings.md")
+        expected = f"{near[0]}, or one" if near else "one"
+        raise SettingError(name, "an unknown variable", f"{expected} of docs/reference/settings.md")
 
 
-def read_choice(name: str, known: Iterable[str], default: str) -> str:
-    """Return a variable that has one of a few values."""
-    given = read_text(name, default)
-    if given not in known:
-        raise SettingError(name, _quoted(given), f"one of: {', '.join(known)}")
-    return given
+def read_choice(name: str, choices: Iterable[str], default: str) -> str:
+    """Return a variable whose value must be one of ``choices``."""
+    value = read_text(name, default)
+    if value not in choices:
+        raise SettingError(name, _quoted(value), f"one of: {', '.join(choices)}")
+    return value
 
 
-def read_features(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a variable that chooses features by comma: all if it is not set, or ``none``."""
-    given = read_text(name).strip()
-    if not given or given == "none":
-        return () if given else known
-    chosen = {one.strip() for one in given.split(",")}
-    if unknown := sorted(chosen - set(known)):
-        raise SettingError(name, _quoted(unknown[0]), f"none, or of: {', '.join(known)}")
-    return tuple(one for one in known if one in chosen)
+def read_features(name: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the features in a comma-separated variable: all if it is not set, () for ``none``."""
+    value = read_text(name).strip()
+    if not value or value == "none":
+        return () if value else features
+    chosen = {feature.strip() for feature in value.split(",")}
+    if unknown := sorted(chosen - set(features)):
+        raise SettingError(name, _quoted(unknown[0]), f"none, or of: {', '.join(features)}")
+    return tuple(feature for feature in features if feature in chosen)
 
 
-def read_switch(name: str) -> bool:
-    """Tell whether a variable switches something on."""
-    given = read_text(name, "0").strip().lower()
-    if given not in (*_ON, *_OFF):
-        raise SettingError(name, _quoted(given), "1 (on) or 0 (off)")
-    return given in _ON
+def read_switch(name: str, *, default: bool = False) -> bool:
+    """Tell whether a variable switches something on. ``default``: if it is not set."""
+    value = read_text(name, "1" if default else "0").strip().lower()
+    if value not in (*_ON, *_OFF):
+        raise SettingError(name, _quoted(value), "1 (on) or 0 (off)")
+    return value in _ON
 
 
 def read_number(name: str, default: float, least: float, most: float, unit: str) -> float:
-    """Return a variable that is a number, with both limits allowed. ``unit``: of what."""
-    given = read_text(name, str(default))
+    """Return a number from ``least`` to ``most``. ``unit``: ``seconds``, for the error message."""
+    text = read_text(name, str(default))
     try:
-        found = float(given)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not least <= found <= most:
-        wanted = f"a number of {unit} from {least:g} to {most:g}"
-        raise SettingError(name, _quoted(given), wanted)
-    return found
+        number = math.nan
+    if not least <= number <= most:
+        expected = f"a number of {unit} from {least:g} to {most:g}"
+        raise SettingError(name, _quoted(text), expected)
+    return number
 
 
 def read_whole_number(name: str, default: int, least: int, most: int) -> int:
-    """Return a variable that is a whole number, with both limits allowed."""
-    given = read_text(name, str(default)).strip()
-    if not given.isascii() or not given.isdecimal() or not least <= int(given[:19]) <= most:
-        raise SettingError(name, _quoted(given), f"a whole number from {least} to {most}")
-    return int(given)
+    """Return a whole number from ``least`` to ``most``."""
+    text = read_text(name, str(default)).strip()
+    if not text.isascii() or not text.isdecimal() or not least <= int(text[:19]) <= most:
+        raise SettingError(name, _quoted(text), f"a whole number from {least} to {most}")
+    return int(text)
 
 
 def read_region(name: str, default: str) -> str:
     """Return a variable that names a region of AWS."""
-    given = read_text(name, default)
-    if not _REGION.fullmatch(given):
-        raise SettingError(name, _quoted(given), "a region, as us-east-1")
-    return given
+    region = read_text(name, default)
+    if not _REGION.fullmatch(region):
+        raise SettingError(name, _quoted(region), "a region, as us-east-1")
+    return region
 
 
 def read_folder(name: str) -> Path | None:
-    """Return a variable that names a folder, None if it is not set. The folder must be there."""
-    given = read_text(name)
-    if given and not Path(given).is_dir():
-        raise SettingError(name, _quoted(given), "a folder that is there")
-    return Path(given).resolve() if given else None
+    """Return the path of an existing folder, None if the variable is not set."""
+    folder = read_text(name)
+    if folder and not Path(folder).is_dir():
+        raise SettingError(name, _quoted(folder), "an existing folder")
+    return Path(folder).resolve() if folder else None
+
+
+def read_folders(name: str) -> list[Path]:
+    """Return the paths of existing folders in a comma-separated variable."""
+    folders = [folder.strip() for folder in read_text(name).split(",") if folder.strip()]
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise SettingError(name, _quoted(folder), "existing folders by comma")
+    return [Path(folder).resolve() for folder in folders]
 
 
 def known_variables() -> frozenset[str]:
-    """Return the variables that were read so far: of all settings, once they are loaded."""
+    """Return the names of all variables read so far; complete once the settings are loaded."""
     return frozenset(_known)
 
 
 def read_hosts(name: str) -> list[str]:
-    """Return a variable that lists host names by comma."""
-    found = [host.strip() for host in read_text(name).split(",") if host.strip()]
-    for host in found:
+    """Return the host names in a comma-separated variable."""
+    hosts = [host.strip() for host in read_text(name).split(",") if host.strip()]
+    for host in hosts:
         if not _HOST.fullmatch(host):
-            wanted = "host names by comma, without scheme and port, as yard.example.com"
-            raise SettingError(name, _quoted(host), wanted)
-    return found
+            expected = "host names by comma, without scheme and port, as yard.example.com"
+            raise SettingError(name, _quoted(host), expected)
+    return hosts
 
 
 def read_proxies(name: str) -> list[str]:
-    """Return a variable that lists the addresses and networks of trusted proxies by comma."""
-    found = [one.strip() for one in read_text(name).split(",") if one.strip()]
-    for one in found:
+    """Return the IP addresses and networks of trusted proxies in a comma-separated variable."""
+    proxies = [proxy.strip() for proxy in read_text(name).split(",") if proxy.strip()]
+    for proxy in proxies:
         try:
-            ipaddress.ip_network(one)
+            ipaddress.ip_network(proxy)
         except ValueError:
-            wanted = "IP addresses or networks by comma, as 127.0.0.1,10.0.0.0/8"
-            raise SettingError(name, _quoted(one), wanted) from None
-    return found
+            expected = "IP addresses or networks by comma, as 127.0.0.1,10.0.0.0/8"
+            raise SettingError(name, _quoted(proxy), expected) from None
+    return proxies
+
+
+def read_header_name(name: str) -> str:
+    """Return the name of an HTTP header in a variable."""
+    header = read_text(name)
+    if header and not _HEADER.fullmatch(header):
+        raise SettingError(name, _quoted(header), "the name of a header, as X-Forwarded-User")
+    return header
 
 
 def read_web_address(name: str) -> str:
     """Return a variable that is the address of a server, "" if it is not set."""
-    given = read_text(name)
-    if given and not is_web_address(given):
-        raise SettingError(name, _quoted(given), "http://host:port or https://host")
-    return given
+    address = read_text(name)
+    if address and not is_web_address(address):
+        raise SettingError(name, _quoted(address), "http://host:port or https://host")
+    return address
 
 
-def is_web_address(given: str) -> bool:
-    """Tell whether a text begins as the address of something in the web: scheme, host, port."""
-    parts = split_address(given)
+def read_sink(name: str) -> str:
+    """Return a variable that names a file or a web address to send lines to, "" if it is not set.
+
+    Plain HTTP goes to this machine only, as to a collector beside the server.
+    """
+    address, expected = read_text(name), "file:///folder/name or https://host/path"
+    if not address:
+        return ""
+    parts = parse_address(name, address, ("file", "http", "https"), expected)
+    if parts.scheme == "file":
+        is_path = not parts.netloc and not parts.path.endswith("/")
+        valid = is_path and len(parts.path) > 1 and not parts.query and not parts.fragment
+    else:
+        valid = bool(parts.hostname) and (
+            parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
+        )
+    if not valid:
+        raise SettingError(name, _quoted(address), expected)
+    return address
+
+
+def is_web_address(address: str) -> bool:
+    """Tell whether a text is an ``http`` or ``https`` URL with a host."""
+    parts = split_address(address)
     return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def parse_address(name: str, given: str, schemes: Iterable[str], wanted: str) -> SplitResult:
-    """Parse an address with one of the schemes; a password is allowed."""
-    parts = split_address(given)
+def parse_address(name: str, address: str, schemes: Iterable[str], expected: str) -> SplitResult:
+    """Parse a URL with one of the schemes, such as ``postgres``; it may contain a password."""
+    parts = split_address(address)
     if parts is None:
-        raise SettingError(name, "an address whose port is none", wanted)
+        raise SettingError(name, "a malformed address or an invalid port", expected)
     if parts.scheme not in schemes:
         got = f"{parts.scheme}://" if parts.scheme else "something without a scheme"
-        raise SettingError(name, got, wanted)
+        raise SettingError(name, got, expected)
     return parts
 
 
-def split_address(given: str) -> SplitResult | None:
-    """Return the parts of an address; None if it has a port that is none, or is no address."""
+def split_address(address: str) -> SplitResult | None:
+    """Return the parts of a URL; None if it is malformed or its port is no port number."""
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(address)
         port = parts.port
     except ValueError:
         return None
@@ -218,76 +266,85 @@ def split_address(given: str) -> SplitResult | None:
 
 
 def read_json_variable(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the object in a variable, {} if it is not set."""
+    """Return the JSON object in a variable, {} if it is not set."""
     return _object(read_text(name, "{}"), name, shape)
 
 
 def read_json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[str, Any]:
-    """Return the object in a file, {} if there is none. ``name``: of the variable that names it.
+    """Return the JSON object in a file, {} if the file is missing.
 
-    A file that a variable names must be there.
+    ``name``: the variable whose value is ``path``, "" for a file of the data folder. If a variable
+    names the file, a missing file is a ``SettingError``.
     """
     where = f"{name}: {path}" if name else str(path)
     try:
-        given = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if name:
-            raise SettingError(name, _quoted(str(path)), "a file that is there") from None
+            raise SettingError(name, _quoted(str(path)), "an existing file") from None
         return {}
     except UnicodeDecodeError as error:
         raise SettingError(where, f"a byte at {error.start} that is no UTF-8", "JSON") from None
     except OSError as error:
         raise SettingError(where, error.strerror, "a file that can be read") from None
-    return _object(given, where, shape)
+    return _object(text, where, shape)
 
 
-def _object(given: str, where: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return a JSON object as it is written, once it has the shape."""
+def _object(text: str, where: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+    """Parse a JSON object and check it against the shape; return it as written."""
     try:
-        found = json.loads(given, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         place = f"{where}: line {error.lineno}, column {error.colno}"
         raise SettingError(place, f"no JSON ({error.msg})", "a JSON object") from None
     except (ValueError, RecursionError) as error:
         raise SettingError(where, f"no JSON ({error})", "a JSON object") from None
-    if not isinstance(found, dict):
-        raise SettingError(where, _KINDS[type(found)], "a JSON object")
+    if not isinstance(value, dict):
+        raise SettingError(where, _KINDS[type(value)], "a JSON object")
+    check_object(value, where, shape)
+    return value
+
+
+def check_object(value: Mapping[str, Any], where: str, shape: TypeAdapter[Any]) -> None:
+    """Check a value against a shape; raise ``SettingError``."""
     try:
-        shape.validate_python(found, strict=True)
+        shape.validate_python(value, strict=True)
     except ValidationError as error:
         raise _misshapen(where, error) from None
-    return found
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _misshapen(where: str, error: ValidationError) -> SettingError:
-    """Return the first thing that is wrong with an object, by its place in it."""
+    """Return the first validation error as a ``SettingError`` that names the key."""
     first = error.errors(include_url=False)[0]
-    kind, given = first["type"], first["input"]
+    kind, value = first["type"], first["input"]
     parts = [str(part) for part in first["loc"] if part not in KINDS_OF_ENTRY]
     place = ": ".join([where, *parts])
     if kind == UNKNOWN:
-        return SettingError(f"{place}: {first['ctx']['name']}", "an unknown name", first["msg"])
+        unknown = str(first["ctx"]["name"])
+        keys = (*parts, unknown)
+        return SettingError(f"{place}: {unknown}", "an unknown name", first["msg"], keys)
     if kind == "value_error":  # our own validators say what they want
-        got = _quoted(given) if isinstance(given, str) else _KINDS[type(given)]
-        return SettingError(place, got, str(first["ctx"]["error"]))
-    wanted = _TYPES.get(kind, first["msg"].removeprefix("Input should be "))
-    return SettingError(place, _KINDS[type(given)], wanted)
+        got = _quoted(value) if isinstance(value, str) else _KINDS[type(value)]
+        return SettingError(place, got, str(first["ctx"]["error"]), tuple(parts))
+    expected = _TYPES.get(kind, first["msg"].removeprefix("Input should be "))
+    return SettingError(place, _KINDS[type(value)], expected, tuple(parts))
 
 
-def _quoted(given: str) -> str:
+def _quoted(text: str) -> str:
     """Return a value as a message shows it: short, without user, password and query."""
-    bare = re.sub(r"\?.*", "?...", re.sub(r"//.*@", "//...@", given))
+    bare = re.sub(r"\?.*", "?...", re.sub(r"//.*@", "//...@", text))
     return repr(bare if len(bare) <= _SHOWN else f"{bare[:_SHOWN]}...")
 
 
 class StartupFile:
     """A JSON file as read at startup; changes take effect at the next start.
 
-    ``entries``: that object, {} if there was no file. Raise ``SettingError`` if it is no good.
+    ``entries``: the object in the file, {} if the file is missing. An invalid file raises
+    ``SettingError``.
     """
 
     def __init__(self, path: Path, shape: TypeAdapter[Any]) -> None:
@@ -296,7 +353,7 @@ class StartupFile:
         self.entries = read_json_file(path, shape)
 
     def find_change(self) -> tuple[bool, str]:
-        """Return whether the file says something else now, and why a start would refuse it."""
+        """Return whether the file has changed since startup, and the error in it, "" if valid."""
         try:
             return read_json_file(self.path, self._shape) != self.entries, ""
         except SettingError as error:

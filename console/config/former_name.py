@@ -1,4 +1,4 @@
-"""Read what carries the former name of this product, Stepyard, for one release.
+"""Read settings and tags under the former name of the product, Stepyard, for one release.
 
 Environment variables (``STEPYARD_…``), tags (``stepyard:…``), the client profile, the default data
 folder and its database file still count. Each use is reported once a process, in one line. The

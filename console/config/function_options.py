@@ -49,9 +49,9 @@ class FoundFunction(NamedTuple):
     options: FunctionOptions = FunctionOptions()
 
 
-def is_callable_target(given: str) -> bool:
+def is_callable_target(target: str) -> bool:
     """Tell whether a text has the form ``module:callable``."""
-    return _CALLABLE.fullmatch(given) is not None
+    return _CALLABLE.fullmatch(target) is not None
 
 
 def is_function(name: str, entry: object) -> bool:
@@ -94,6 +94,6 @@ def read_entry(
     return FoundFunction(own["handler"], where, options)
 
 
-def _path(given: str, base: Path) -> str:
+def _path(path: str, base: Path) -> str:
     """Return an absolute path; links are left as they are, or a virtual environment is lost."""
-    return os.path.normpath(base.resolve() / Path(given).expanduser())
+    return os.path.normpath(base.resolve() / Path(path).expanduser())

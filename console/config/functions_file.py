@@ -27,17 +27,17 @@ log = structlog.get_logger(__name__)
 class FunctionsFile(Mapping[str, Any]):
     """A read-only view of the file's object, with what the environment says over it.
 
-    ``given``: of the environment. Raises ``SettingError`` if the file is no good at the beginning.
+    ``overrides``: entries of the environment. Raise ``SettingError`` if the file is invalid then.
     """
 
-    def __init__(self, path: Path, shape: TypeAdapter[Any], given: dict[str, Any]) -> None:
+    def __init__(self, path: Path, shape: TypeAdapter[Any], overrides: dict[str, Any]) -> None:
         self.path = path
         self.problem = ""
         self._shape = shape
-        self._given = given
+        self._overrides = overrides
         self._lock = threading.Lock()
         self._stamp = file_stamp(path)
-        self._entries = environment.read_json_file(path, shape) | given
+        self._entries = environment.read_json_file(path, shape) | overrides
 
     def __getitem__(self, name: str) -> Any:
         return self.entries()[name]
@@ -64,7 +64,7 @@ class FunctionsFile(Mapping[str, Any]):
         if stamp == self._stamp:
             return
         try:
-            kept = environment.read_json_file(self.path, self._shape)
+            entries = environment.read_json_file(self.path, self._shape)
         except SettingError as error:
             self.problem = str(error)
             log.warning(
@@ -74,7 +74,7 @@ class FunctionsFile(Mapping[str, Any]):
             )
         else:
             self.problem = ""
-            self._entries = kept | self._given
+            self._entries = entries | self._overrides
             log.info("a file was read again", file=self.path.name, entries=len(self._entries))
         self._stamp = stamp
 
@@ -82,7 +82,7 @@ class FunctionsFile(Mapping[str, Any]):
 def file_stamp(path: Path) -> tuple[int, int, int]:
     """Return what changes when a file does; zeros if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0, 0
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -75,9 +75,9 @@ def apply_arguments(words: list[str]) -> None:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_arguments(parser)
     with suppress(argparse.ArgumentError):
-        given, _ = parser.parse_known_args(words)
+        options, _ = parser.parse_known_args(words)
         os.environ.update(
-            {name.upper(): value for name, value in vars(given).items() if value is not None}
+            {name.upper(): value for name, value in vars(options).items() if value is not None}
         )
 
 
@@ -98,10 +98,10 @@ def read_wait_time_scale() -> float:
 
 def read_account(default: str) -> str:
     """Return the account of the first project."""
-    given = environment.read_text("AWS_ACCOUNT_ID", default)
-    if not _ACCOUNT.fullmatch(given):
-        raise SettingError("AWS_ACCOUNT_ID", repr(given), "an account number of 12 digits")
-    return given
+    account = environment.read_text("AWS_ACCOUNT_ID", default)
+    if not _ACCOUNT.fullmatch(account):
+        raise SettingError("AWS_ACCOUNT_ID", repr(account), "an account number of 12 digits")
+    return account
 
 
 def without_own_endpoint(
@@ -119,4 +119,4 @@ def without_own_endpoint(
     own = (address.port or _HTTP_PORTS[address.scheme]) == port and is_own_host(
         address.hostname or ""
     )
-    return {name: one for name, one in targets.items() if not own or name != "stepfunctions"}
+    return {name: entry for name, entry in targets.items() if not own or name != "stepfunctions"}

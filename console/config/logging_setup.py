@@ -210,7 +210,7 @@ def escaped(text: str) -> str:
 
 
 def _json_renderers() -> list[Processor]:
-    """Return what writes a line of ASCII with one JSON object."""
+    """Return the renderer of log lines: one JSON object in ASCII each."""
     return [_make_plain, JSONRenderer()]
 
 

@@ -1,4 +1,4 @@
-"""The shapes of what operators write as JSON: functions, targets, and mock configurations.
+"""The shapes of what operators write as JSON: functions, targets, providers of sign-in, mocks.
 
 They check only: what was written is used as it is. Values that may be secrets are told by their
 kind alone (``console.config.environment``).
@@ -28,44 +28,46 @@ from console.config.function_options import OWN, SHARED, is_callable_target, is_
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
+_PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _INVOCATIONS = re.compile(r"\d{1,9}(-\d{1,9})?", re.ASCII)
 _ACTION = re.compile(r"\*|[a-zA-Z0-9*-]+:[a-zA-Z0-9*]+")
 
 
-def _web_address(given: str) -> str:
-    if not environment.is_web_address(given):
+def _web_address(text: str) -> str:
+    if not environment.is_web_address(text):
         raise ValueError("http://host:port or https://host")
-    return given
+    return text
 
 
-def _iam_action(given: str) -> str:
-    if not _ACTION.fullmatch(given):
+def _iam_action(text: str) -> str:
+    if not _ACTION.fullmatch(text):
         raise ValueError("an action as sqs:SendMessage or sqs:*")
-    return given
+    return text
 
 
-def _function(given: str) -> str:
-    if not environment.is_web_address(given) and not is_callable_target(given):
+def _function(text: str) -> str:
+    if not environment.is_web_address(text) and not is_callable_target(text):
         raise ValueError("module:callable, or the http:// or https:// address of a function")
-    return given
+    return text
 
 
-def _filled(given: str) -> str:
-    if not given.strip():
+def _filled(text: str) -> str:
+    if not text.strip():
         raise ValueError("a text that is not empty")
-    return given
+    return text
 
 
-def _variable(given: str) -> str:
-    if not _NAME.fullmatch(given):
+def _variable(text: str) -> str:
+    if not _NAME.fullmatch(text):
         raise ValueError("the name of a variable: letters, digits and _")
-    return given
+    return text
 
 
-def _process(given: str) -> str:
-    if given not in (OWN, SHARED) and not is_function("process", given):
+def _process(text: str) -> str:
+    if text not in (OWN, SHARED) and not is_function("process", text):
         raise ValueError('"own" or "shared", or module:callable for a function of this name')
-    return given
+    return text
 
 
 WebAddress = Annotated[str, AfterValidator(_web_address)]
@@ -81,13 +83,13 @@ class _Exact(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: Any) -> Any:
+    def _known(cls, value: Any) -> Any:
         """Refuse a member that has no field here."""
-        for name in given if isinstance(given, dict) else ():
+        for name in value if isinstance(value, dict) else ():
             if name not in cls.model_fields:
-                known = {"name": name, "known": ", ".join(cls.model_fields)}
-                raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
-        return given
+                context = {"name": name, "known": ", ".join(cls.model_fields)}
+                raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", context)
+        return value
 
 
 class ServiceShape(_Exact):
@@ -171,8 +173,8 @@ class ConnectionShape(_Exact):
             raise ValueError(f"{names} for a connection of type {self.type}")
         read = ("type", *members, "InvocationHttpParameters")
         for name in self.model_fields_set - set(read):
-            known = {"name": name, "known": ", ".join(read)}
-            raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
+            context = {"name": name, "known": ", ".join(read)}
+            raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", context)
         if self.type == "API_KEY" and not http_headers.is_header(
             self.name or "Authorization", self.value or ""
         ):
@@ -211,17 +213,17 @@ class FunctionShape(_Exact):
 
     @model_validator(mode="after")
     def _fitting(self) -> FunctionShape:
-        given = self.model_fields_set - {"handler", "process"}
+        options = self.model_fields_set - {"handler", "process"}
         if environment.is_web_address(self.handler) and self.model_fields_set != {"handler"}:
             raise ValueError("no options beside the address of a function")
-        if self.process == SHARED and given:
-            names = ", ".join(sorted(given))
+        if self.process == SHARED and options:
+            names = ", ".join(sorted(options))
             raise ValueError(f'"process": "own" with {names}')
         return self
 
 
-def _kind_of_entry(given: Any) -> str:
-    return _OBJECT if isinstance(given, dict) else _TEXT
+def _kind_of_entry(value: Any) -> str:
+    return _OBJECT if isinstance(value, dict) else _TEXT
 
 
 _TaggedShape = Annotated[FunctionShape, Tag(_OBJECT)]
@@ -269,20 +271,20 @@ class Section(BaseModel):
             if name not in _services():
                 own = sorted(type(self).model_fields)
                 alike = difflib.get_close_matches(name, [*_services(), *own], n=2) or ["sqs"]
-                known = {"name": name, "alike": ", ".join(alike), "own": ", ".join(own)}
+                context = {"name": name, "alike": ", ".join(alike), "own": ", ".join(own)}
                 words = "a service of boto3 such as {alike}, or one of: *, {own}"
-                raise PydanticCustomError(environment.UNKNOWN, words, known)
+                raise PydanticCustomError(environment.UNKNOWN, words, context)
         return self
 
 
 class MachineShape(Section):
-    """What counts for one state machine."""
+    """Settings of one state machine."""
 
     functions: FunctionSection | None = None
 
 
 class ProjectShape(Section):
-    """What counts for one project."""
+    """Settings of one project."""
 
     machines: dict[str, MachineShape] = {}
 
@@ -305,10 +307,45 @@ class Permissions(_Exact):
     deny: dict[str, list[Annotated[str, AfterValidator(_iam_action)]]] = {}
 
 
-def _invocations(given: str) -> str:
-    if not _INVOCATIONS.fullmatch(given):
+def _provider_id(text: str) -> str:
+    if not _PROVIDER_ID.fullmatch(text):
+        raise ValueError("1 to 32 small letters, digits and -, as in the address of the sign-in")
+    return text
+
+
+def _issuer(text: str) -> str:
+    parts = environment.split_address(text)
+    is_secure = parts is not None and (parts.scheme == "https" or parts.hostname in _LOOPBACK)
+    if not environment.is_web_address(text) or not is_secure:
+        raise ValueError("https://host, or http:// on this machine")
+    return text
+
+
+_ProjectRoles = dict[_FilledText, Literal["viewer", "operator", "editor", "owner"]]
+
+
+class OidcProvider(_Exact):
+    """A provider of OpenID Connect at which people sign in.
+
+    ``groups``: group -> project -> role; the group ``*`` is everybody. ``administrators``: groups
+    whose members administer the server.
+    """
+
+    name: _FilledText | None = None
+    issuer: Annotated[str, AfterValidator(_issuer)]
+    client_id: _FilledText
+    client_secret: str = ""
+    scopes: list[_FilledText] = []
+    name_claim: _FilledText = "preferred_username"
+    groups_claim: _FilledText = "groups"
+    groups: dict[_FilledText, _ProjectRoles] = {}
+    administrators: list[_FilledText] = []
+
+
+def _invocations(text: str) -> str:
+    if not _INVOCATIONS.fullmatch(text):
         raise ValueError('the number of an invocation, as "0", or a range as "1-3"')
-    return given
+    return text
 
 
 class MockedMachine(_Exact):
@@ -364,5 +401,8 @@ class Mocks(_Exact):
 FUNCTIONS: TypeAdapter[Any] = TypeAdapter(Functions)
 TARGETS: TypeAdapter[Any] = TypeAdapter(Targets)
 PERMISSIONS: TypeAdapter[Any] = TypeAdapter(Permissions)
+OIDC: TypeAdapter[Any] = TypeAdapter(
+    dict[Annotated[str, AfterValidator(_provider_id)], OidcProvider]
+)
 MOCKS: TypeAdapter[Any] = TypeAdapter(Mocks)
 OBJECT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])

@@ -5,16 +5,23 @@ instead of the SQLite file in it; ``STATEYARD_SECRET`` master secret instead of 
 ``STATEYARD_HOSTS`` further host names, by comma; ``STATEYARD_PROXIES`` addresses or networks of the
 proxies whose X-Forwarded-For is believed, by comma; ``STATEYARD_REGION`` the region pages work in;
 ``STATEYARD_FUNCTIONS`` functions as a JSON object; ``STATEYARD_FUNCTION_PROCESSES`` how many
-processes they may have; ``STATEYARD_EXPRESS_EVENTS`` 1: Express
+processes they may have; ``STATEYARD_FUNCTION_FOLDERS`` where owners may register functions from;
+``STATEYARD_TARGET_HOSTS`` hosts that owners may name; ``STATEYARD_EXPRESS_EVENTS`` 1: Express
 executions are told to event rules, too; ``STATEYARD_INJECT_AWS_EVENTS`` 1: editors may put events
-of AWS services; ``STATEYARD_PERMISSIONS`` what roles may not do; ``STATEYARD_MAIL`` the mail server
-for notifications, smtp://user:password@host:port/?from=address; ``STATEYARD_METRICS_TOKEN`` what
-Prometheus must show at ``/metrics``, which without it answers direct connections from this machine
-only, and nobody with ``STATEYARD_HTTPS=1``; ``STATEYARD_LEASE_S`` seconds after
-which a worker of a team that is not heard of is taken for dead; ``STATEYARD_RETENTION_DAYS`` days
-after which ended executions are removed; ``STATEYARD_DATABASE_CONNECTIONS`` of one process to
-PostgreSQL at most; ``STATEYARD_LOG`` json: the log as JSON lines. Those of Step Functions Local are
-read by ``console.config.local_options``.
+of AWS services; ``STATEYARD_PERMISSIONS`` what roles may not do; ``STATEYARD_OIDC`` providers of
+OpenID Connect as a JSON object; ``STATEYARD_PASSWORDS`` 0: nobody signs in by a password;
+``STATEYARD_TRUSTED_USER_HEADER`` the header in which those proxies name the person;
+``STATEYARD_REQUIRE_SECOND_FACTOR`` 1: everybody who signs in by a password or a link needs a second
+factor; ``STATEYARD_MAIL`` the mail server for notifications, smtp://user:password@host:port/?from=address;
+``STATEYARD_METRICS_TOKEN`` what Prometheus must show at ``/metrics``, which without it answers
+direct connections from this machine only, and nobody with ``STATEYARD_HTTPS=1``;
+``STATEYARD_LEASE_S`` seconds after which a worker of a team that is not heard of is taken for dead;
+``STATEYARD_RETENTION_DAYS`` days after which ended executions are removed;
+``STATEYARD_AUDIT_RETENTION_DAYS`` days after which audit rows are removed;
+``STATEYARD_AUDIT_STREAM`` the file or web address that gets each audit row, the latter with
+``STATEYARD_AUDIT_STREAM_TOKEN``;
+``STATEYARD_DATABASE_CONNECTIONS`` of one process to PostgreSQL at most; ``STATEYARD_LOG`` json: the
+log as JSON lines. Those of Step Functions Local are read by ``console.config.local_options``.
 
 (Above 300 lines: one place for every setting, as Django has it.)
 """
@@ -30,6 +37,7 @@ from console.config import (
     former_name,
     local_options,
     logging_setup,
+    oidc,
     quotas,
     setting_shapes,
 )
@@ -69,6 +77,8 @@ SECRET_KEY = derive_key(_MASTER, "django").hex()
 STATEYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
 STATEYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
 STATEYARD_PAGING_KEY = derive_key(_MASTER, "paging")
+STATEYARD_SECOND_FACTOR_KEY = derive_key(_MASTER, "second-factors")
+STATEYARD_SEAL_KEY = derive_key(_MASTER, "project-secrets")
 
 DEBUG = False
 STATEYARD_HTTPS = environment.read_switch("STATEYARD_HTTPS")
@@ -205,6 +215,7 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link for a new password works
 SESSION_COOKIE_NAME = "stateyard_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -279,8 +290,8 @@ def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
 def _functions() -> FunctionsFile:
     """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
     shape = setting_shapes.FUNCTIONS
-    given = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
-    return FunctionsFile(_CONFIG_DIR / "functions.json", shape, given)
+    overrides = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
+    return FunctionsFile(_CONFIG_DIR / "functions.json", shape, overrides)
 
 
 STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
@@ -288,16 +299,18 @@ STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
 STATEYARD_FUNCTION_PROCESSES = environment.read_whole_number(
     "STATEYARD_FUNCTION_PROCESSES", 16, 0, 1000
 )
+STATEYARD_FUNCTION_FOLDERS = environment.read_folders("STATEYARD_FUNCTION_FOLDERS")
+STATEYARD_TARGET_HOSTS = environment.read_hosts("STATEYARD_TARGET_HOSTS") or ["*"]
 STATEYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 
 def _quotas() -> dict[str, Any]:
-    """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
-    kept = _kept("quotas.json", setting_shapes.OBJECT)
-    given = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
-    quotas.check_quotas(kept, str(_CONFIG_DIR / "quotas.json"))
-    quotas.check_quotas(given, "STATEYARD_QUOTAS")
-    return kept | given
+    """Deviations from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
+    entries = _kept("quotas.json", setting_shapes.OBJECT)
+    overrides = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
+    quotas.check_quotas(entries, str(_CONFIG_DIR / "quotas.json"))
+    quotas.check_quotas(overrides, "STATEYARD_QUOTAS")
+    return entries | overrides
 
 
 STATEYARD_QUOTAS = _quotas()
@@ -308,18 +321,18 @@ STATEYARD_TARGETS_FILE = StartupFile(_CONFIG_DIR / "targets.json", setting_shape
 
 def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
-    given = environment.read_json_variable("STATEYARD_TARGETS", setting_shapes.TARGETS)
-    return STATEYARD_TARGETS_FILE.entries | local_options.read_targets() | given
+    overrides = environment.read_json_variable("STATEYARD_TARGETS", setting_shapes.TARGETS)
+    return STATEYARD_TARGETS_FILE.entries | local_options.read_targets() | overrides
 
 
 STATEYARD_TARGETS = _targets()
 
 
 def _permissions() -> dict[str, Any]:
-    """What roles may not do: ``DATA/permissions.json`` and the environment, which wins."""
+    """Actions denied to roles: ``DATA/permissions.json`` and the environment, which wins."""
     shape = setting_shapes.PERMISSIONS
-    given = environment.read_json_variable("STATEYARD_PERMISSIONS", shape)
-    return _kept("permissions.json", shape) | given
+    overrides = environment.read_json_variable("STATEYARD_PERMISSIONS", shape)
+    return _kept("permissions.json", shape) | overrides
 
 
 STATEYARD_PERMISSIONS = _permissions()
@@ -346,10 +359,10 @@ STATEYARD_EXPRESS_EVENTS = environment.read_switch("STATEYARD_EXPRESS_EVENTS")  
 
 def _mail(url: str) -> dict[str, Any]:
     """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
-    name, wanted = "STATEYARD_MAIL", "smtp://user:password@host:port/?from=address"
-    parts = environment.parse_address(name, url, ("smtp", "smtps"), wanted)
+    name, expected = "STATEYARD_MAIL", "smtp://user:password@host:port/?from=address"
+    parts = environment.parse_address(name, url, ("smtp", "smtps"), expected)
     if not parts.hostname:
-        raise SettingError(name, "an address without a host", wanted)
+        raise SettingError(name, "an address without a host", expected)
     return {
         "host": parts.hostname,
         "port": parts.port or (465 if parts.scheme == "smtps" else 587),
@@ -370,12 +383,70 @@ if STATEYARD_MAIL:
     DEFAULT_FROM_EMAIL = _SMTP["sender"]
     EMAIL_TIMEOUT = 15
 STATEYARD_FEATURES = environment.read_features("STATEYARD_FEATURES", FEATURES)
+
+
+_PROXIES_OF_HEADER = "the proxies that STATEYARD_TRUSTED_USER_HEADER is believed from"
+_FEATURE_OF_HEADER = "sign_in, as STATEYARD_TRUSTED_USER_HEADER needs it"
+
+
+def _providers() -> dict[str, Any]:
+    """Where people sign in: ``DATA/oidc.json`` and the environment, which wins."""
+    shape = setting_shapes.OIDC
+    return _kept("oidc.json", shape) | environment.read_json_variable("STATEYARD_OIDC", shape)
+
+
+STATEYARD_OIDC = _providers()
+STATEYARD_TRUSTED_USER_HEADER = environment.read_header_name("STATEYARD_TRUSTED_USER_HEADER")
+if STATEYARD_TRUSTED_USER_HEADER:
+    if not STATEYARD_PROXIES:
+        raise SettingError("STATEYARD_PROXIES", "nothing", _PROXIES_OF_HEADER)
+    if "sign_in" not in STATEYARD_FEATURES:
+        raise SettingError("STATEYARD_FEATURES", "no sign_in", _FEATURE_OF_HEADER)
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("console.web.core.sign_in.SignInMiddleware"), oidc.PROXY_USER_MIDDLEWARE
+    )
+STATEYARD_PASSWORDS = environment.read_switch("STATEYARD_PASSWORDS", default=True)
+STATEYARD_REQUIRE_SECOND_FACTOR = environment.read_switch("STATEYARD_REQUIRE_SECOND_FACTOR")
+if STATEYARD_REQUIRE_SECOND_FACTOR and "account" not in STATEYARD_FEATURES:
+    raise SettingError("STATEYARD_REQUIRE_SECOND_FACTOR", "1", "0 without the feature account")
+_ALLAUTH = list(oidc.SECOND_FACTOR_APPS)  # also without the feature: its tables stay
+MFA_ADAPTER = "console.features.account.mfa_adapter.MfaAdapter"
+MFA_TOTP_TOLERANCE = 1  # the clocks of phones differ: also the period before and after
+if STATEYARD_OIDC and "sign_in" in STATEYARD_FEATURES:
+    # Only here: without a provider, a first start creates none of its tables.
+    _ALLAUTH += oidc.APPS
+    SOCIALACCOUNT_PROVIDERS = oidc.allauth_providers(STATEYARD_OIDC)
+    SOCIALACCOUNT_ADAPTER = oidc.ADAPTER
+    SOCIALACCOUNT_UID_MAX_LENGTH = 255  # of a subject, by the specification
+INSTALLED_APPS += dict.fromkeys(_ALLAUTH)
+MIDDLEWARE.insert(MIDDLEWARE.index("console.web.core.sign_in.SignInMiddleware"), oidc.MIDDLEWARE)
 STATEYARD_METRICS_TOKEN = environment.read_text("STATEYARD_METRICS_TOKEN")
 STATEYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
 if environment.read_text("STATEYARD_RETENTION_DAYS"):
     STATEYARD_RETENTION_DAYS = environment.read_number(
         "STATEYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
     )
+STATEYARD_AUDIT_RETENTION_DAYS: float | None = None  # after which audit rows are removed
+if environment.read_text("STATEYARD_AUDIT_RETENTION_DAYS"):
+    STATEYARD_AUDIT_RETENTION_DAYS = environment.read_number(
+        "STATEYARD_AUDIT_RETENTION_DAYS", 0, 1, 36_500, "days"
+    )
+STATEYARD_AUDIT_STREAM = environment.read_sink("STATEYARD_AUDIT_STREAM")
+STATEYARD_AUDIT_STREAM_TOKEN = environment.read_text("STATEYARD_AUDIT_STREAM_TOKEN")
+if STATEYARD_AUDIT_STREAM and "audit" not in STATEYARD_FEATURES:
+    raise SettingError(
+        "STATEYARD_FEATURES", "no audit", "audit, as STATEYARD_AUDIT_STREAM needs it"
+    )
+if STATEYARD_AUDIT_STREAM_TOKEN and not STATEYARD_AUDIT_STREAM.startswith("http"):
+    raise SettingError(
+        "STATEYARD_AUDIT_STREAM_TOKEN",
+        "a token",
+        "STATEYARD_AUDIT_STREAM=https://host/path with it",
+    )
+STATEYARD_BRANCHES = environment.read_whole_number("STATEYARD_BRANCHES", 20, 0, 1_000)
+STATEYARD_BRANCH_GRACE_DAYS = environment.read_number(
+    "STATEYARD_BRANCH_GRACE_DAYS", 0, 0, 365, "days"
+)
 STATEYARD_URL = environment.read_web_address("STATEYARD_URL")  # of the API; ``up`` knows its own
 
 environment.refuse_unknown_variables()

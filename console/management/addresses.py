@@ -1,46 +1,39 @@
-"""The address at which people and clients reach this server."""
+"""Find, store and read the address at which people and clients reach this server."""
 
 from __future__ import annotations
 
 import contextlib
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from console.config.data_folder import write_private
+from console.config.public_address import public_names
 
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _DEFAULT = "http://127.0.0.1:8083"
 
 
 def local_address(host: str, port: int) -> str:
-    """Return the address of a listening socket that a browser on this machine can open."""
+    """Return the URL of a listening socket; a browser on this machine can open it."""
     name = _EVERY_INTERFACE.get(host, host)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def public_address(host: str, port: int) -> str:
-    """Return the address behind the proxy: HTTPS on the first public name of STATEYARD_HOSTS.
+    """Return the URL that people open: HTTPS on the first public name in STATEYARD_HOSTS.
 
-    The name in STATEYARD_URL is the one that workers use, and patterns of names are no address. A
-    name with a dot comes first, because others are of a private network.
-    Without HTTPS or such a name, return the address of the listening socket.
+    Without HTTPS, or if there is no such name, return the URL of the listening socket.
     """
-    inside = urlsplit(settings.STATEYARD_URL or "").hostname
-    names = [
-        name
-        for name in settings.STATEYARD_HOSTS
-        if name != inside and not name.startswith((".", "*"))
-    ]
-    if settings.STATEYARD_HTTPS and names:
-        return f"https://{max(names, key=lambda name: '.' in name)}"
-    return local_address(host, port)
+    names = public_names()
+    return (
+        f"https://{names[0]}" if settings.STATEYARD_HTTPS and names else local_address(host, port)
+    )
 
 
 def store_address(address: str) -> None:
     """Write the address into the data folder, where other commands read it.
 
-    A server starts without that, too: the disk may be full.
+    Errors are ignored: a full disk does not keep the server from starting.
     """
     with contextlib.suppress(OSError):
         write_private(settings.DATA_DIR / "address", address + "\n")

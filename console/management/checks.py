@@ -1,4 +1,4 @@
-"""What ``manage.py check --deploy`` warns of beside what Django does.
+"""Warnings of ``manage.py check --deploy``, beside Django's own.
 
 Each warning is of a setting that serves one person on one machine and does not suit a team. The ids
 are explained in ``docs/reference/settings.md``.
@@ -28,6 +28,7 @@ _SECRET = (
     former_name.DATABASE_FILE + "*",
     "targets.json",
     "functions.json",
+    "oidc.json",
 )
 """Files of the data folder that hold secrets or people's data."""
 
@@ -76,7 +77,8 @@ def check_database(**_: Any) -> list[Warning]:
 @register(Tags.security, deploy=True)
 def check_connections(**_: Any) -> list[Warning]:
     """Warn of a PostgreSQL whose connections do not do for a web process and a worker."""
-    if not _has_workers():
+    pool = settings.DATABASES["default"].get("OPTIONS", {}).get("pool")
+    if not _has_workers() or not pool:
         return []
     from console.management import capacity  # imports Django's connection
 
@@ -84,7 +86,7 @@ def check_connections(**_: Any) -> list[Warning]:
         allowed = capacity.count_capacity().allowed
     except psycopg.Error:
         return []  # the commands that start processes say that it is out of reach
-    each = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] + capacity.BESIDE
+    each = pool["max_size"] + capacity.BESIDE
     if allowed >= 2 * each:
         return []
     said = (
@@ -107,14 +109,14 @@ def check_proxies(**_: Any) -> list[Warning]:
 @register(Tags.security, deploy=True)
 def check_files(**_: Any) -> list[Warning]:
     """Warn of secret files that others on this machine may read."""
-    found = [
+    readable = [
         f"{path} ({stat.S_IMODE(path.stat().st_mode):04o})"
         for path in _secret_files(settings.DATA_DIR)
         if path.stat().st_mode & _OTHERS
     ]
-    if not found:
+    if not readable:
         return []
-    said = f"Other users of this machine may read or change: {', '.join(found)}."
+    said = f"Other users of this machine may read or change: {', '.join(readable)}."
     return [Warning(said, hint="chmod 600 makes them private.", id="stateyard.W005")]
 
 

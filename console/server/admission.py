@@ -148,10 +148,10 @@ async def _is_signed_in(scope: dict[str, Any]) -> bool:
     """Tell whether a request has a session that somebody has signed in with."""
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     try:
-        found = SimpleCookie(cookies.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
+        cookie = SimpleCookie(cookies.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
     except CookieError:
         return False
-    key = "" if found is None else found.value
+    key = "" if cookie is None else cookie.value
     return key.isascii() and key.isalnum() and await sync_to_async(_is_open)(key)
 
 

@@ -281,11 +281,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _look_at_answer(self, before: int | None) -> None:
         self._unsent = None
-        left = self.transport.get_write_buffer_size()
-        if before is not None and left >= before:
+        buffered = self.transport.get_write_buffer_size()
+        if before is not None and buffered >= before:
             self.transport.abort()
         elif self.flow.write_paused:
-            self._unsent = self.loop.call_later(ANSWER_S, self._look_at_answer, left)
+            self._unsent = self.loop.call_later(ANSWER_S, self._look_at_answer, buffered)
 
 
 def _answer(status: HTTPStatus) -> bytes:

@@ -20,6 +20,7 @@ from console.db.writer import is_embedded
 from console.server.connections import BoundedProtocol
 from console.server.gc_freeze import spare_collections
 from console.server.shutdown import SHUTTING_DOWN
+from console.server.user_header import UserHeader
 
 if TYPE_CHECKING:
     import asyncio
@@ -132,6 +133,12 @@ def serve(listener: socket.socket) -> None:
         ws="none",
     )
     config.load()
+    if settings.STATEYARD_TRUSTED_USER_HEADER:  # around uvicorn's own trust in proxies
+        config.loaded_app = UserHeader(
+            config.loaded_app,
+            settings.STATEYARD_TRUSTED_USER_HEADER,
+            settings.STATEYARD_PROXIES,
+        )
     _ = get_resolver().url_patterns  # what the first page would import
     spare_collections()
     server = _Server(config)

@@ -1,8 +1,8 @@
 """End a stalled process whose database answers; its supervisor starts another.
 
-What stands still waits for something that will not come: no code in the process can help it. While
-the database is out of reach nothing can move, and another process would do no better: then the
-process stays.
+A stalled process waits for an event that will never come, such as a lock, and no code inside it can
+help. While the database does not answer, every process stalls and a new one would stall, too: then
+the process is left running.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ _TICK_S = 1.0
 
 
 class Watchdog:
-    """Looks once a second, on a thread of its own: ``start``, ``stop``.
+    """A thread that checks once a second whether the process makes progress, and ends it if not.
 
-    The time is counted in looks: that in which the process was stopped or the machine slept is no
-    fault of the process. After half a lease without a move each look asks the database, and only
-    looks that it answers count. An outage begins the count anew: threads that waited for the
-    database need a moment after its return, too.
+    Progress is a change of the number that ``moved_at`` returns. The time without progress is
+    counted in checks, not by the clock: a process that was stopped (SIGSTOP, a sleeping machine)
+    has missed its checks and is not to blame. After half a lease without progress each check also
+    queries the database, and counts only if the database answers. An outage resets the count,
+    because threads that waited for the database need a moment after its return.
     """
 
     def __init__(
         self, moved_at: Callable[[], float], what: str, on_move: Callable[[], None] | None = None
     ) -> None:
-        """``moved_at``: a number that changes whenever the process moves. ``what``: for people.
+        """Take the progress counter of the process.
 
-        ``on_move``: called when it has.
+        ``moved_at``: returns a number that changes whenever the process makes progress. ``what``:
+        the name of the watched thing in the log. ``on_move``: called after each progress.
         """
         self._moved_at = moved_at
         self._what = what
@@ -55,11 +57,11 @@ class Watchdog:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Watch no longer: the process is about to end by itself."""
+        """Stop the checks, because the process is about to end by itself."""
         self._ended.set()
 
     def _run(self) -> None:
@@ -67,7 +69,7 @@ class Watchdog:
             self._look()
 
     def _look(self) -> None:
-        """End the process if it has not moved for twice its lease while the database answers."""
+        """End the process after two leases without progress while the database answers."""
         lease_s = settings.STATEYARD_LEASE_S
         seen = self._moved_at()
         if seen != self._seen:
@@ -86,23 +88,26 @@ class Watchdog:
             return
         self._stood_s += _TICK_S
         if self._stood_s >= 1.5 * lease_s and not self._ended.is_set():
-            log.error("this process stands still and ends", what=self._what, for_s=self._unmoved_s)
+            log.error(
+                "this process made no progress and exits", what=self._what, for_s=self._unmoved_s
+            )
             os._exit(EXIT_CODE)
 
 
 class Pulse:
-    """Uses the connections of a process that serves now and then, and watches that this works.
+    """A thread of a web process that regularly takes a connection of the pool, with a watchdog.
 
-    A process whose threads give connections back moves, even if this thread finds
-    none: it has much to do, and to end it would end all requests under way.
+    The watchdog ends the process when this stops working. A process whose other threads return
+    connections makes progress even if this thread gets none: it is busy, and ending it would abort
+    all its requests.
     """
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Create the pulse without starting its threads."""
         self._moved_at = 0.0
 
     def start(self) -> None:
-        """Begin to use them and to watch."""
+        """Start the thread and its watchdog."""
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
         Watchdog(self._moved, "the pool of connections").start()
 

@@ -75,10 +75,10 @@ class MachineRun:
             lines += ["  path:", *(f"    {line}" for line in self._path_lines())]
         return "\n".join(lines)
 
-    def _check(self, true: bool, wanted: str, got: str) -> None:
+    def _check(self, true: bool, expected: str, got: str) -> None:
         __tracebackhide__ = True
         if not true:
-            raise AssertionError(f"wanted {wanted}, got {got}\n{self.describe()}")
+            raise AssertionError(f"wanted {expected}, got {got}\n{self.describe()}")
 
     def _path_lines(self) -> list[str]:
         """Return a line for each state that was entered and for each failure."""

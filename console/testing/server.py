@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 from pathlib import Path
@@ -114,14 +116,14 @@ class StateyardServer:
         from botocore.config import Config
 
         profile = self._profile()
-        given = {
+        defaults = {
             "endpoint_url": self.url,
             "region_name": self.region,
             "aws_access_key_id": profile["aws_access_key_id"],
             "aws_secret_access_key": profile["aws_secret_access_key"],
             "config": Config(inject_host_prefix=False, proxies={}),
         }
-        return boto3.client(service, **(given | more))
+        return boto3.client(service, **(defaults | more))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -153,15 +155,15 @@ class StateyardServer:
         address, or ``module:callable`` for a callable in the server.
         """
         path = self.data / "functions.json"
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         for name, function in functions.items():
             if isinstance(function, str):
-                known[name] = function
+                entries[name] = function
             else:
                 self._functions.functions[name] = function
-                known[name] = self._functions.address(name)
+                entries[name] = self._functions.address(name)
         new = path.with_suffix(".new")
-        new.write_text(json.dumps(known, indent=2), encoding="utf-8")
+        new.write_text(json.dumps(entries, indent=2), encoding="utf-8")
         new.replace(path)  # the server reads the old file or the new one, never half of one
 
     def create_machine(
@@ -169,38 +171,91 @@ class StateyardServer:
     ) -> str:
         """Create a state machine, with a new name if none is given, and return its ARN."""
         text = definition if isinstance(definition, str) else json.dumps(definition)
-        made = self._api.create_state_machine(
+        machine = self._api.create_state_machine(
             name=name or f"test-{uuid.uuid4().hex[:12]}",
             definition=text,
             roleArn=_ROLE,
             type=machine_type,
         )
-        return str(made["stateMachineArn"])
+        return str(machine["stateMachineArn"])
 
     def run_machine(
         self,
         definition: str | Mapping[str, Any],
         data: Any = None,
         *,
+        input_name: str = "",
         functions: Mapping[str, Callable[..., Any] | str] | None = None,
         machine_type: str = "STANDARD",
         timeout_s: float = 60,
     ) -> MachineRun:
         """Run a definition with ``data`` as its input, and return what came of it.
 
-        ``functions``: as ``register`` takes them. ``machine_type``: EXPRESS runs it as
+        ``input_name``: ``MACHINE/NAME`` of an input that ``save_input`` or a page saved, instead of
+        ``data``. ``functions``: as ``register`` takes them. ``machine_type``: EXPRESS runs it as
         StartSyncExecution does, without a history. Raise TimeoutError if it has not ended after
         ``timeout_s``.
         """
         self.register(functions or {})
         machine = self.create_machine(definition, machine_type=machine_type)
-        text = json.dumps({} if data is None else data)
+        if input_name and data is not None:
+            raise ValueError("run_machine: got data and input_name, wanted one of them")
+        text = (
+            self.named_input(input_name) if input_name else json.dumps({} if data is None else data)
+        )
         since = len(self._functions.invocations)
         if machine_type == "EXPRESS":
             ended = self._api.start_sync_execution(stateMachineArn=machine, input=text)
             return self._run(ended, (), since)
         started = self._api.start_execution(stateMachineArn=machine, input=text)
         return self._ended(started["executionArn"], timeout_s, since)
+
+    # -- named inputs ------------------------------------------------------------------------------
+
+    def save_input(self, machine: str, name: str, data: Any) -> str:
+        """Save an input of a state machine of this server; return what ``input_name`` takes.
+
+        ``machine``: its name or ARN.
+        """
+        body = json.dumps({"machine": machine, "name": name, "input": json.dumps(data)})
+        saved = self._own_api("POST", "/api/inputs", body)["name"]
+        return f"{machine.rpartition(':')[2]}/{saved}"
+
+    def named_input(self, input_name: str) -> str:
+        """Return the JSON text of ``MACHINE/NAME``; raise ValueError if there is none."""
+        machine, _, name = input_name.partition("/")
+        parts = {"machine": machine, "name": name}
+        query = urllib.parse.urlencode(parts, quote_via=urllib.parse.quote)
+        answer = self._own_api("GET", f"/api/inputs?{query}") if machine and name else {}
+        if "input" not in answer:
+            reason = answer.get("message", "wanted MACHINE/NAME")
+            raise ValueError(f"input_name: got {input_name!r}: {reason}")
+        return str(answer["input"])
+
+    def _own_api(self, method: str, path: str, body: str = "") -> dict[str, Any]:
+        """Make a signed call of the server's own API and return its answer or error."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+        from botocore.credentials import Credentials
+
+        profile = self._profile()
+        key = Credentials(profile["aws_access_key_id"], profile["aws_secret_access_key"])
+        signed = AWSRequest(method, f"{self.url}{path}", data=body)
+        SigV4Auth(key, "stateyard", self.region).add_auth(signed)
+        headers = {name: str(value) for name, value in signed.headers.items()}
+        request = urllib.request.Request(  # noqa: S310 - the address of this server
+            signed.url, body.encode() or None, headers, method=method
+        )
+        try:
+            with _direct.open(request, timeout=60) as answer:
+                content: dict[str, Any] = json.load(answer)
+        except urllib.error.HTTPError as error:
+            content = json.load(error)
+        if method == "POST" and "message" in content:
+            raise ValueError(content["message"])
+        return content
+
+    # -- ends of executions ------------------------------------------------------------------------
 
     def wait(self, arn: str, timeout_s: float = 60) -> MachineRun:
         """Wait for the end of an execution that anybody started; raise TimeoutError.
@@ -243,9 +298,9 @@ class StateyardServer:
 
 def _environment() -> dict[str, str]:
     """Return the server's environment: the settings of the tests are not its own."""
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("STATEYARD_", "DJANGO_")) and name not in local_options.VARIABLES
     }
-    return kept | {"DJANGO_SETTINGS_MODULE": "console.config.settings"}
+    return variables | {"DJANGO_SETTINGS_MODULE": "console.config.settings"}

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.exceptions import BotoCoreError, ClientError
 
+from console.cli import branches
+from console.cli.branch_machines import BranchMachines
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.deployment import (
     DeploymentChange,
     DeploymentRefused,
+    Machines,
     plan_deployment,
     warn_of_functions,
 )
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
+    from console.cli.branches import BranchAccess
     from console.cli.connection import Connection
     from console.cli.deployment import PlannedChange
     from console.cli.sources import SourceProject
@@ -62,68 +69,128 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--prune", action="store_true", help="delete those of --stack that are in no file any more"
     )
+    parser.add_argument(
+        "--branch",
+        default="",
+        metavar="NAME",
+        help="deploy to this branch of the project; it is made if there is none",
+    )
+    parser.add_argument(
+        "--ttl", default="", metavar="3d", help="how long --branch lasts from now (default: 3d)"
+    )
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
     """Deploy once, or until Ctrl-C."""
     try:
-        given = parse_parameters(options.param)
+        parameters = parse_parameters(options.param)
         _check_options(options)
-        connection = connect(options)
+        target = _open_target(options, connect(options))
         if options.watch:
-            return _watch(options, connection, given)
+            return _watch(options, target, parameters)
     except (SourceError, ConnectionRefused) as error:
         write_error(str(error))
         return 2
-    return _deploy(options, connection, given)
+    return _deploy(options, target, parameters)
 
 
 def _check_options(options: Namespace) -> None:
     if options.prune and not options.stack:
         raise SourceError("--prune: got no --stack, wanted the one whose rest may go")
+    if options.ttl and not options.branch:
+        raise SourceError("--ttl: got no --branch, wanted the one that lasts so long")
 
 
-def _deploy(options: Namespace, connection: Connection, given: dict[str, str]) -> int:
-    """Deploy once; return the exit code."""
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The destination of a deployment: a project, or a branch."""
+
+    connection: Connection
+    branch: BranchAccess | None = None
+
+    @property
+    def machines(self) -> Machines:
+        """The state machines there, as they are now."""
+        return Machines(self.connection) if self.branch is None else BranchMachines(self.connection)
+
+
+def _open_target(options: Namespace, connection: Connection) -> _Target:
+    """Return where to deploy; make or extend the branch, and write its key if it is new."""
+    if not options.branch:
+        return _Target(connection)
+    if options.dry_run:
+        return _open_for_dry_run(options, connection)
+    branch = branches.put_branch(connection, options.branch, options.ttl)
+    write_line(branch.summary)
+    if branch.described["created"]:
+        key = {name: value for name, value in branch.environment.items() if "ACCESS_KEY" in name}
+        if os.environ.get("GITHUB_ACTIONS") == "true":  # its log shows *** from here on
+            write_line(f"::add-mask::{key['AWS_SECRET_ACCESS_KEY']}")
+        for name, value in key.items():
+            write_line(f"{name}={value}")
+    return _Target(branch.connection, branch)
+
+
+def _open_for_dry_run(options: Namespace, connection: Connection) -> _Target:
+    """Return the branch, or its parent if there is no such branch yet."""
     try:
-        project = _read(options, connection, given)
-        changes = plan_deployment(project, connection, stack=options.stack, prune=options.prune)
-        failed = _apply(options, changes)
+        branch = branches.open_branch(connection, options.branch)
+    except branches.CallRefused as refusal:
+        if refusal.status != HTTPStatus.NOT_FOUND:
+            raise
+        write_line(f"would create branch {options.branch}; compared with its parent:")
+        return _Target(connection)
+    write_line(branch.summary)
+    return _Target(branch.connection, branch)
+
+
+def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> int:
+    """Deploy once; return the exit code."""
+    connection, machines = target.connection, target.machines
+    try:
+        project = _read(options, connection, parameters)
+        if target.branch is not None:
+            target.branch.adapt(project)
+        plan = plan_deployment(
+            project, connection, machines, stack=options.stack, prune=options.prune
+        )
+        failed = _apply(options, machines, plan)
     except (SourceError, ConnectionRefused, DeploymentRefused, BotoCoreError, ClientError) as error:
         write_error(str(error))
         return 1
     for note in project.notes:
         write_error(f"left out: {note}")
-    for line in warn_of_functions(project, connection):
+    for line in warn_of_functions(project, machines):
         write_error(f"warning: {line}")
     return 1 if failed else 0
 
 
-def _read(options: Namespace, connection: Connection, given: dict[str, str]) -> SourceProject:
+def _read(options: Namespace, connection: Connection, parameters: dict[str, str]) -> SourceProject:
     """Read the files, and write what is odd about them even if they cannot be deployed."""
     try:
-        return read_paths(options.paths, connection.account, Parameters(given))
+        return read_paths(options.paths, connection.account, Parameters(parameters))
     finally:
         for warning in WARNINGS:
             write_error(f"warning: {warning}")
 
 
-def _apply(options: Namespace, changes: Iterator[PlannedChange]) -> int:
+def _apply(options: Namespace, machines: Machines, plan: Iterator[list[PlannedChange]]) -> int:
     """Make the changes, each by itself; return how many the server refused."""
     failed = 0
-    for planned in changes:
-        if not options.dry_run and planned.change is not DeploymentChange.UNCHANGED:
-            try:
-                planned.apply()
-            except (ClientError, DeploymentRefused, ParamValidationError) as error:
+    for group in plan:
+        changes = [each for each in group if each.change is not DeploymentChange.UNCHANGED]
+        outcomes = [] if options.dry_run else machines.apply(changes)
+        refused = {id(each): error for each, error in zip(changes, outcomes, strict=False) if error}
+        for planned in group:
+            if error := refused.get(id(planned)):
                 failed += 1
                 write_error(f"{planned.place}: {planned.kind} {planned.name}: {_reason(error)}")
                 continue
-        _show_change(planned, dry_run=options.dry_run)
-        if options.dry_run or options.diff:
-            for line in planned.diff:
-                write_line(f"  {line}")
+            _show_change(planned, dry_run=options.dry_run)
+            if options.dry_run or options.diff:
+                for line in planned.diff():
+                    write_line(f"  {line}")
     return failed
 
 
@@ -141,12 +208,12 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _watch(options: Namespace, connection: Connection, given: dict[str, str]) -> int:
+def _watch(options: Namespace, target: _Target, parameters: dict[str, str]) -> int:
     """Deploy again whenever a file changes that was read; what is wrong is said, and mended."""
     try:
         while True:
             present = _definitions(options.paths)
-            _deploy(options, connection, given)
+            _deploy(options, target, parameters)
             # times are those of before each file was read: a change meanwhile is not missed
             read = dict(READ_FILES)
             while _definitions(options.paths) == present and not _has_changed(read):

@@ -38,9 +38,9 @@ def run_command(options: Namespace) -> int:
     write = engine.LINT_FORMATS[options.format]
     failed = False
     try:
-        given = parse_parameters(options.param)
+        parameters = parse_parameters(options.param)
         for name in options.files:
-            for place, problems in _problems(name, options.type, given):
+            for place, problems in _problems(name, options.type, parameters):
                 failed = failed or any(problem.severity == "ERROR" for problem in problems)
                 report = write(_file_of(place, options.format), problems)
                 if report:
@@ -56,12 +56,12 @@ def run_command(options: Namespace) -> int:
 
 
 def _problems(
-    name: str, kind: str, given: Mapping[str, str]
+    name: str, kind: str, parameters: Mapping[str, str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     if name == "-":
-        yield name, lint_text(sys.stdin.read(), name, kind, given)
+        yield name, lint_text(sys.stdin.read(), name, kind, parameters)
     else:
-        yield from lint_path(Path(name), kind, given)
+        yield from lint_path(Path(name), kind, parameters)
 
 
 def _file_of(place: str, style: str) -> str:

@@ -83,8 +83,8 @@ def _show_machine(connection: Connection, options: Namespace) -> None:
         page = connection.states.list_executions(stateMachineArn=arn, maxResults=most)
         by_start = sorted(page["executions"], key=lambda each: each["startDate"])
         for execution in by_start[-newest:]:
-            found = execution["executionArn"]
-            readers.setdefault(found, ExecutionLog(connection, found))
+            execution_arn = execution["executionArn"]
+            readers.setdefault(execution_arn, ExecutionLog(connection, execution_arn))
         for reader in list(readers.values()):
             reader.show()
         if not options.follow:
@@ -111,8 +111,8 @@ class ExecutionLog:
 
     def status(self) -> str:
         """Return its status."""
-        found = self.connection.states.describe_execution(executionArn=self.arn)
-        return str(found["status"])
+        execution = self.connection.states.describe_execution(executionArn=self.arn)
+        return str(execution["status"])
 
     def is_recent(self) -> bool:
         """Tell whether lines of its functions may still come."""
@@ -149,13 +149,13 @@ class ExecutionLog:
         self.stream = f"{started.astimezone(UTC):%Y/%m/%d}/[$LATEST]{parts[6]}/{parts[7]}"
 
     def _printed(self) -> list[tuple[float, str]]:
-        found = []
+        lines = []
         for function in sorted(self.functions):
             for event in self._log_events(function):
                 if event["eventId"] not in self.seen:
                     self.seen.add(event["eventId"])
-                    found.append((event["timestamp"], f"{function}  {event['message']}"))
-        return found
+                    lines.append((event["timestamp"], f"{function}  {event['message']}"))
+        return lines
 
     def _log_events(self, function: str) -> list[dict[str, Any]]:
         """Return what a function has printed for this execution; nothing if it has no log."""

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.documents import SourceError, load_document
+from console.cli.inputs import named_input
 from console.cli.output import write_error, write_line
 
 if TYPE_CHECKING:
@@ -29,8 +30,12 @@ _WRONG_USE = 2
 def add_arguments(parser: ArgumentParser) -> None:
     """Take the state machine, the input, and whether to wait."""
     parser.add_argument("machine", metavar="NAME", help="name or ARN, also of a version or alias")
-    parser.add_argument(
+    inputs = parser.add_mutually_exclusive_group()
+    inputs.add_argument(
         "--input", default="{}", metavar="FILE", help="a file, - for stdin, or JSON"
+    )
+    inputs.add_argument(
+        "--input-name", metavar="NAME", help="an input that the project keeps under this name"
     )
     parser.add_argument("--name", help="name of the execution")
     parser.add_argument("--wait", action="store_true", help="until it has ended")
@@ -43,10 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run_command(options: Namespace) -> int:
     """Start an execution. Return 0: succeeded, 1: failed, 2: wrong use, 3: still running."""
     try:
-        given = _read_input(options.input)
+        input_text = _read_input(options.input)
         connection = connect(options)
         arn = _machine_arn(connection, options.machine)
-        return _start(connection, arn, given, options)
+        if options.input_name is not None:
+            input_text = named_input(connection, arn, options.input_name)
+        return _start(connection, arn, input_text, options)
     except (SourceError, ConnectionRefused) as error:
         write_error(str(error))
         return _WRONG_USE
@@ -76,9 +83,9 @@ def _machine_arn(connection: Connection, name: str) -> str:
     return connection.account.arn("states", f"stateMachine:{name}")
 
 
-def _start(connection: Connection, arn: str, given: str, options: Namespace) -> int:
+def _start(connection: Connection, arn: str, input_text: str, options: Namespace) -> int:
     states = connection.states
-    request = {"stateMachineArn": arn, "input": given}
+    request = {"stateMachineArn": arn, "input": input_text}
     if options.name:
         request["name"] = options.name
     machine_arn = ":".join(arn.split(":")[:7])
@@ -99,12 +106,12 @@ def _wait(states: Any, execution: str, timeout_s: float) -> int:
     last = 0
     try:
         while True:
-            found = states.describe_execution(executionArn=execution)
+            answer = states.describe_execution(executionArn=execution)
             for event in _news(states, execution, last):
                 last = event["id"]
                 _show(event)
-            if found["status"] not in ("RUNNING", "PENDING_REDRIVE"):
-                return _report(found)
+            if answer["status"] not in ("RUNNING", "PENDING_REDRIVE"):
+                return _report(answer)
             if time.monotonic() > deadline:
                 write_error(f"{execution} still runs after {timeout_s:g} s")
                 return _TIMED_OUT
@@ -144,11 +151,11 @@ def write_state(text: str) -> None:
     sys.stderr.flush()
 
 
-def _report(found: dict[str, Any]) -> int:
+def _report(execution: dict[str, Any]) -> int:
     """Write the output, or what went wrong; return the exit code."""
-    if found["status"] == "SUCCEEDED":
-        write_line(found.get("output", ""))
+    if execution["status"] == "SUCCEEDED":
+        write_line(execution.get("output", ""))
         return 0
-    reason = ": ".join(found[key] for key in ("error", "cause") if found.get(key))
-    write_error(f"{found['status']}{': ' if reason else ''}{reason}")
+    reason = ": ".join(execution[key] for key in ("error", "cause") if execution.get(key))
+    write_error(f"{execution['status']}{': ' if reason else ''}{reason}")
     return 1

@@ -81,7 +81,7 @@ def _construct_paths(folder: Path, stack: dict[str, Any]) -> dict[str, str]:
 
 def _asset_files(folder: Path) -> dict[str, Path]:
     """Return key of an object in S3 -> the file that would be uploaded to it."""
-    found = {}
+    paths = {}
     for listing in sorted(folder.glob("*.assets.json")):
         files = as_object(load_document(listing), str(listing)).get("files")
         for name, said in as_object(files, f"{listing}: files").items():
@@ -91,5 +91,5 @@ def _asset_files(folder: Path) -> dict[str, Path]:
             for destination in places.values():
                 key = as_object(destination, f"{listing}: files.{name}").get("objectKey")
                 if isinstance(key, str) and isinstance(source.get("path"), str):
-                    found[key] = folder / source["path"]
-    return found
+                    paths[key] = folder / source["path"]
+    return paths

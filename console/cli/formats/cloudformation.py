@@ -159,14 +159,14 @@ class TemplateReader:
 
     def exports(self) -> dict[str, Callable[[], Any]]:
         """Return what the template exports for other stacks, by name."""
-        found: dict[str, Callable[[], Any]] = {}
+        exports: dict[str, Callable[[], Any]] = {}
         for name, said in self.template.section("Outputs").items():
             export = said.get("Export") if isinstance(said, dict) else None
             with self._parameters.attempt() as attempt:
                 exported = export and self.template.resolve(as_object(export, name).get("Name"))
             if not attempt.missing and isinstance(exported, str):
-                found[exported] = lambda name=name: self.template.output(name)  # type: ignore[misc]
-        return found
+                exports[exported] = lambda name=name: self.template.output(name)  # type: ignore[misc]
+        return exports
 
     def machine(self, logical_id: str) -> MachineSource:
         """Return a state machine; raise ``SourceError`` if its definition cannot be found."""
@@ -243,8 +243,8 @@ class TemplateReader:
         file = self._file(self.template.resolve(location, logical_id, "DefinitionUri"))
         if file is None:
             names = "Definition, DefinitionString, DefinitionUri or an asset that is here"
-            wanted = names if self._path else "Definition or DefinitionString"
-            message = f"{self._place}: {logical_id}: got no definition, wanted {wanted}"
+            expected = names if self._path else "Definition or DefinitionString"
+            message = f"{self._place}: {logical_id}: got no definition, wanted {expected}"
             raise SourceError(message)
         return definition_of_file(file, self._parameters, values)
 
@@ -363,15 +363,15 @@ class TemplateReader:
 
         What the others need is not asked for.
         """
-        found = False
+        starts = False
         for target in targets if isinstance(targets, list) else [targets]:
             with self._parameters.attempt():
                 if not isinstance(target, dict):
                     continue
                 shown = without(target, "RoleArn")
                 arn = self.template.resolve({"Arn": shown.get("Arn")}, logical_id)
-                found = found or is_started_by(arn)
-        return found
+                starts = starts or is_started_by(arn)
+        return starts
 
     def _rule(self, logical_id: str, project: SourceProject) -> None:
         """Add a rule of the template, if state machines are among its targets."""
@@ -384,8 +384,8 @@ class TemplateReader:
             return
         if not self._holds(logical_id):
             return
-        wanted = {**properties, "Targets": [without(target, "RoleArn") for target in started]}
-        said = self.template.resolve(wanted, logical_id)
+        declaration = {**properties, "Targets": [without(target, "RoleArn") for target in started]}
+        said = self.template.resolve(declaration, logical_id)
         if is_elsewhere(said):
             project.notes.append(f"{place}: a rule of the bus {said['EventBusName']}")
             return
@@ -413,8 +413,8 @@ class TemplateReader:
         place = f"{self._place}: {machine}.Events.{event}"
         said = self.template.resolve(without(properties, "RoleArn"), machine, "Events", event)
         target = {"Arn": self.template.arn_of(machine), "RoleArn": self._role(properties)}
-        given = ("Input", "RetryPolicy", "DeadLetterConfig")
-        target |= {key: said[key] for key in given if key in said}
+        optional = ("Input", "RetryPolicy", "DeadLetterConfig")
+        target |= {key: said[key] for key in optional if key in said}
         schedule = ScheduleSource(
             name=as_name(
                 said.get("Name") or f"{self.template.physical_name(machine)}-{event}", place
@@ -429,15 +429,15 @@ class TemplateReader:
         """Add a schedule of the template, if it starts a state machine."""
         place = f"{self._place}: {logical_id}"
         properties = self.template.expanded(self.template.properties(logical_id))
-        given = as_object(properties.get("Target"), f"{place}.Target")
-        if not self._starts_machine(logical_id, given):
+        raw_target = as_object(properties.get("Target"), f"{place}.Target")
+        if not self._starts_machine(logical_id, raw_target):
             project.notes.append(f"{place}: a schedule without a state machine")
             return
         if not self._holds(logical_id):
             return
-        wanted = {**properties, "Target": without(given, "RoleArn")}
-        said = self.template.resolve(wanted, logical_id)
-        target = {**said["Target"], "RoleArn": self._role(given)}
+        declaration = {**properties, "Target": without(raw_target, "RoleArn")}
+        said = self.template.resolve(declaration, logical_id)
+        target = {**said["Target"], "RoleArn": self._role(raw_target)}
         schedule = ScheduleSource(
             name=as_name(said.get("Name") or self.template.physical_name(logical_id), place),
             place=place,
@@ -480,8 +480,8 @@ def without(said: dict[str, Any], key: str) -> dict[str, Any]:
 
 def target_members(target: dict[str, Any], place: str) -> dict[str, Any]:
     """Return what PutTargets takes of a target; the queue that SAM would make is left out."""
-    known = ("Arn", "Input", "InputPath", "InputTransformer")
-    members = {key: target[key] for key in known if key in target}
+    names = ("Arn", "Input", "InputPath", "InputTransformer")
+    members = {key: target[key] for key in names if key in target}
     if "RetryPolicy" in target:
         policy = as_object(target["RetryPolicy"], f"{place}.RetryPolicy")
         members["RetryPolicy"] = _with_integers(policy, *_RETRY_NUMBERS)

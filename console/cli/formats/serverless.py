@@ -71,8 +71,8 @@ class _ServiceTemplate(Template):
         resources = self.section("Resources")
         if not isinstance(logical_id, str) or logical_id not in resources:
             return None
-        found = self.variables.shallow(resources[logical_id], logical_id)
-        return as_object(found, self.place(logical_id))
+        resource = self.variables.shallow(resources[logical_id], logical_id)
+        return as_object(resource, self.place(logical_id))
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """Return the properties of a resource, which may be a file of their own."""
@@ -208,9 +208,9 @@ class _Service:
     def _merged(self, *keys: str) -> dict[str, Any]:
         """Return a part of the service: an object, or a list of objects and files with some."""
         place = ".".join(keys)
-        found = self._variables.section(*keys)
+        section = self._variables.section(*keys)
         every: dict[str, Any] = {}
-        for number, part in enumerate(found if isinstance(found, list) else [found]):
+        for number, part in enumerate(section if isinstance(section, list) else [section]):
             shown = self._variables.shallow(part, f"{place}[{number}]")
             every |= as_object(shown, f"{self._path}: {place}")
         return every
@@ -218,8 +218,8 @@ class _Service:
     def _resources(self) -> dict[str, Any]:
         """Return the resources of the service, its functions among them, by either of their ids."""
         resources: dict[str, Any] = {}
-        found = self._variables.section("resources")
-        for part in found if isinstance(found, list) else [found]:
+        section = self._variables.section("resources")
+        for part in section if isinstance(section, list) else [section]:
             said = as_object(self._variables.shallow(part, "resources"), f"{self._path}: resources")
             inside = self._variables.shallow(said.get("Resources"), "resources.Resources")
             resources |= as_object(inside, f"{self._path}: resources.Resources")
@@ -247,8 +247,8 @@ def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]
     """Return what an event sends to its state machine, as PutTargets takes it."""
     target: dict[str, Any] = {"Arn": arn}
     if "input" in about:
-        given = about["input"]
-        target["Input"] = given if isinstance(given, str) else json.dumps(given)
+        value = about["input"]
+        target["Input"] = value if isinstance(value, str) else json.dumps(value)
     if "inputPath" in about:
         target["InputPath"] = about["inputPath"]
     if "inputTransformer" in about:

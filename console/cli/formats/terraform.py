@@ -179,8 +179,8 @@ _SCHEDULE_WORDS = {
 
 
 def _as_parameters(said: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
-    """Return what CreateSchedule takes: Terraform has each object as a list of one."""
-    made: dict[str, Any] = {}
+    """Return the parameters of CreateSchedule; Terraform wraps each object in a list."""
+    parameters: dict[str, Any] = {}
     for word, value in said.items():
         # a window of 0 minutes is how a state has none
         absent = value in (None, "", []) or (word == "maximum_window_in_minutes" and not value)
@@ -189,10 +189,10 @@ def _as_parameters(said: dict[str, Any], account: Account, place: str) -> dict[s
         name = "".join(part.title() for part in word.split("_"))
         if isinstance(value, list):
             block = as_object(value[0], f"{place}.{word}")
-            made[name] = _as_parameters(block, account, f"{place}.{word}")
+            parameters[name] = _as_parameters(block, account, f"{place}.{word}")
         else:
-            made[name] = _of_account(value, account) if word in ("arn", "input") else value
-    return made
+            parameters[name] = _of_account(value, account) if word in ("arn", "input") else value
+    return parameters
 
 
 _MACHINE_ARN = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:stateMachine:")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from console import arns
+from console import access, arns
 from console.db.audit import Actor
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
@@ -41,6 +41,8 @@ class Command(DataFolderCommand):
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
             raise CommandError(f"--project: got {options['project']!r}, which does not exist")
+        if project.archived_ms is not None:
+            raise CommandError(access.archive_words(project))
         refused = []
         for number, exported in enumerate(_read(options["file"])):
             try:

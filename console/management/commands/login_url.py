@@ -31,7 +31,7 @@ class Command(DataFolderCommand):
         """Make the link."""
         del args
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
-        if user is None:
+        if user is None or access.is_service_account(user):
             raise CommandError(f"--user: got {options['user']!r}, wanted an active user's name")
         address = options["address"] or stored_address()
         url = f"{address}/login/{access.create_login_link(user)}/"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from console import access
 from console.config.client_profile import profile_text
 from console.db.audit import Actor
 from console.errors import ServiceError
@@ -49,6 +50,8 @@ class Command(DataFolderCommand):
                 people.remove_member(project, options["name"], _ACTOR)
                 self.stdout.write(f"{options['name']} is no member of {project.name} any more")
                 return
+            if options["key"]:
+                access.check_not_archived(project)
             member = people.put_member(project, options["name"], options["role"], _ACTOR)
             self.stdout.write(f"{options['name']} is {member.role} of {project.name}")
             if options["key"]:

@@ -25,6 +25,7 @@ from console.config.client_profile import (
 )
 from console.config.data_folder import PRIVATE, make_private, write_private
 from console.config.function_options import general_options, read_entry
+from console.config.version import server_version
 from console.db import identity
 from console.functions.cpu_affinity import stay_on_one
 from console.management import capacity
@@ -89,6 +90,7 @@ class Command(DataFolderCommand):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
         stay_on_one()  # before there are threads
+        server_version()  # now: the checkout may have another commit before a page asks
         listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
         allow(host)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 
 from console import access
+from console.config.version import server_version
 from console.db import postgres, signals
 from console.functions.cpu_affinity import stay_on_one
+from console.management import metrics_port
 from console.management.addresses import public_address, store_address
 from console.management.base import DataFolderCommand
 from console.management.team import one_at_a_time, prepare
@@ -36,10 +38,14 @@ class Command(DataFolderCommand):
             "--samples", action="store_true", help="load the samples at the first start"
         )
 
+        metrics_port.add_option(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, listen to the workers' signals, serve, and stop."""
         del args
+        metrics_port.check_option(options["metrics_port"])
         stay_on_one()  # before there are threads
+        server_version()  # now: the checkout may have another commit before a page asks
         prepare()
         postgres.limit_statements()
         from console.worker.delayed_wakeups import DelayedWakeups
@@ -61,6 +67,7 @@ class Command(DataFolderCommand):
         delayed_wakeups = DelayedWakeups()
         delayed_wakeups.start()
         Pulse().start()
+        metrics_port.serve_port(options["metrics_port"], whole=True)
         connection.close()  # this thread needs it no more
         let_in(server_socket)
         self.stdout.write(f"Stateyard serves at {address}")

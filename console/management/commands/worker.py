@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from django.db import Error, connection, connections
 
 from console.db import postgres
+from console.management import metrics_port
 from console.management.base import DataFolderCommand
 from console.management.team import prepare
 from console.server.gc_freeze import spare_collections
@@ -50,9 +51,12 @@ class Command(DataFolderCommand):
             help="so many workers; one that dies is replaced (1: this process works itself)",
         )
 
+        metrics_port.add_option(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, work, hand over."""
         del args
+        metrics_port.check_option(options["metrics_port"], options["processes"])
         if options["processes"] > 1 and not hasattr(os, "fork"):
             raise CommandError(
                 f"--processes: got {options['processes']}, wanted 1: processes are forked, which "
@@ -66,6 +70,7 @@ class Command(DataFolderCommand):
         if options["processes"] > 1:
             _Watch(options["processes"]).run()
         else:
+            metrics_port.serve_port(options["metrics_port"], whole=False)
             _work()
             _exit(0)
 
@@ -100,7 +105,7 @@ def _work(parent: int | None = None) -> None:
 
 
 def _exit(status: int) -> NoReturn:
-    """End now: threads that wait for a database that does not answer would be waited for."""
+    """Exit at once, without waiting for threads blocked on a silent database."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(status)
@@ -117,7 +122,7 @@ class _Watch:
         self._ending = False
 
     def run(self) -> None:
-        """Start them, replace those that die, end with all of them."""
+        """Start the processes, restart dead ones, and exit when all have ended."""
         connections.close_all()  # a connection must not be shared with a child
         connection.close_pool()  # type: ignore[attr-defined]
         for name in _SIGNALS:

@@ -14,7 +14,7 @@ import pytest
 from console.config import local_options
 from tests.test_documentation import variables
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OWN = ("STATEYARD_", "DJANGO_", *local_options.VARIABLES)
 
 
@@ -25,11 +25,11 @@ def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a command with a data folder and nothing else that the shell of the tests sets."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env={**kept, "STATEYARD_DATA": str(folder), **env},
+        env={**environ, "STATEYARD_DATA": str(folder), **env},
         capture_output=True,
         text=True,
         timeout=120,
@@ -114,19 +114,19 @@ def test_a_worse_setting_would_be_told(tmp_path: Path, setting: str, name: str) 
     assert f"security.{name}" in done.stderr
 
 
-def refused(done: subprocess.CompletedProcess[str], where: str, got: str, wanted: str) -> None:
+def refused(done: subprocess.CompletedProcess[str], where: str, got: str, expected: str) -> None:
     """Check that a command ended with one line that says where, got and wanted."""
     assert done.returncode != 0
     assert done.stdout == ""
-    named(done.stderr, where, got, wanted)
+    named(done.stderr, where, got, expected)
 
 
-def named(message: str, where: str, got: str, wanted: str) -> None:
+def named(message: str, where: str, got: str, expected: str) -> None:
     """Check that a message is one line that says where, got and wanted."""
     line, *more = message.splitlines()
     assert more == []
     assert line.startswith(f"{where}: got {got}"), line
-    assert wanted in line.partition(", wanted ")[2], line
+    assert expected in line.partition(", wanted ")[2], line
 
 
 # As manage.py reads the settings, once for each of many environments: a process each takes long.
@@ -150,11 +150,11 @@ json.dump(found, sys.stdout)
 
 def read(cases: list[dict[str, str]]) -> list[str]:
     """Return what manage.py says of each environment, "" if it has nothing to say."""
-    kept = {name: one for name, one in os.environ.items() if not name.startswith(OWN)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     done = subprocess.run(
         [sys.executable, "-c", READ],
         cwd=ROOT,
-        env=kept,
+        env=environ,
         input=json.dumps(cases),
         capture_output=True,
         text=True,
@@ -162,8 +162,8 @@ def read(cases: list[dict[str, str]]) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: list[str] = json.loads(done.stdout)
-    return found
+    messages: list[str] = json.loads(done.stdout)
+    return messages
 
 
 @pytest.mark.slow
@@ -231,6 +231,20 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
             "projects": {"load": {"activities": 3}},
         },
         "permissions.json": {"deny": {"orders": ["sqs:SendMessage", "s3:*", "*"]}},
+        "oidc.json": {
+            "corp": {
+                "name": "Corp SSO",
+                "issuer": "https://login.example.com/realms/corp",
+                "client_id": "stateyard",
+                "client_secret": "s",
+                "scopes": ["groups"],
+                "name_claim": "upn",
+                "groups_claim": "realm_access.roles",
+                "groups": {"*": {"default": "viewer"}, "dev": {"default": "editor"}},
+                "administrators": ["platform"],
+            },
+            "here": {"issuer": "http://127.0.0.1:8080", "client_id": "stateyard"},
+        },
         "MockConfigFile.json": {
             "StateMachines": {"M": {"TestCases": {"Good": {"Call": "Answer"}}}},
             "MockedResponses": {"Answer": {"0": {"Return": 1}, "1-2": {"Throw": {"Error": "E"}}}},
@@ -256,15 +270,19 @@ def test_good_values_are_taken(tmp_path: Path) -> None:
         "TARGETS": "{}",
         "QUOTAS": "{}",
         "METRICS_TOKEN": "t",
+        "OIDC": "{}",
+        "PASSWORDS": "1",
         "SECRET": "x" * 32,
         "DATABASE_URL": "postgres://u:p%40@127.0.0.1:5433/name?host=/tmp",
     }
-    done = run(tmp_path, "check", **{f"STATEYARD_{name}": one for name, one in variables.items()})
+    done = run(
+        tmp_path, "check", **{f"STATEYARD_{name}": value for name, value in variables.items()}
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 VARIABLES = [
-    ("STATEYARD_CONFIG", "/no/such/folder", "'/no/such/folder'", "a folder that is there"),
+    ("STATEYARD_CONFIG", "/no/such/folder", "'/no/such/folder'", "an existing folder"),
     ("STATEYARD_FUNCTION_PROCESSES", "-1", "'-1'", "a whole number from 0 to 1000"),
     ("STATEYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
     ("STATEYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
@@ -277,7 +295,7 @@ VARIABLES = [
     (
         "STATEYARD_DATABASE_URL",
         "postgres://u:hush@x:port/y",
-        "an address whose port",
+        "an address with an invalid port",
         "postgres://",
     ),
     ("STATEYARD_EXPRESS_EVENTS", "2", "'2'", "1 (on) or 0 (off)"),
@@ -294,15 +312,16 @@ VARIABLES = [
     ("STATEYARD_LEASE_S", "0", "'0'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
     ("STATEYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
-    ("STATEYARD_FEATURES", "search", "'search'", "none, or of: alarms, "),
+    ("STATEYARD_FEATURES", "search", "'search'", "none, or of: access_keys, "),
     ("STATEYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
     ("STATEYARD_LOG", "xml", "'xml'", "one of: text, json"),
     ("STATEYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),
     ("STATEYARD_MAIL", "http://mail.example.com", "http://,", "smtp://user:password@host"),
     ("STATEYARD_MAIL", "smtp://", "an address without a host", "smtp://"),
-    ("STATEYARD_MAIL", "smtp://u:hush@x:port", "an address whose port is none", "smtp://"),
+    ("STATEYARD_MAIL", "smtp://u:hush@x:port", "a malformed address or an invalid port", "smtp://"),
     ("STATEYARD_PROCESSORS", "two", "'two'", "one of: one, all"),
     ("STATEYARD_PROXIES", "127.0.0.1, proxy.example.com", "'proxy.example.com'", "IP addresses or"),
+    ("STATEYARD_TRUSTED_USER_HEADER", "Name:", "'Name:'", "the name of a header"),
     ("STATEYARD_QUOTAS", '{"open_executions": NaN}', "no JSON (NaN", "a JSON object"),
     ("STATEYARD_REGION", "Frankfurt", "'Frankfurt'", "a region, as us-east-1"),
     ("STATEYARD_RETENTION_DAYS", "soon", "'soon'", "a number of days"),
@@ -312,11 +331,30 @@ VARIABLES = [
     ("STATEYARD_SECRET", "guess me", "8 characters", "32 or more"),
     ("STATEYARD_INJECT_AWS_EVENTS", "all", "'all'", "1 (on) or 0 (off)"),
     ("STATEYARD_PERMISSIONS", "[]", "an array", "a JSON object"),
+    ("STATEYARD_AUDIT_RETENTION_DAYS", "soon", "'soon'", "a number of days"),
+    ("STATEYARD_AUDIT_RETENTION_DAYS", "0", "'0'", "a number of days"),
+    ("STATEYARD_AUDIT_STREAM", "/var/log/audit", "something without a scheme", "file:///folder"),
+    ("STATEYARD_AUDIT_STREAM", "file://audit", "'file://audit'", "file:///folder/name"),
+    ("STATEYARD_AUDIT_STREAM", "file:///folder/", "'file:///folder/'", "file:///folder/name"),
+    (
+        "STATEYARD_AUDIT_STREAM",
+        "http://u:hush@logs.example.com",
+        "'http://...@logs",
+        "https://host",
+    ),
+    ("STATEYARD_AUDIT_STREAM_TOKEN", "hush", "a token", "STATEYARD_AUDIT_STREAM=https://"),
+    ("STATEYARD_BRANCHES", "many", "'many'", "a whole number"),
+    ("STATEYARD_BRANCH_GRACE_DAYS", "-1", "'-1'", "a number of days"),
+    ("STATEYARD_FUNCTION_FOLDERS", "/nowhere", "'/nowhere'", "existing folders by comma"),
+    ("STATEYARD_TARGET_HOSTS", "https://x", "'https://x'", "host names by comma"),
+    ("STATEYARD_REQUIRE_SECOND_FACTOR", "maybe", "'maybe'", "1 (on) or 0 (off)"),
+    ("STATEYARD_OIDC", "[]", "an array", "a JSON object"),
+    ("STATEYARD_PASSWORDS", "never", "'never'", "1 (on) or 0 (off)"),
     ("STATEYARD_TARGETS", "null", "null", "a JSON object"),
     ("STATEYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
     ("STATEYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
     ("STATEYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
-    ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "a file that is there"),
+    ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "an existing file"),
     ("WAIT_TIME_SCALE", "fast", "'fast'", "a number of times from 0 to 1000"),
     ("WAIT_TIME_SCALE", "-1", "'-1'", "a number of times"),
     ("AWS_ACCOUNT_ID", "1234", "'1234'", "an account number of 12 digits"),
@@ -330,17 +368,17 @@ def said_of_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[st
     """Return what is said of each value above."""
     folder = str(tmp_path_factory.mktemp("data"))
     messages = read([{"STATEYARD_DATA": folder, name: value} for name, value, *_ in VARIABLES])
-    return {(case[0], case[1]): one for case, one in zip(VARIABLES, messages, strict=True)}
+    return {(case[0], case[1]): message for case, message in zip(VARIABLES, messages, strict=True)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "value", "got", "wanted"), VARIABLES)
+@pytest.mark.parametrize(("name", "value", "got", "expected"), VARIABLES)
 def test_a_bad_variable_is_named(
-    said_of_variables: dict[tuple[str, str], str], name: str, value: str, got: str, wanted: str
+    said_of_variables: dict[tuple[str, str], str], name: str, value: str, got: str, expected: str
 ) -> None:
     """With what it was and what it should be; no password is in the line."""
     message = said_of_variables[name, value]
-    named(message, name, got, wanted)
+    named(message, name, got, expected)
     assert "hush" not in message
 
 
@@ -466,6 +504,35 @@ FILES = [
     ("permissions.json", '{"deny": {"r": "sqs:*"}}', ": deny: r", "a text", "an array"),
     ("permissions.json", '{"deny": {"r": ["sqs"]}}', ": deny: r: 0", "'sqs'", "an action as sqs:"),
     ("permissions.json", '{"allow": {}}', ": allow", "an unknown name", "one of: deny"),
+    ("oidc.json", '{"corp": {"client_id": "c"}}', ": corp: issuer", "an object", "Field required"),
+    (
+        "oidc.json",
+        '{"corp": {"client_id": "c", "issuer": "http://login.example.com"}}',
+        ": corp: issuer",
+        "'http://login.example.com'",
+        "https://host, or http:// on this machine",
+    ),
+    (
+        "oidc.json",
+        '{"corp": {"client_id": "c", "issuer": "https://x", "groups": {"dev": {"p": "admin"}}}}',
+        ": corp: groups: dev: p",
+        "a text",
+        "'viewer', 'operator', 'editor' or 'owner'",
+    ),
+    (
+        "oidc.json",
+        '{"corp": {"client_id": "c", "issuer": "https://x", "secret": "hush"}}',
+        ": corp: secret",
+        "an unknown name",
+        "client_secret",
+    ),
+    (
+        "oidc.json",
+        '{"Corp SSO": {"client_id": "c", "issuer": "https://x"}}',
+        ": Corp SSO: [key]",
+        "'Corp SSO'",
+        "1 to 32 small letters",
+    ),
     ("MockConfigFile.json", '{"StateMachines": []}', ": StateMachines", "an array", "an object"),
     (
         "MockConfigFile.json",
@@ -489,12 +556,14 @@ def said_of_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(FILES)), ids=[f"{one[0]}-{one[2]}" for one in FILES])
+@pytest.mark.parametrize(
+    "number", range(len(FILES)), ids=[f"{case[0]}-{case[2]}" for case in FILES]
+)
 def test_a_bad_file_is_named(said_of_files: list[tuple[Path, str]], number: int) -> None:
     """With the place in it; what may be a secret is told by its kind."""
-    _, _, place, got, wanted = FILES[number]
+    _, _, place, got, expected = FILES[number]
     path, message = said_of_files[number]
-    named(message, f"{path}{place}", got, wanted)
+    named(message, f"{path}{place}", got, expected)
     assert "hush" not in message
 
 

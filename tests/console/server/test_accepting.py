@@ -32,9 +32,9 @@ async def _app(_scope: Any, _receive: Any, send: Any) -> None:
 @pytest.fixture
 def listener() -> Any:
     """Return a socket that listens."""
-    with socket.create_server(("127.0.0.1", 0), backlog=2 * _CLIENTS) as found:
-        found.setblocking(False)
-        yield found
+    with socket.create_server(("127.0.0.1", 0), backlog=2 * _CLIENTS) as listener:
+        listener.setblocking(False)
+        yield listener
 
 
 def test_a_crowd_is_taken_in_a_few_turns(listener: socket.socket) -> None:
@@ -73,11 +73,11 @@ async def _serve(
     for _ in range(turns):
         await asyncio.sleep(0)
         taken.append(len(state.connections))
-    lines = [one.transport.get_extra_info("socket") for one in state.connections]
+    lines = [connection.transport.get_extra_info("socket") for connection in state.connections]
     at_once = [bool(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) for line in lines]
     answers = await asyncio.to_thread(lambda: [client.recv(65536) for client in clients])
-    for one in [*state.connections]:
-        one.transport.close()
+    for connection in [*state.connections]:
+        connection.transport.close()
     server.close()
     await server.wait_closed()
     return taken, all(at_once), answers

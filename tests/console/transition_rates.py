@@ -33,15 +33,15 @@ def chain(length: int) -> dict[str, Any]:
 
 def entered(execution: Execution) -> int:
     """Return how many states an execution has entered."""
-    return sum(one.endswith("StateEntered") for one in types(execution))
+    return sum(kind.endswith("StateEntered") for kind in types(execution))
 
 
 def held(execution: Execution) -> list[str]:
     """Return the timers of an execution that say when tokens are there."""
     return [
-        one.name
-        for one in Timer.objects.filter(execution=execution)
-        if transition_rate.is_token_timer(one.name)
+        timer.name
+        for timer in Timer.objects.filter(execution=execution)
+        if transition_rate.is_token_timer(timer.name)
     ]
 
 

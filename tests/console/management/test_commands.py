@@ -12,9 +12,11 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from console import access
+from console.config import public_address
 from console.management import addresses
 from console.models import AccessKey, Membership, StateMachine, Tag
 from console.store.machines import tags
+from console.worker import queue_consumer
 from tests.console.store.helpers import PASS, WAIT, create
 
 if TYPE_CHECKING:
@@ -63,12 +65,12 @@ def test_what_is_exported_can_be_imported(project: Project, tmp_path: Path) -> N
     tags.put_tags(machine.arn, {"team": "a"})
     file = tmp_path / "machines.json"
     file.write_text(said("export_machines", project=project.name))
-    before = {one.name: one.definition_id for one in StateMachine.objects.all()}
+    before = {machine.name: machine.definition_id for machine in StateMachine.objects.all()}
     StateMachine.objects.all().delete()
     Tag.objects.all().delete()
     printed = said("import_machines", str(file), project=project.name)
     assert printed.count("created") == 2
-    assert {one.name: one.definition_id for one in StateMachine.objects.all()} == before
+    assert {machine.name: machine.definition_id for machine in StateMachine.objects.all()} == before
     assert Tag.objects.get(arn=machine.arn).value == "a"
     assert said("import_machines", str(file), project=project.name).count("updated") == 2
 
@@ -114,3 +116,45 @@ def test_the_address_that_is_printed_can_be_opened(
     settings.STATEYARD_HTTPS = configured.get("HTTPS", False)
     settings.STATEYARD_HOSTS = configured.get("HOSTS", [])
     assert addresses.public_address(*listening) == address
+
+
+@pytest.mark.postgres_only
+@pytest.mark.django_db(transaction=True)
+def test_a_database_is_prepared_as_a_step_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each process of a team does first; twice is as good as once."""
+    queues: list[str] = []
+    monkeypatch.setattr("console.management.capacity.fit_pool", lambda _: None)
+    monkeypatch.setattr(queue_consumer, "install_queue", lambda: queues.append("installed"))
+    for _ in range(2):
+        assert said("prepare_database") == "the database is prepared\n"
+    assert queues == ["installed"] * 2
+
+
+@pytest.mark.sqlite_only
+def test_only_a_postgresql_is_prepared() -> None:
+    """`up` migrates its own database."""
+    with pytest.raises(CommandError, match="STATEYARD_DATABASE_URL: got none"):
+        said("prepare_database")
+
+
+@pytest.mark.parametrize(
+    ("url", "https", "hosts", "address"),
+    [
+        ("http://web:8083", True, ["web", "yard.example.com"], "https://yard.example.com"),
+        ("http://web:8083", True, ["web"], "http://web:8083"),
+        ("http://web:8083", False, ["web", "yard.example.com"], "http://web:8083"),
+        (
+            "https://a.example.com",
+            True,
+            ["a.example.com", "b.example.com"],
+            "https://a.example.com",
+        ),
+        ("", True, [], ""),
+    ],
+)
+def test_links_in_messages_lead_people_to_the_proxy(
+    url: str, https: bool, hosts: list[str], address: str, settings: Any
+) -> None:
+    """An address inside the network, as Compose sets it, is for workers alone."""
+    settings.STATEYARD_URL, settings.STATEYARD_HTTPS, settings.STATEYARD_HOSTS = url, https, hosts
+    assert public_address.page_address() == address

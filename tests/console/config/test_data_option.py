@@ -9,17 +9,18 @@ from django.core.management import get_commands, load_command_class
 
 from console import command_line
 from tests import initial_database
-from tests.console.test_settings import run
+from tests.console.config.test_settings import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NEEDS_DATABASE = {
     *("bump_epoch", "check_invariants", "export_machines", "import_machines"),
-    *("administrator", "login_url", "member", "project", "prune"),
+    *("administrator", "login_url", "member", "project", "prune", "doctor", "verify_audit"),
+    *("key", "service_account", "reset_second_factor"),
 }
 NO_DATABASE = {"lint", "replay"}
-SERVE = {"up", "web", "worker", "worker_health"}
+SERVE = {"up", "web", "worker", "worker_health", "prepare_database"}
 
 
 def test_the_lists_have_every_command() -> None:

@@ -55,8 +55,8 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Callable[[], list[str]]]:
 
 def parsed(line: str) -> dict[str, Any]:
     """Return a JSON line as an object."""
-    found: dict[str, Any] = json.loads(line)
-    return found
+    record: dict[str, Any] = json.loads(line)
+    return record
 
 
 def fail(event: Any, context: object) -> Any:
@@ -76,13 +76,13 @@ def functions(settings: Any) -> None:
 
 def headers(target: str, **more: str) -> dict[str, list[str]]:
     """Return the headers of a call of the API."""
-    given = {
+    values = {
         "host": "localhost",
         "content-type": "application/x-amz-json-1.0",
         "x-amz-target": f"AWSStepFunctions.{target}",
         **more,
     }
-    return {name: [value] for name, value in given.items()}
+    return {name: [value] for name, value in values.items()}
 
 
 def call(target: str, body: dict[str, Any], **more: str) -> Any:
@@ -116,10 +116,10 @@ def test_what_steers_a_terminal_is_written_out(lines: Callable[[], list[str]]) -
     log = structlog.get_logger("console.test")
     log.warning(NASTY, name=NASTY, many=[NASTY])
     logging.getLogger("library").warning("%s", NASTY.replace("\r\n", "\r"))
-    found = lines()
-    assert len(found) == 2
-    assert not [one for one in "".join(found) if not one.isprintable()]
-    assert "forged" in found[0]
+    log_lines = lines()
+    assert len(log_lines) == 2
+    assert not [character for character in "".join(log_lines) if not character.isprintable()]
+    assert "forged" in log_lines[0]
 
 
 def test_an_exception_tells_its_places_only(lines: Callable[[], list[str]]) -> None:

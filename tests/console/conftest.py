@@ -9,7 +9,7 @@ from django.db import connection
 
 from console.config import quotas
 from console.db import clock
-from tests.console.store.transition_rates import Clock
+from tests.console.transition_rates import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock for everything that asks for the time."""
-    made = Clock()
-    monkeypatch.setattr(clock, "now_ms", lambda: made.now_ms)
-    return made
+    fake_clock = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: fake_clock.now_ms)
+    return fake_clock
 
 
 @pytest.fixture

@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILES: dict[str, TypeAdapter[Any]] = {
     "functions.json": setting_shapes.FUNCTIONS,
     "targets.json": setting_shapes.TARGETS,
     "permissions.json": setting_shapes.PERMISSIONS,
+    "oidc.json": setting_shapes.OIDC,
     "MockConfigFile.json": setting_shapes.MOCKS,
 }
 ODD = "zzz"
 KEYS = {"environment": "NAME"}
 """Field -> a name that its objects take; others take a number, as mocked responses do."""
-TEXTS = {"handler": "module:function", "AuthorizationEndpoint": "https://example.com/token"}
+TEXTS = {
+    "handler": "module:function",
+    "AuthorizationEndpoint": "https://example.com/token",
+    "issuer": "https://login.example.com",
+}
 
 
 class Schema:
@@ -46,7 +51,7 @@ class Schema:
         if "$ref" in schema:
             return self.options(self.definitions[schema["$ref"].rpartition("/")[2]])
         parts = schema.get("anyOf") or schema.get("oneOf")
-        return [one for part in parts for one in self.options(part)] if parts else [schema]
+        return [option for part in parts for option in self.options(part)] if parts else [schema]
 
     def smallest(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return an object with the members that it needs."""
@@ -109,7 +114,7 @@ def test_every_member_is_read_somewhere(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("responses", "wanted"),
+    ("responses", "message"),
     [
         ({"R": {"a": {"Return": 1}}}, "the number of an invocation"),
         ({"R": {"0-": {"Return": 1}}}, "the number of an invocation"),
@@ -120,12 +125,12 @@ def test_every_member_is_read_somewhere(name: str) -> None:
     ],
 )
 def test_a_mocked_response_is_judged_before_it_is_used(
-    tmp_path: Path, responses: Any, wanted: str
+    tmp_path: Path, responses: Any, message: str
 ) -> None:
     """A test case without its response, keys that are no numbers, two answers in one."""
     machines = {"M": {"TestCases": {"ok": {"State": "R"}}}}
     path = tmp_path / "MockConfigFile.json"
     said = {"StateMachines": machines, "MockedResponses": responses}
     path.write_text(json.dumps(said), "utf-8")
-    with pytest.raises(SettingError, match=wanted):
+    with pytest.raises(SettingError, match=message):
         read_json_file(path, setting_shapes.MOCKS)

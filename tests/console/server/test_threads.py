@@ -62,8 +62,8 @@ def test_an_embedded_database_is_read_in_the_event_loop(project: Project) -> Non
     execution = start(create(project, PASS))
 
     def read() -> tuple[str, int]:
-        found = get_execution(project, execution.arn)
-        return found.arn, id(connection.connection)
+        row = get_execution(project, execution.arn)
+        return row.arn, id(connection.connection)
 
     async def task() -> tuple[str, int]:
         return run_in_loop(read)
@@ -95,10 +95,10 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
 
     def make(name: str, *, fails: bool) -> Change[str]:
         def change() -> str:
-            made = activities.create_activity(project, REGION, name).arn
+            arn = activities.create_activity(project, REGION, name).arn
             if fails:
-                raise LookupError(made)
-            return made
+                raise LookupError(arn)
+            return arn
 
         return Change(change, lambda arn: arn).then(str.upper)
 
@@ -107,8 +107,8 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
         both = written(make("kept", fails=False), spare), written(make("gone", fails=True), spare)
         return tuple(await asyncio.gather(*both, return_exceptions=True))
 
-    kept, gone = looped(ask)
-    assert kept == Activity.objects.get().arn.upper()
+    answer, gone = looped(ask)
+    assert answer == Activity.objects.get().arn.upper()
     assert isinstance(gone, LookupError)
 
 
@@ -157,8 +157,8 @@ def test_a_thread_hands_a_change_over_and_the_loop_hears_of_its_commit(project: 
             )
         )
 
-    kept, gone, failed, read = looped(ask)
-    assert (kept, read) == ("KEPT", "read")
+    answer, gone, failed, read = looped(ask)
+    assert (answer, read) == ("KEPT", "read")
     assert isinstance(gone, LookupError)
     assert isinstance(failed, LookupError)
     assert Activity.objects.get().name == "kept"
@@ -255,7 +255,7 @@ def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
 
     looped(ask)
     assert len(seen) == 3
-    assert [one.connection for one in seen] == [None] * 3
+    assert [wrapper.connection for wrapper in seen] == [None] * 3
 
 
 def test_a_server_that_shuts_down_answers_long_polls(monkeypatch: pytest.MonkeyPatch) -> None:

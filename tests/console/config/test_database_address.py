@@ -18,8 +18,8 @@ def parsed(rest: str) -> dict[str, str]:
 
 def test_parts_are_decoded_once() -> None:
     """User, password, name, socket folder and values may have any character, also a plus sign."""
-    given = parsed("u%40:p%2525+%2F@/a%20b?host=%2Frun%2Fx+y&options=-c%20search_path%3Da%2Cb")
-    assert given == {
+    address = parsed("u%40:p%2525+%2F@/a%20b?host=%2Frun%2Fx+y&options=-c%20search_path%3Da%2Cb")
+    assert address == {
         "user": "u@",
         "password": "p%25+/",
         "dbname": "a b",
@@ -30,19 +30,19 @@ def test_parts_are_decoded_once() -> None:
 
 def test_several_hosts_mean_the_one_that_takes_writes() -> None:
     """Libpq's default, any, would stay with the first one that answers, even a standby."""
-    given = parsed("u@a:1,[::1]:2/db")
-    assert (given["host"], given["port"]) == ("a,::1", "1,2")
-    assert given["target_session_attrs"] == "read-write"
+    address = parsed("u@a:1,[::1]:2/db")
+    assert (address["host"], address["port"]) == ("a,::1", "1,2")
+    assert address["target_session_attrs"] == "read-write"
     assert parsed("u@a,b/db?target_session_attrs=primary")["target_session_attrs"] == "primary"
     assert "target_session_attrs" not in parsed("u@a/db")
 
 
 def test_asyncpg_gets_each_host_with_all_that_it_obeys() -> None:
     """TLS goes as the query of an address, which asyncpg alone reads it from."""
-    given = parsed(
+    address = parsed(
         "u:p@a:1,b:2/db?sslmode=verify-ca&sslrootcert=/x%20y%2B.pem&passfile=/p&sslcrl=/c"
     )
-    assert list(asyncpg_addresses(given)) == [
+    assert list(asyncpg_addresses(address)) == [
         {
             "host": host,
             "port": port,
@@ -89,8 +89,8 @@ def test_what_only_libpq_obeys_is_refused_by_its_name(key: str) -> None:
         ("h/db?application_name=%C3%A4", "wanted at most 32 printable ASCII characters"),
         ("h/db?sslrootcert=system&sslmode=require", "wanted verify-full, because sslrootcert is"),
         ("u:hush@a,,b/db", "got a host without a name"),
-        ("u:hush@a:1,b:x/db", "got an address whose port is none"),
-        ("u:hush@a:70000/db", "got an address whose port is none"),
+        ("u:hush@a:1,b:x/db", "got an address with an invalid port"),
+        ("u:hush@a:70000/db", "got an address with an invalid port"),
         ("a/db?host=a,b,c&port=1,2", "got 3 hosts and 2 ports, wanted a port for each"),
         ("u:hu%zzsh@a/db", "got an address that libpq cannot read"),
         ("u:hush?hush&hush@a/?", "got an address without the name of a database"),

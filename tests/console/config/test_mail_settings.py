@@ -10,7 +10,7 @@ from console.config.settings import _mail
 
 
 @pytest.mark.parametrize(
-    ("url", "wanted"),
+    ("url", "expected"),
     [
         (
             "smtp://yard%40example.com:p%2Fw@mail.example.com/?from=yard@example.com",
@@ -20,9 +20,9 @@ from console.config.settings import _mail
         ("smtp://localhost:1025", {"port": 1025, "sender": "stateyard@localhost"}),
     ],
 )
-def test_a_mail_server_is_an_address(url: str, wanted: dict[str, Any]) -> None:
+def test_a_mail_server_is_an_address(url: str, expected: dict[str, Any]) -> None:
     """With what may stand in it, and what is assumed without."""
-    assert _mail(url).items() >= wanted.items()
+    assert _mail(url).items() >= expected.items()
 
 
 @pytest.mark.parametrize("url", ["mail.example.com", "http://mail.example.com", "smtp://"])

@@ -56,12 +56,12 @@ def test_a_new_profile_has_nothing_to_complete(path: Path) -> None:
 )
 def test_only_what_is_missing_is_added(path: Path, before: str, after: str | None) -> None:
     """Everything else keeps its place and its spelling; the address of the last start moves."""
-    found = completed(path, before)
+    profile = completed(path, before)
     if after is not None:
-        assert found == after
+        assert profile == after
     else:
-        assert set(before.splitlines()) <= set(found.splitlines())
-    assert completed(path, found) == found
+        assert set(before.splitlines()) <= set(profile.splitlines())
+    assert completed(path, profile) == profile
 
 
 def test_a_link_stays_a_link(path: Path) -> None:

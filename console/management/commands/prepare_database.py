@@ -1,0 +1,22 @@
+"""``manage.py prepare_database``: bring the tables of a PostgreSQL up to date, and end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.management.base import DataFolderCommand
+from console.management.team import prepare
+
+
+class Command(DataFolderCommand):
+    """Does what each process of a team does first, for a step of its own before an upgrade."""
+
+    help = "Bring the tables of a PostgreSQL up to date, and end; web and worker do so, too."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check the database, migrate, and set up the queue."""
+        del args, options
+        prepare()
+        self.stdout.write("the database is prepared")

@@ -1,0 +1,46 @@
+"""The option ``--metrics-port`` of processes: their metrics for Prometheus, beside any proxy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.management.base import CommandError
+
+from console.feature import Hook, hooked
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+def add_option(parser: ArgumentParser) -> None:
+    """Take the port."""
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="serve metrics for Prometheus there, too (default: nowhere)",
+    )
+
+
+def check_option(port: int | None, processes: int = 1) -> None:
+    """Refuse a port for several processes, or without the feature that has the metrics."""
+    if port is None:
+        return
+    if processes > 1:
+        raise CommandError(
+            f"--metrics-port: got {processes} processes, wanted 1: each has numbers of its own; "
+            "start the command more than once, with a port for each"
+        )
+    if not hooked(Hook.METRICS_PORT):
+        raise CommandError("--metrics-port: STATEYARD_FEATURES leaves metrics out")
+
+
+def serve_port(port: int | None, *, whole: bool) -> None:
+    """Serve at the port, if there is one. ``whole``: with the facts of the server and projects."""
+    if port is None:
+        return
+    (serve,) = hooked(Hook.METRICS_PORT)
+    try:
+        serve(port, whole=whole)
+    except OSError as error:
+        raise CommandError(f"--metrics-port {port}: {error.strerror}") from None

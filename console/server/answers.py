@@ -1,0 +1,65 @@
+"""Count the requests of this process, and time their answers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from console.db import instruments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+API, WAIT, SERVICE, PAGE, STATIC, PROBE = "api", "wait", "service", "page", "static", "probe"
+"""Kinds of requests.
+
+``api``: calls of Step Functions, and the server's own API; ``wait``: calls that wait for work or
+for an end, up to minutes; ``service``: calls of other AWS services.
+"""
+_WAITS = (b"GetActivityTask", b"StartSyncExecution")
+_PROBES = ("/healthz", "/readyz", "/metrics")
+_UNANSWERED = "none"
+
+
+class CountedAnswer:
+    """An answer, counted when it ends. ``code``: ``none`` if the client left before it began."""
+
+    __slots__ = ("_code", "_kind", "_send", "_since")
+
+    def __init__(self, kind: str, send: Send) -> None:
+        """Start the clock. ``send``: sends the answer on."""
+        self._kind, self._send = kind, send
+        self._code = _UNANSWERED
+        self._since = time.perf_counter()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a part of the answer; its first part has the status code."""
+        if message["type"] == "http.response.start":
+            self._code = str(message["status"])
+        await self._send(message)
+
+    def end(self) -> None:
+        """Count the answer."""
+        instruments.REQUESTS.add(self._kind, self._code)
+        instruments.ANSWERS.add(time.perf_counter() - self._since, self._kind)
+
+
+def kind_of_call(scope: dict[str, Any]) -> str:
+    """Return the kind of a call of Step Functions."""
+    if scope["path"].endswith(("/GetActivityTask", "/StartSyncExecution")):
+        return WAIT
+    for name, value in scope["headers"]:
+        if name == b"x-amz-target":
+            return WAIT if value.endswith(_WAITS) else API
+    return API
+
+
+def kind_of_page(path: str) -> str:
+    """Return the kind of a request that is no AWS call."""
+    if path.startswith("/static/"):
+        return STATIC
+    if path.startswith("/api/"):
+        return API
+    return PROBE if path in _PROBES else PAGE
