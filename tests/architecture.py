@@ -51,7 +51,7 @@ class ModuleFound:
 @cache
 def survey() -> dict[str, ModuleFound]:
     """Return the name and the parsed source of every module of the product, but migrations."""
-    found = {}
+    modules = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" in path.parts:
@@ -59,28 +59,28 @@ def survey() -> dict[str, ModuleFound]:
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts).removesuffix(".__init__")
             text = path.read_text(encoding="utf-8")
-            found[name] = ModuleFound(name, path, ast.parse(text), text)
-    return found
+            modules[name] = ModuleFound(name, path, ast.parse(text), text)
+    return modules
 
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
     """Return the modules of the project that a module imports, anywhere in its text."""
-    known = survey()
+    modules = survey()
     names: set[str] = set()
-    for node in ast.walk(known[module].tree):
+    for node in ast.walk(modules[module].tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             full = (f"{node.module}.{alias.name}" for alias in node.names)
-            names |= {name if name in known else node.module for name in full}
-    return frozenset(names & known.keys() - {module})
+            names |= {name if name in modules else node.module for name in full}
+    return frozenset(names & modules.keys() - {module})
 
 
 @cache
 def classes() -> dict[str, list[str]]:
     """Return class name -> the modules that define it, without classes inside of classes."""
-    found = defaultdict(list)
+    places = defaultdict(list)
     for module in survey().values():
         nested = {
             id(inner)
@@ -90,22 +90,24 @@ def classes() -> dict[str, list[str]]:
         }
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef) and id(node) not in nested:
-                found[node.name].append(module.name)
-    return dict(found)
+                places[node.name].append(module.name)
+    return dict(places)
 
 
 @cache
 def functions() -> tuple[FunctionFound, ...]:
     """Return every function and method."""
-    found = []
+    definitions = []
     for module in survey().values():
         top = {id(node) for node in module.tree.body}
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 top_level = id(node) in top
-                found.append(FunctionFound(module.name, node.name, node.lineno, lines, top_level))
-    return tuple(found)
+                definitions.append(
+                    FunctionFound(module.name, node.name, node.lineno, lines, top_level)
+                )
+    return tuple(definitions)
 
 
 def cycles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
@@ -113,7 +115,7 @@ def cycles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    components: list[list[str]] = []
 
     def visit(module: str) -> None:
         index[module] = lowest[module] = len(index)
@@ -127,13 +129,13 @@ def cycles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
         if lowest[module] == index[module]:
             place = stack.index(module)
             if len(stack) - place > 1:
-                found.append(sorted(stack[place:]))
+                components.append(sorted(stack[place:]))
             del stack[place:]
 
     for module in graph:
         if module not in index:
             visit(module)
-    return found
+    return components
 
 
 def import_cycles() -> list[list[str]]:
@@ -150,15 +152,15 @@ def package_of(module: str) -> str:
 @cache
 def package_graph() -> dict[str, dict[str, frozenset[tuple[str, str]]]]:
     """Return package -> the packages that it imports -> (module, imported module)."""
-    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    packages: dict[str, dict[str, set[tuple[str, str]]]] = {}
     for module in survey():
-        needs = found.setdefault(package_of(module), {})
+        needs = packages.setdefault(package_of(module), {})
         for name in imports_of(module):
             if package_of(name) != package_of(module):
                 needs.setdefault(package_of(name), set()).add((module, name))
     return {
         package: {other: frozenset(pairs) for other, pairs in needs.items()}
-        for package, needs in found.items()
+        for package, needs in packages.items()
     }
 
 
@@ -233,11 +235,11 @@ def prose_lines(module: ModuleFound) -> tuple[int, int]:
 
 
 def layer_of(module: str, order: tuple[tuple[str, ...], ...]) -> int | None:
-    """Return the place of a module in an order of rooms: that of the longest name it is in."""
+    """Return the place of a module in an order of packages: that of the longest name it is in."""
     best, place = "", None
-    for number, rooms in enumerate(order):
-        for room in rooms:
-            inside = module == room or module.startswith(room + ".")
-            if inside and len(room) > len(best):
-                best, place = room, number
+    for number, packages in enumerate(order):
+        for package in packages:
+            inside = module == package or module.startswith(package + ".")
+            if inside and len(package) > len(best):
+                best, place = package, number
     return place

@@ -1,4 +1,4 @@
-"""Print the architecture: rooms, orders, sizes, names that stand twice, short names, comments.
+"""Print the architecture: packages, orders, sizes, names that stand twice, short names, comments.
 
 ``python -m tests.architecture_report``
 """
@@ -34,9 +34,9 @@ _LONGEST = 5
 
 def main() -> None:
     """Print the whole report."""
-    _print_rooms()
-    _print_order()
     _print_packages()
+    _print_order()
+    _print_first_level()
     _print_list("Circles of imports", [" ".join(circle) for circle in import_cycles()])
     _print_list("Classes that share a name", _shared_names())
     _print_list("Top-level functions with short names", _short_names())
@@ -55,55 +55,55 @@ def _print_list(title: str, lines: Iterable[str]) -> None:
         _print(f"  {line}")
 
 
-# -- rooms -----------------------------------------------------------------------------------------
+# -- packages --------------------------------------------------------------------------------------
 
 
-def _print_rooms() -> None:
-    rooms: dict[str, list[ModuleFound]] = defaultdict(list)
+def _print_packages() -> None:
+    packages: dict[str, list[ModuleFound]] = defaultdict(list)
     for module in survey().values():
-        rooms[module.path.parent.as_posix()].append(module)
+        packages[module.path.parent.as_posix()].append(module)
     by_module: dict[str, list[FunctionFound]] = defaultdict(list)
-    for found in functions():
-        by_module[found.module].append(found)
+    for function in functions():
+        by_module[function.module].append(function)
     _print(
-        f"{'room':34}{'files':>6}{'lines':>8}{'longest':>9}{'functions':>11}{'median':>8}"
+        f"{'package':34}{'files':>6}{'lines':>8}{'longest':>9}{'functions':>11}{'median':>8}"
         f"{'comments':>10}{'prose':>7}"
     )
-    for modules in rooms.values():
+    for modules in packages.values():
         _print(
-            _room_line(
-                modules, [function for found in modules for function in by_module[found.name]]
+            _package_line(
+                modules, [function for module in modules for function in by_module[module.name]]
             )
         )
 
 
-def _room_line(modules: list[ModuleFound], found: list[FunctionFound]) -> str:
-    """Return a room in a line; prose: the share of comments and docstrings together."""
+def _package_line(modules: list[ModuleFound], functions: list[FunctionFound]) -> str:
+    """Return the line of a package; prose: the share of comments and docstrings together."""
     sizes = [module.text.count("\n") for module in modules]
     total = sum(sizes) or 1
     comments, docstrings = map(sum, zip(*map(prose_lines, modules), strict=True))
-    typical = median(function.lines for function in found) if found else 0
-    room = modules[0].place.rpartition("/")[0]
+    typical = median(function.lines for function in functions) if functions else 0
+    package = modules[0].place.rpartition("/")[0]
     return (
-        f"{room:34}{len(modules):6}{total:8,}{max(sizes):9,}{len(found):11,}{typical:8.0f}"
+        f"{package:34}{len(modules):6}{total:8,}{max(sizes):9,}{len(functions):11,}{typical:8.0f}"
         f"{comments / total:10.1%}{(comments + docstrings) / total:7.0%}"
     )
 
 
 def _print_order() -> None:
     _print("\nOrder of the engine, lowest first:")
-    for rooms in ENGINE_ORDER:
-        _print(f"  {', '.join(rooms)}")
-    _print("\nRooms of the console, and those that they import:")
+    for packages in ENGINE_ORDER:
+        _print(f"  {', '.join(packages)}")
+    _print("\nPackages of the console and their imports:")
     arrows: dict[str, set[str]] = defaultdict(set)
     for module in survey():
         if module.startswith("console."):
-            arrows[_room(module)] |= {_room(name) for name in imports_of(module)}
-    for room, others in sorted(arrows.items()):
-        _print(f"  {room:30} -> {', '.join(sorted(others - {room})) or 'nothing'}")
+            arrows[_package_of(module)] |= {_package_of(name) for name in imports_of(module)}
+    for package, others in sorted(arrows.items()):
+        _print(f"  {package:30} -> {', '.join(sorted(others - {package})) or 'nothing'}")
 
 
-def _print_packages() -> None:
+def _print_first_level() -> None:
     folders, modules = first_level()
     counts = line_counts()
     _print(f"\nPackages at the first level: {len(folders)}; modules of console/: {len(modules)}")
@@ -114,7 +114,7 @@ def _print_packages() -> None:
     _print_list("Imports that point up", [f"{module} -> {name}" for module, name in upward])
 
 
-def _room(module: str) -> str:
+def _package_of(module: str) -> str:
     """Return the package of a module, at most three names deep."""
     path = survey()[module].path
     name = module if path.name == "__init__.py" else module.rpartition(".")[0]
@@ -140,8 +140,8 @@ def _short_names() -> Iterable[str]:
 
 
 def _longest_functions() -> Iterable[str]:
-    for found in sorted(functions(), key=lambda function: -function.lines)[:_LONGEST]:
-        yield f"{found.lines} lines: {found.module}.{found.name}"
+    for function in sorted(functions(), key=lambda function: -function.lines)[:_LONGEST]:
+        yield f"{function.lines} lines: {function.module}.{function.name}"
 
 
 def _unexcused() -> Iterable[str]:

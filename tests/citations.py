@@ -30,11 +30,11 @@ _ENTRY = re.compile(r"^\| (?P<id>[A-Z]\d{1,2}) \||^#+ `(?P<mark>\[\w+\])`$", re.
 @cache
 def cited() -> dict[str, set[str]]:
     """Return each citation of code, tests and templates with the files that have it."""
-    found: dict[str, set[str]] = {}
+    places: dict[str, set[str]] = {}
     for path, text in _texts():
         for citation in (*_ID.findall(text), *_MARK.findall(text)):
-            found.setdefault(citation, set()).add(path.relative_to(ROOT).as_posix())
-    return found
+            places.setdefault(citation, set()).add(path.relative_to(ROOT).as_posix())
+    return places
 
 
 def defined() -> set[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,6 +77,18 @@ def pytest_xdist_auto_num_workers() -> int:
     """Return three processes for two processors: each waits for servers part of its time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
     return processors + processors // 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Forget the settings of projects, which a process remembers for a moment."""
+    from django.apps import apps
+
+    if apps.ready:
+        from console.db import project_settings
+
+        project_settings._remembered.clear()
+        project_settings._used.clear()
 
 
 class _ByFile(LoadScopeScheduling):
@@ -191,6 +204,14 @@ def chromium() -> str:
             pytest.fail("no chromium on the PATH")
         pytest.skip("no chromium on the PATH")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _no_refusals_of_others() -> None:
+    """Forget what other tests were refused in this minute: the number of rows is limited."""
+    refusals = sys.modules.get("console.db.refusals")
+    if refusals is not None:
+        refusals.LIMIT.forget()
 
 
 @pytest.fixture

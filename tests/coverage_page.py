@@ -66,8 +66,8 @@ def _actions() -> Iterator[str]:
 
     yield "## Actions of the API"
     for service in (*SERVICES, SCHEDULER, STS):
-        known = sorted(shapes.service_model(service.name).operation_names)
-        served = [name for name in known if name in service.handlers]
+        operations = sorted(shapes.service_model(service.name).operation_names)
+        served = [name for name in operations if name in service.handlers]
         yield ""
         yield f"### `{service.name}`: {len(served)}"
         yield ""

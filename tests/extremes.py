@@ -10,7 +10,7 @@ INTEGERS = (
 FLOATS = (0.5, -0.0, 1e15, 5e-324, 1e308, -1e308)
 NUMBERS: tuple[float, ...] = (*INTEGERS, *FLOATS)
 TEXTS = (
-    *(str(one) for one in INTEGERS),
+    *(str(number) for number in INTEGERS),
     *("1e308", "1e400", "-1e400", "NaN", "Infinity", "-0", "0x7fffffff", "1_000", "٣", "²"),
     *("9" * 25, "9" * 5_000, "", " 1", "+1", "1.5", "null", "true", "[]", "{}"),
 )

@@ -25,7 +25,7 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
     On SQLite with Django's permission to read in a loop, as the server has it; on PostgreSQL
     without, so that the tests there find what reads in a loop.
     """
-    found: list[T] = []
+    results: list[T] = []
     failed: list[BaseException] = []
 
     async def closing() -> T:
@@ -37,7 +37,7 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
 
     def run() -> None:
         try:
-            found.append(asyncio.run(closing()))
+            results.append(asyncio.run(closing()))
         except BaseException as error:  # noqa: BLE001 - it is the test's
             failed.append(error)
         finally:
@@ -53,7 +53,7 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
         thread.join()
     if failed:
         raise failed[0]
-    return found[0]
+    return results[0]
 
 
 def threaded(fn: Callable[[], T]) -> T:

@@ -86,7 +86,7 @@ class Proof:
 def proofs() -> tuple[Proof, ...]:
     """Return every proof, in the order of the files."""
     paths = sorted(ROOT.rglob("test_*.py"))
-    return tuple(one for path in paths for one in _proofs(path))
+    return tuple(proof for path in paths for proof in _proofs(path))
 
 
 def _proofs(path: Path) -> Iterator[Proof]:
@@ -98,24 +98,26 @@ def _proofs(path: Path) -> Iterator[Proof]:
 
 
 def _of_name(name: str) -> list[str]:
-    found = _NAMED.match(name)
-    return [found[1].upper()] if found else []
+    match = _NAMED.match(name)
+    return [match[1].upper()] if match else []
 
 
 def _of_marks(node: ast.FunctionDef) -> Iterator[str]:
-    for one in node.decorator_list:
-        if isinstance(one, ast.Call) and ast.unparse(one.func) == "pytest.mark.row":
-            yield from (str(ast.literal_eval(argument)) for argument in one.args)
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.row":
+            yield from (str(ast.literal_eval(argument)) for argument in decorator.args)
 
 
 def table() -> str:
     """Return the table as Markdown."""
-    found = proofs()
+    every_proof = proofs()
     lines = ["| row | P | what | browser tests | other tests |", "|---|---|---|---|---|"]
     for row, (priority, words) in ROWS.items():
-        own = [one for one in found if one.row == row]
+        own = [proof for proof in every_proof if proof.row == row]
         cells = (
-            "<br>".join(f"`{one.name}` ({one.file})" for one in own if one.in_browser is browser)
+            "<br>".join(
+                f"`{proof.name}` ({proof.file})" for proof in own if proof.in_browser is browser
+            )
             for browser in (True, False)
         )
         lines.append(f"| {row} | P{priority} | {words} | " + " | ".join(cells) + " |")

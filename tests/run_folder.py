@@ -63,14 +63,14 @@ def _leave_reaper() -> None:
 def processes(folder: str) -> dict[int, str]:
     """Return the processes of a run but this one: number -> command line."""
     mark = f"{VARIABLE}={folder}".encode()
-    found = {}
+    commands = {}
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is another user's
             marked = mark in (place / "environ").read_bytes().split(b"\0")
             if marked and int(place.name) != os.getpid():
                 line = (place / "cmdline").read_bytes().replace(b"\0", b" ")
-                found[int(place.name)] = line.decode(errors="replace").strip()
-    return found
+                commands[int(place.name)] = line.decode(errors="replace").strip()
+    return commands
 
 
 def _signal(pids: dict[int, str], number: signal.Signals) -> None:
@@ -83,21 +83,21 @@ def _signal(pids: dict[int, str], number: signal.Signals) -> None:
 def _wait(folder: str) -> dict[int, str]:
     """Return the processes that have not ended after a while."""
     deadline = time.monotonic() + _GRACE_S
-    while (left := processes(folder)) and time.monotonic() < deadline:
+    while (running := processes(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return left
+    return running
 
 
 def reap(folder: str) -> dict[int, str]:
     """End the processes of a run and delete its folder; return those that had to be ended."""
-    left = _wait(folder)
-    _signal(left, signal.SIGTERM)
+    running = _wait(folder)
+    _signal(running, signal.SIGTERM)
     _wait(folder)
     while rest := processes(folder):
         _signal(rest, signal.SIGKILL)
         time.sleep(0.05)
     shutil.rmtree(folder, ignore_errors=True)
-    return left
+    return running
 
 
 def main() -> None:

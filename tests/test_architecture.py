@@ -61,9 +61,9 @@ def imports(path: Path, *, typing_too: bool = True) -> set[str]:
     if not typing_too:
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                for one in ast.walk(node):
-                    if isinstance(one, ast.ImportFrom) and one.module:
-                        names -= {one.module, *(f"{one.module}.{a.name}" for a in one.names)}
+                for child in ast.walk(node):
+                    if isinstance(child, ast.ImportFrom) and child.module:
+                        names -= {child.module, *(f"{child.module}.{a.name}" for a in child.names)}
     return names
 
 
@@ -139,25 +139,25 @@ def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
             assert not name.startswith(forbidden), f"{dotted(path)} imports {name}"
 
 
-WEB_ROOMS = (
+WEB_PACKAGES = (
     *("core", "masking", "graph", "history", "execution", "search", "map_runs", "tasks"),
     *("machines", "people", "operations", "overview"),
 )
-"""The rooms of console/web: each imports from itself and from those before it."""
+"""The packages of console/web: each imports from itself and from the packages before it."""
 
 
 @pytest.mark.parametrize(
     "path", modules("console/web"), ids=lambda path: str(path.relative_to(ROOT))
 )
-def test_rooms_of_the_pages_import_one_way(path: Path) -> None:
-    """A room imports no later room; urls.py and templatetags join the rooms."""
-    room = path.relative_to(ROOT / "console/web").parts[0]
-    if room not in WEB_ROOMS:
-        assert room in ("__init__.py", "urls.py", "templatetags"), f"{room} is in no order"
+def test_packages_of_the_pages_import_one_way(path: Path) -> None:
+    """A package imports no later package; urls.py and templatetags join the packages."""
+    package = path.relative_to(ROOT / "console/web").parts[0]
+    if package not in WEB_PACKAGES:
+        assert package in ("__init__.py", "urls.py", "templatetags"), f"{package} is in no order"
         return
-    later = {f"console.web.{other}" for other in WEB_ROOMS[WEB_ROOMS.index(room) + 1 :]}
-    found = {name for name in imports(path) if ".".join(name.split(".")[:3]) in later}
-    assert not found, f"{dotted(path)} imports {sorted(found)}"
+    later = {f"console.web.{other}" for other in WEB_PACKAGES[WEB_PACKAGES.index(package) + 1 :]}
+    names = {name for name in imports(path) if ".".join(name.split(".")[:3]) in later}
+    assert not names, f"{dotted(path)} imports {sorted(names)}"
 
 
 def test_pages_have_no_cycle_of_modules() -> None:
@@ -231,19 +231,21 @@ CLI_ORDER = (
     *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
     *("console.cli.deployment", "console.cli.commands"),
 )
-"""The rooms of console/cli: each imports from itself and from those before it."""
+"""The modules of console/cli: each imports from itself and from the modules before it."""
 
 
 @pytest.mark.parametrize(
     "path", modules("console/cli"), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
-    """No Django, and of the console only what reads the data folder; rooms import one way."""
+    """No Django, and of the console only what reads the data folder; modules import one way."""
     names = imports(path)
     assert not {name for name in names if name.split(".")[0] == "django"}
     others = {name for name in names if name.startswith("console.")}
     allowed = (
         "console.cli",
+        "console.arns",
+        "console.db.branch_names",
         "console.config.client_profile",
         "console.config.data_folder",
         "console.config.former_name",
@@ -251,7 +253,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
     )
     others -= {"console.config"}  # the package of those modules
     assert not {name for name in others if not name.startswith(allowed)}
-    own = [number for number, room in enumerate(CLI_ORDER) if dotted(path).startswith(room)]
+    own = [number for number, name in enumerate(CLI_ORDER) if dotted(path).startswith(name)]
     if own:
         later = CLI_ORDER[own[0] + 1 :]
         assert not {name for name in others if name.startswith(later)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from argparse import ArgumentParser, _SubParsersAction
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,8 +48,8 @@ TESTS_ONLY = {"STATEYARD_JSONATA_SUITE", "STATEYARD_REQUIRE_BROWSER", "STATEYARD
 def variables() -> set[str]:
     """Return the environment variables that the code reads."""
     files = [*(ROOT / "console").rglob("*.py"), *(ROOT / "engine").rglob("*.py")]
-    found = {name for file in files for name in _READ.findall(file.read_text(encoding="utf-8"))}
-    return {name for name in found if name.startswith(OWN)}
+    names = {name for file in files for name in _READ.findall(file.read_text(encoding="utf-8"))}
+    return {name for name in names if name.startswith(OWN)}
 
 
 def test_the_variables_are_found() -> None:
@@ -108,15 +109,21 @@ def test_what_the_pages_call_is_there(name: str, arguments: str) -> None:
         assert option in options, f"manage.py {name} {option}"
 
 
+def options_of(parser: ArgumentParser) -> set[str]:
+    """Return the options of a command, and of the acts that it has."""
+    acts = [action for action in parser._actions if isinstance(action, _SubParsersAction)]
+    options = {text for action in parser._actions for text in action.option_strings}
+    return options.union(*(options_of(act) for each in acts for act in each.choices.values()))
+
+
 @pytest.mark.parametrize("name", sorted(command_line.client_commands()))
 def test_every_command_of_a_client_is_documented(name: str) -> None:
     """The page of commands has it, and pages give it no option that it has not."""
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     assert f"`stateyard {name}" in page or f"`manage.py {name}" in page
-    known = {text for action in command_line.client_parser(name)._actions
-             for text in action.option_strings}  # fmt: skip
+    options = options_of(command_line.client_parser(name))
     for arguments in re.findall(rf"stateyard {name}\b([^\n`|&;>]*)", TEXT):
-        assert set(re.findall(r"(?<!\S)--[\w-]+", arguments)) <= known, arguments
+        assert set(re.findall(r"(?<!\S)--[\w-]+", arguments)) <= options, arguments
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
@@ -198,7 +205,7 @@ def _mentions() -> list[tuple[str, str]]:
 def test_pages_that_code_names_are_there() -> None:
     """A page that is renamed takes the docstrings and messages that name it along."""
     assert len(_mentions()) >= 10
-    assert [one for one in _mentions() if not (ROOT / one[1]).exists()] == []
+    assert [mention for mention in _mentions() if not (ROOT / mention[1]).exists()] == []
 
 
 # -- what pages list -------------------------------------------------------------------------------
@@ -217,14 +224,14 @@ def test_every_action_is_documented_with_its_role(service: ApiService) -> None:
 def test_every_quota_is_documented() -> None:
     """Settings have a row for each member of ``Quotas``."""
     page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
-    assert [one.name for one in fields(Quotas) if f"| `{one.name}` |" not in page] == []
+    assert [quota.name for quota in fields(Quotas) if f"| `{quota.name}` |" not in page] == []
 
 
 def test_every_page_of_the_console_is_documented() -> None:
     """The list of pages has the first part of each address."""
     page = (ROOT / "docs/reference/pages.md").read_text(encoding="utf-8")
-    rooms = get_resolver(PAGE_URLS).url_patterns  # each has the addresses of its own pages
-    patterns = [pattern for room in rooms for pattern in room.url_patterns]
+    packages = get_resolver(PAGE_URLS).url_patterns  # each has the addresses of its own pages
+    patterns = [pattern for package in packages for pattern in package.url_patterns]
     routes = {str(pattern.pattern).split("/")[0] for pattern in patterns}
     shown = {route for route in routes if route and not route.startswith("_") and "." not in route}
     assert len(shown) >= 20
@@ -258,7 +265,9 @@ def test_the_invariants_are_those_that_are_checked() -> None:
     """The page has the ids that the checker reports, and no others."""
     files = (ROOT / "console/features/doctor").rglob("*.py")
     checked = {
-        found for file in files for found in re.findall(r'"(I\d+)"', file.read_text("utf-8"))
+        invariant
+        for file in files
+        for invariant in re.findall(r'"(I\d+)"', file.read_text("utf-8"))
     }
     page = (ROOT / "docs/reference/invariants.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| (I\d+) \|", page, re.MULTILINE)) == checked
@@ -278,15 +287,17 @@ def test_the_words_of_the_engine_are_in_the_glossary() -> None:
 
 def test_citations_have_an_entry_in_the_docs() -> None:
     """A reader of the code can look up every id and mark that it cites."""
-    known = citations.defined()
-    unknown = {one: files for one, files in citations.cited().items() if one not in known}
+    entries = citations.defined()
+    unknown = {
+        citation: files for citation, files in citations.cited().items() if citation not in entries
+    }
     assert unknown == {}
 
 
 def test_citations_are_found() -> None:
     """The search above looks at comments, docstrings, names and marks of tests."""
-    found = citations.cited()
-    assert {"G14", "I7", "E11", "X5", "S2", "R1", "[recorded]"} <= set(found)
+    mentions = citations.cited()
+    assert {"G14", "I7", "E11", "X5", "S2", "R1", "[recorded]"} <= set(mentions)
     text = (
         '"""Do it (G99)."""\nx = 1  # as I98 says\n@pytest.mark.row("E97")\ndef test_x96_y(): ...\n'
     )
@@ -298,7 +309,7 @@ def test_every_guarantee_says_what_proves_it() -> None:
     """No row of the page of guarantees has an empty last cell."""
     page = (ROOT / "docs/reference/guarantees.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| G(\d+) \| .* \| (.+) \|$", page, re.MULTILINE)
-    assert [number for number, _ in rows] == [str(number) for number in range(1, 18)]
+    assert [number for number, _ in rows] == [str(number) for number in range(1, 19)]
 
 
 _INSTALL = re.compile(r"\b(?:pip3?|pipx|uv|uvx|poetry)\b([^\n`]*)")

@@ -70,15 +70,15 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Install it into an empty environment; return the Python of that."""
     folder = tmp_path_factory.mktemp("engine-installed")
     venv.create(folder, with_pip=False)
-    found = str(folder / "bin/python")
-    command = [sys.executable, "-m", "pip", "--python", found, "install", "-q", "--no-deps"]
+    executable = str(folder / "bin/python")
+    command = [sys.executable, "-m", "pip", "--python", executable, "install", "-q", "--no-deps"]
     subprocess.run([*command, "--no-index", str(wheel)], check=True, capture_output=True)
     dependencies = folder / "dependencies"
     dependencies.mkdir()
     _linked_dependencies(dependencies)
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(f"{dependencies}\n", "utf-8")
-    return found
+    return executable
 
 
 def _run(python: str, code: str, folder: Path) -> None:
@@ -138,9 +138,11 @@ def test_version_and_requirements_are_those_of_the_whole() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for name in _imported_names(node)
     }
-    known = packages_distributions()
+    distributions = packages_distributions()
     foreign = imported - set(sys.stdlib_module_names) - {"engine"}
-    assert {known[name][0] for name in foreign} == {Requirement(text).name for text in needs()}
+    assert {distributions[name][0] for name in foreign} == {
+        Requirement(text).name for text in needs()
+    }
 
 
 def _imported_names(node: ast.AST) -> list[str]:

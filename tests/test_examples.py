@@ -66,10 +66,10 @@ def test_the_examples_of_quotas_are_accepted() -> None:
 
 
 def test_the_examples_of_the_engine_alone_run() -> None:
-    """The page of CI has two whole examples; the others lack the definition."""
+    """The page of CI has three whole examples; the others lack the definition."""
     page = blocks(ROOT / "docs/how-to/ci.md", "python")
-    whole, path, mocked = [one for one in page if "engine.run" in one]
-    (short,) = [one for one in blocks(ROOT / "README.md", "python") if "engine.run" in one]
+    whole, path, halted, mocked = [block for block in page if "engine.run" in block]
+    (short,) = [block for block in blocks(ROOT / "README.md", "python") if "engine.run" in block]
     names: dict[str, Any] = {}
     exec(whole, names)  # noqa: S102 - our own documentation
     assert names["result"].status == "SUCCEEDED"
@@ -78,4 +78,5 @@ def test_the_examples_of_the_engine_alone_run() -> None:
     assert names["result"].output == {"n": 2}
     exec(path, names)  # noqa: S102 - our own documentation
     assert names["result"].path
+    exec(halted, {})  # noqa: S102 - our own documentation
     exec(mocked, {})  # noqa: S102 - our own documentation

@@ -11,11 +11,11 @@ OUTSIDE = ("console.migrations", "console.management", "console.features")
 
 def test_the_core_imports_no_feature() -> None:
     """What a feature adds comes in by the door, ``console.feature``."""
-    found = {
+    crossings = {
         (dotted(path), name)
         for path in modules("console")
         if not dotted(path).startswith(OUTSIDE)
         for name in imports(path)
         if name.startswith(FEATURES) and name != "console.features.NAMES"
     }
-    assert sorted(found) == []
+    assert sorted(crossings) == []

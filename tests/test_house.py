@@ -1,7 +1,7 @@
-"""The rules of the house: rooms in one order, one word for one idea, closed sets as types.
+"""The rules of the house: packages in one order, one word for one idea, closed sets as types.
 
 The rules hold for ``engine`` and ``console``. ``python -m tests.architecture_report`` prints the
-rooms, their order, sizes, and what breaks a rule.
+packages, their order, sizes, and what breaks a rule.
 """
 
 from __future__ import annotations
@@ -42,15 +42,19 @@ ENGINE_ORDER: tuple[tuple[str, ...], ...] = (
     ("engine.history.event_types",),
     ("engine.runtime.events", "engine.runtime.messages", "engine.runtime.tokens"),
     ("engine.runtime.payload", "engine.runtime.commands", "engine.runtime.states.numbers"),
+    ("engine.runtime.breakpoints",),
     ("engine.runtime.run",),
     ("engine.runtime.variables",),
     ("engine.runtime.turn",),
     ("engine.runtime.context",),
+    ("engine.runtime.halts",),
     ("engine.runtime.flow",),
     ("engine.runtime.recovery",),
     ("engine.runtime.groups",),
     ("engine.runtime.states",),
     ("engine.runtime.redrive",),
+    ("engine.runtime.release",),
+    ("engine.runtime.halted_lines",),
     ("engine.runtime",),
     ("engine.graph",),
     ("engine.history",),
@@ -80,7 +84,14 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
-    ("console.features.projects",),
+    ("console.features.hot_states", "console.features.named_inputs"),
+    ("console.features.project_settings",),
+    *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
+    *((f"console.features.{name}",) for name in ("account", "audit", "pause")),
+    ("console.features.breakpoints",),
+    ("console.features.account",),
+    ("console.features.audit",),
+    ("console.features.project_targets",),
     ("console.management", "console.testing"),
     ("console.urls", "console.asgi", "console.apps"),
 )
@@ -144,9 +155,9 @@ def violations() -> dict[str, frozenset[str]]:
         "same name": _repeated_class_names(),
         "reserved words": _reserved_elsewhere(),
         "short functions": (
-            f"{found.module}.{found.name}"
-            for found in functions()
-            if found.top_level and len(found.name.strip("_")) < _LETTERS
+            f"{function.module}.{function.name}"
+            for function in functions()
+            if function.top_level and len(function.name.strip("_")) < _LETTERS
         ),
         "pieces of event types": _places(lambda module: _PIECE_TEST.search(module.text)),
         "asking docstrings": _places(
@@ -155,11 +166,13 @@ def violations() -> dict[str, frozenset[str]]:
             )
         ),
         "long functions": (
-            f"{found.module}.{found.name}" for found in functions() if found.lines > _MAX_FUNCTION
+            f"{function.module}.{function.name}"
+            for function in functions()
+            if function.lines > _MAX_FUNCTION
         ),
         "long files": _places(lambda module: module.text.count("\n") > _MAX_FILE),
     }
-    return {rule: frozenset(found) for rule, found in broken.items()}
+    return {rule: frozenset(places) for rule, places in broken.items()}
 
 
 def _places(breaks: Callable[[ModuleFound], object]) -> Iterator[str]:
@@ -188,12 +201,12 @@ def _new(rule: str) -> frozenset[str]:
     return violations()[rule] - SHORT_NAME.keys()
 
 
-# -- rooms -----------------------------------------------------------------------------------------
+# -- packages --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("module", [name for name in survey() if name.startswith("engine")])
-def test_rooms_of_the_engine_import_downwards(module: str) -> None:
-    """A module imports from its own room and from the rooms below, also for type checks."""
+def test_packages_of_the_engine_import_downwards(module: str) -> None:
+    """A module imports from its own package and from the packages below, also for type checks."""
     own = layer_of(module, ENGINE_ORDER)
     assert own is not None
     above = [name for name in imports_of(module) if (layer_of(name, ENGINE_ORDER) or 0) > own]
@@ -303,8 +316,8 @@ def test_the_engine_has_no_status_as_a_bare_text() -> None:
 
 def test_both_layers_have_one_status_of_an_execution() -> None:
     """A status of the engine means the same in the console, which knows all but NEW."""
-    known = {status.value for status in ExecutionStatus}
-    assert {status.value for status in engine.ExecutionStatus} - known == {"NEW"}
+    statuses = {status.value for status in ExecutionStatus}
+    assert {status.value for status in engine.ExecutionStatus} - statuses == {"NEW"}
 
 
 # -- sizes -----------------------------------------------------------------------------------------

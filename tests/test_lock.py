@@ -36,10 +36,10 @@ def entries(lock: str) -> list[tuple[Requirement, list[str]]]:
 
 def locked(lock: str) -> dict[str, list[Requirement]]:
     """Return name -> the requirements of it in a lock file: more than one, if markers differ."""
-    found: dict[str, list[Requirement]] = {}
+    requirements: dict[str, list[Requirement]] = {}
     for pinned, _ in entries(lock):
-        found.setdefault(canonicalize_name(pinned.name), []).append(pinned)
-    return found
+        requirements.setdefault(canonicalize_name(pinned.name), []).append(pinned)
+    return requirements
 
 
 @pytest.mark.parametrize(

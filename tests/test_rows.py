@@ -12,13 +12,13 @@ FIRST = [row for row, (priority, _) in ROWS.items() if priority <= 1]
 @pytest.mark.parametrize("row", FIRST)
 def test_each_row_has_a_browser_test(row: str) -> None:
     """A browser test names each row, at the beginning of its name or by its mark."""
-    found = [one for one in proofs() if one.row == row and one.in_browser]
-    assert found, f"{row} ({ROWS[row][1]}) has no browser test"
+    browser_tests = [proof for proof in proofs() if proof.row == row and proof.in_browser]
+    assert browser_tests, f"{row} ({ROWS[row][1]}) has no browser test"
 
 
 def test_no_test_proves_a_row_that_is_not_there() -> None:
     """A slip in a name or mark would prove nothing."""
-    assert {one.row for one in proofs()} <= set(ROWS)
+    assert {proof.row for proof in proofs()} <= set(ROWS)
 
 
 def test_the_table_has_a_line_for_each_row() -> None:

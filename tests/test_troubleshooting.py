@@ -25,7 +25,7 @@ def written() -> str:
             tree = ast.parse(file.read_text(encoding="utf-8"))
             for node in ast.walk(tree):
                 if isinstance(node, ast.JoinedStr):
-                    parts = [one.value for one in node.values if isinstance(one, ast.Constant)]
+                    parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
                     texts.append("".join(map(str, parts)))
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                     texts.append(node.value)

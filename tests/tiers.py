@@ -14,7 +14,7 @@ TIERS = ("quick", "full", "all")
 
 _FULL = ("tests/acceptance/", "tests/chaos/", "tests/simulation/")
 """Folders of the full tier."""
-_QUICK_ON_POSTGRES = ("tests/console/store/", "tests/console/worker/")
+_QUICK_ON_POSTGRES = ("tests/console/db/", "tests/console/store/", "tests/console/worker/")
 """All that the quick tier runs on PostgreSQL."""
 
 

@@ -38,8 +38,8 @@ class Caller:
         """Return the client's method of this name."""
         called = getattr(self.sfn, method)
 
-        def call(**given: Any) -> Any:
-            answer = called(**given)
+        def call(**parameters: Any) -> Any:
+            answer = called(**parameters)
             self.done.add(self.names[method])
             return answer
 
@@ -65,10 +65,10 @@ def call_every_action(sfn: Any) -> tuple[set[str], set[str]]:
 
 
 def _create(caller: Caller, definition: dict[str, Any], **more: Any) -> str:
-    made = caller.create_state_machine(
+    machine = caller.create_state_machine(
         name=f"m-{uuid.uuid4().hex[:8]}", definition=json.dumps(definition), roleArn=ROLE, **more
     )
-    arn: str = made["stateMachineArn"]
+    arn: str = machine["stateMachineArn"]
     return arn
 
 
@@ -135,8 +135,8 @@ def _map_runs(caller: Caller) -> None:
     """Look at the Map Run of a distributed Map and change it while it runs."""
     arn = _create(caller, MAP)
     execution = caller.start_execution(stateMachineArn=arn, input="[1]")["executionArn"]
-    found = wait_until(lambda: caller.list_map_runs(executionArn=execution)["mapRuns"])
-    run = {"mapRunArn": found[0]["mapRunArn"]}
+    map_runs = wait_until(lambda: caller.list_map_runs(executionArn=execution)["mapRuns"])
+    run = {"mapRunArn": map_runs[0]["mapRunArn"]}
     caller.describe_map_run(**run)
     caller.update_map_run(**run, maxConcurrency=3)
     caller.stop_execution(executionArn=execution)

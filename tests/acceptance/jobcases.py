@@ -282,7 +282,9 @@ CASES = [
         ("CreateModelCustomizationJob", {"jobName": "j", "customModelName": "m"}),
         {"jobArn": "arn"},
         ("GetModelCustomizationJob", {"jobIdentifier": "arn"}),
-        tuple({"jobName": "j", "status": one} for one in ("Completed", "Failed", "InProgress")),
+        tuple(
+            {"jobName": "j", "status": status} for status in ("Completed", "Failed", "InProgress")
+        ),
         ({"JobName": "j", "Status": "Completed"}, {"JobName": "j", "Status": "Failed"}),
         ("StopModelCustomizationJob", {"jobIdentifier": "arn"}),
     ),

@@ -75,7 +75,11 @@ class Kube:
 
     def asked(self, method: str, part: str = "") -> list[Asked]:
         """Return the requests of a method whose path has a part."""
-        return [one for one in list(self.seen) if one.method == method and part in one.path]
+        return [
+            request
+            for request in list(self.seen)
+            if request.method == method and part in request.path
+        ]
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
         """Return status and body."""
@@ -115,7 +119,7 @@ class Kube:
             items = [
                 {
                     "metadata": {"name": name},
-                    "spec": {"containers": [{"name": one} for one in containers]},
+                    "spec": {"containers": [{"name": container} for container in containers]},
                 }
                 for name, containers in self.logs.items()
             ]
@@ -164,12 +168,12 @@ def _secured(server: ThreadingHTTPServer, folder: Path) -> str:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
     now = dt.datetime.now(dt.UTC)
     host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name)
-    made = made.public_key(key.public_key()).serial_number(x509.random_serial_number())
-    made = made.not_valid_before(now - dt.timedelta(days=1))
-    made = made.not_valid_after(now + dt.timedelta(days=1))
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    signed = made.add_extension(host, critical=False).sign(key, hashes.SHA256())
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name)
+    builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now - dt.timedelta(days=1))
+    builder = builder.not_valid_after(now + dt.timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    signed = builder.add_extension(host, critical=False).sign(key, hashes.SHA256())
     pem = signed.public_bytes(serialization.Encoding.PEM)
     plain = serialization.NoEncryption()
     kind = serialization.PrivateFormat.PKCS8

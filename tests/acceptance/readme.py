@@ -16,10 +16,10 @@ def blocks(heading: str) -> dict[str, str]:
     """Return language -> first fenced block of it in the section under a heading."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", text.partition(f"\n## {heading}\n")[2], flags=re.MULTILINE)[0]
-    found: dict[str, str] = {}
+    by_language: dict[str, str] = {}
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
-        found.setdefault(language, block)
-    return found
+        by_language.setdefault(language, block)
+    return by_language
 
 
 FIRST_STEPS = blocks("First call")

@@ -155,7 +155,7 @@ def test_the_recipe_for_boto3(shell: Callable[..., str], tmp_path: Path) -> None
 
 def test_the_action_starts_a_server(shell: Callable[..., str], tmp_path: Path) -> None:
     """Its script leaves the environment for the next step, and deploys what it was given."""
-    install, start = ACTION["runs"]["steps"]
+    install, start, *_ = ACTION["runs"]["steps"]  # the others are for a shared server
     assert set(re.findall(r"inputs\.([\w-]+)", json.dumps(ACTION["runs"]))) == set(ACTION["inputs"])
     assert install["run"].startswith("python -m pip install")
     (tmp_path / "hello.asl.json").write_text(
@@ -179,6 +179,83 @@ def test_the_action_starts_a_server(shell: Callable[..., str], tmp_path: Path) -
         assert "hello" in shell(f'python -c "{listed}"', tmp_path, **following)
     finally:
         os.kill(int((tmp_path / "server.pid").read_text()), signal.SIGINT)
+
+
+PASSES = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+FAILS = (
+    '{"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Broken", "Cause": "as meant"}}}'
+)
+STARTS = """
+import boto3, os, sys, time
+sfn = boto3.client("stepfunctions")
+machines = sfn.list_state_machines()["stateMachines"]
+(machine,) = [machine for machine in machines if machine["name"] == "in-branch"]
+assert machine["stateMachineArn"].split(":")[4] == os.environ["AWS_ACCOUNT_ID"]
+arn = sfn.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
+while (status := sfn.describe_execution(executionArn=arn)["status"]) == "RUNNING":
+    time.sleep(0.05)
+print(status)
+assert status == "SUCCEEDED"
+"""
+
+
+@pytest.fixture
+def in_branch(server: Server, shell: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+    """Return a function that runs the two steps for a shared server, as a runner does."""
+    _, _, deploying, testing = ACTION["runs"]["steps"]
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "starts.py").write_text(STARTS)
+    key, secret = server.keys()
+
+    def run(definition: str, **env: str) -> str:
+        (tmp_path / "workflows" / "in-branch.asl.json").write_text(definition)
+        inputs = {
+            "SERVER": server.url,
+            "BRANCH": "feature/action",
+            "DEPLOY": "workflows/",
+            "TTL": "1h",
+            "TESTS": "python starts.py || exit 5",
+            "GITHUB_ACTIONS": "true",
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
+            "STATEYARD_DATA": str(tmp_path / "nothing"),  # a runner has no server of its own
+            **env,
+        }
+        printed = [shell(step["run"], tmp_path, **inputs) for step in (deploying, testing)]
+        return "".join(printed)
+
+    return run
+
+
+def test_the_action_tests_in_a_branch(server: Server, in_branch: Callable[..., str]) -> None:
+    """Its steps deploy to the branch and run the tests there; a failed execution is named."""
+    before = server.client().list_state_machines()["stateMachines"]
+    printed = in_branch(PASSES)
+    assert "state machine in-branch: created" in printed
+    assert printed.index("::add-mask::") < printed.index("AWS_SECRET_ACCESS_KEY=")
+    assert "SUCCEEDED" in printed
+    with pytest.raises(AssertionError, match=r"FAILED arn:aws:states:.*Broken: as meant"):
+        in_branch(FAILS)
+    assert server.client().list_state_machines()["stateMachines"] == before
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"SERVER": "http://127.0.0.1:1"}, 'stateyard: Could not connect .*"http://127.0.0.1:1/'),
+        ({"AWS_SECRET_ACCESS_KEY": "wrong"}, "stateyard: The request signature we calculated"),
+        ({"AWS_ACCESS_KEY_ID": "AKIANOBODY"}, "stateyard: The security token .* is invalid"),
+        ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "::error::.* has no secrets"),
+        ({"BRANCH": ""}, "::error::server: needs branch and deploy"),
+        ({"BRANCH": "a b"}, "is not the name of a branch"),
+    ],
+)
+def test_the_action_says_why_it_cannot_test(
+    in_branch: Callable[..., str], env: dict[str, str], words: str
+) -> None:
+    """A server that is down, a refused key, and a pull request from a fork, without secrets."""
+    with pytest.raises(AssertionError, match=words):
+        in_branch(PASSES, **env)
 
 
 def test_workflows_are_yaml_with_steps() -> None:

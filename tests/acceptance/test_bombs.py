@@ -110,8 +110,8 @@ def _quiet_try(
     for _ in range(3):
         slowest[0] = 0.0
         ended, took = _explode(sfn, definition)
-        known, until = len(peaks), time.monotonic() + 20
-        while len(peaks) == known and time.monotonic() < until:
+        count, until = len(peaks), time.monotonic() + 20
+        while len(peaks) == count and time.monotonic() < until:
             time.sleep(0.02)  # the neighbour's execution that was under way counts, too
         tries.append((ended, took, slowest[0]))
         if took <= LIMIT_S and slowest[0] < HELD_UP_S:
@@ -121,8 +121,8 @@ def _quiet_try(
 
 def _create(sfn: Any, definition: str) -> str:
     name = uuid.uuid4().hex
-    made = sfn.create_state_machine(name=name, definition=definition, roleArn=ROLE)
-    arn: str = made["stateMachineArn"]
+    machine = sfn.create_state_machine(name=name, definition=definition, roleArn=ROLE)
+    arn: str = machine["stateMachineArn"]
     return arn
 
 

@@ -23,8 +23,8 @@ WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 600, "End": 
 def create(sfn: Any, definition: dict[str, Any]) -> str:
     """Create a machine of a fresh name and return its ARN."""
     name = f"m-{uuid.uuid4().hex[:8]}"
-    made = sfn.create_state_machine(name=name, definition=json.dumps(definition), roleArn=ROLE)
-    arn: str = made["stateMachineArn"]
+    machine = sfn.create_state_machine(name=name, definition=json.dumps(definition), roleArn=ROLE)
+    arn: str = machine["stateMachineArn"]
     return arn
 
 
@@ -127,7 +127,7 @@ def test_execution_life(sfn: Any) -> None:
     )
     assert [event["id"] for event in rest["events"]] == [1]
     listed = sfn.list_executions(stateMachineArn=arn, statusFilter="SUCCEEDED")["executions"]
-    assert [one["name"] for one in listed] == ["first"]
+    assert [row["name"] for row in listed] == ["first"]
 
 
 def test_stop_and_definition_for_execution(sfn: Any) -> None:
@@ -135,8 +135,8 @@ def test_stop_and_definition_for_execution(sfn: Any) -> None:
     arn = create(sfn, WAIT)
     execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
     sfn.update_state_machine(stateMachineArn=arn, definition=json.dumps(PASS))
-    kept = sfn.describe_state_machine_for_execution(executionArn=execution)
-    assert json.loads(kept["definition"]) == WAIT
+    description = sfn.describe_state_machine_for_execution(executionArn=execution)
+    assert json.loads(description["definition"]) == WAIT
     stopped = sfn.stop_execution(executionArn=execution, error="E", cause="C")
     ended = sfn.describe_execution(executionArn=execution)
     assert (ended["status"], ended["error"], ended["cause"]) == ("ABORTED", "E", "C")

@@ -67,8 +67,8 @@ def test_what_the_server_allows_the_role_is_counted(
     address = {"host": str(server.folder), "user": role, "dbname": "postgres"}
     monkeypatch.setattr(capacity, "server_parameters", lambda: address)
     with psycopg.connect(host=str(server.folder), user="postgres", dbname="postgres"):
-        found = capacity.count_capacity()
-    assert (found.allowed, found.others, found.processes) == (allowed, 1, 1)
+        result = capacity.count_capacity()
+    assert (result.allowed, result.others, result.processes) == (allowed, 1, 1)
 
 
 def test_the_check_for_deployment_compares_them(server: Postgres, tmp_path: Path) -> None:

@@ -31,13 +31,13 @@ EXPECTED = {
 
 def create(sfn: Any, definition: dict[str, Any], policy: str = "") -> str:
     """Create a machine with a child policy; return its ARN."""
-    made = sfn.create_state_machine(
+    machine = sfn.create_state_machine(
         name=f"c-{uuid.uuid4().hex[:12]}",
         definition=json.dumps(definition),
         roleArn=ROLE,
         tags=[{"key": "stateyard:childPolicy", "value": policy}] if policy else [],
     )
-    return str(made["stateMachineArn"])
+    return str(machine["stateMachineArn"])
 
 
 def running(sfn: Any, arn: str) -> bool:
@@ -55,10 +55,10 @@ def test_the_children_of_a_stopped_execution(up: Server) -> None:
     place = child.replace(":stateMachine:", ":execution:")
     parents: dict[str, str] = {}
     for policy in EXPECTED:
-        given = {"StateMachineArn": child, "Name": f"{policy}-free"}
-        free = {"Type": "Task", "Resource": CALL, "Parameters": given, "Next": "Waited"}
-        given = {"StateMachineArn": child, "Name": f"{policy}-waited"}
-        waited = {"Type": "Task", "Resource": f"{CALL}.sync", "Parameters": given, "End": True}
+        parameters = {"StateMachineArn": child, "Name": f"{policy}-free"}
+        free = {"Type": "Task", "Resource": CALL, "Parameters": parameters, "Next": "Waited"}
+        parameters = {"StateMachineArn": child, "Name": f"{policy}-waited"}
+        waited = {"Type": "Task", "Resource": f"{CALL}.sync", "Parameters": parameters, "End": True}
         definition = {"StartAt": "Free", "States": {"Free": free, "Waited": waited}}
         machine = create(sfn, definition, policy)
         parents[policy] = sfn.start_execution(stateMachineArn=machine)["executionArn"]
@@ -66,14 +66,14 @@ def test_the_children_of_a_stopped_execution(up: Server) -> None:
         wait_until(lambda policy=policy: running(sfn, f"{place}:{policy}-waited"))
         time.sleep(0.3)
         sfn.stop_execution(executionArn=parent)
-    for policy, wanted in EXPECTED.items():
-        for kind, status in zip(("waited", "free"), wanted, strict=True):
+    for policy, statuses in EXPECTED.items():
+        for kind, status in zip(("waited", "free"), statuses, strict=True):
             arn = f"{place}:{policy}-{kind}"
             if status == "ABORTED":
                 assert wait_for_end(sfn, arn, 10)["status"] == "ABORTED"
     time.sleep(1.5)  # a sweep goes by
-    for policy, wanted in EXPECTED.items():
-        for kind, status in zip(("waited", "free"), wanted, strict=True):
+    for policy, statuses in EXPECTED.items():
+        for kind, status in zip(("waited", "free"), statuses, strict=True):
             arn = f"{place}:{policy}-{kind}"
             assert sfn.describe_execution(executionArn=arn)["status"] == status, arn
 
@@ -82,6 +82,6 @@ def test_a_policy_that_is_none_creates_nothing(up: Server) -> None:
     """The refusal says what there is, and no machine is left behind."""
     sfn = up.client()
     before = len(sfn.list_state_machines()["stateMachines"])
-    with pytest.raises(ClientError, match="wanted one of abandon, requestCancel, terminate"):
+    with pytest.raises(ClientError, match="must be one of abandon, requestCancel, terminate"):
         create(sfn, NAP, "explode")
     assert len(sfn.list_state_machines()["stateMachines"]) == before

@@ -54,14 +54,14 @@ def aws(server: Server, *arguments: str, url: str = "") -> Any:
 
 def test_transcript(up: Server) -> None:
     """create-state-machine, start-execution, describe-execution, get-execution-history."""
-    made = aws(
+    machine = aws(
         up,
         "create-state-machine",
         *("--name", "Sample", "--definition", json.dumps(DEFINITION)),
         *("--role-arn", "arn:aws:iam::012345678901:role/DummyRole"),
     )
-    assert made["stateMachineArn"].endswith(":stateMachine:Sample")
-    started = aws(up, "start-execution", "--state-machine-arn", made["stateMachineArn"])
+    assert machine["stateMachineArn"].endswith(":stateMachine:Sample")
+    started = aws(up, "start-execution", "--state-machine-arn", machine["stateMachineArn"])
     arn = started["executionArn"]
     wait_for_end(up.client(), arn)
     described = aws(up, "describe-execution", "--execution-arn", arn)
@@ -109,11 +109,11 @@ def assert_shape(was: Any, now: Any, where: str) -> None:
     """Check that an answer has what the old one had: names, and values of the same kind."""
     if isinstance(was, dict):
         assert set(was) <= set(now), where
-        for name, one in was.items():
-            assert_shape(one, now[name], f"{where}.{name}")
+        for name, old in was.items():
+            assert_shape(old, now[name], f"{where}.{name}")
     elif isinstance(was, list):
-        for one, new in zip(was, now, strict=False):
-            assert_shape(one, new, f"{where}[]")
+        for old, new in zip(was, now, strict=False):
+            assert_shape(old, new, f"{where}[]")
     elif isinstance(was, str) and was.startswith("arn:aws:states:"):
         parts, new = was.split(":"), now.split(":")
         assert len(parts) == len(new), where
@@ -132,17 +132,17 @@ def test_the_transcript_gives_the_same_shapes(up: Server, tmp_path: Path) -> Non
     path = tmp_path / "Pass.json"
     path.write_text(json.dumps(DEFINITION), encoding="utf-8")
     url = f"http://localhost:{up.port}"
-    given = ("--definition", f"file://{path}", "--name", "Deck", "--role-arn", ROLE)
-    found = {"create-state-machine": aws(up, "create-state-machine", *given, url=url)}
-    machine = found["create-state-machine"]["stateMachineArn"]
+    options = ("--definition", f"file://{path}", "--name", "Deck", "--role-arn", ROLE)
+    answers = {"create-state-machine": aws(up, "create-state-machine", *options, url=url)}
+    machine = answers["create-state-machine"]["stateMachineArn"]
     started = aws(up, "start-execution", "--state-machine-arn", machine, url=url)
-    found["start-execution"] = started
+    answers["start-execution"] = started
     wait_for_end(up.client(), started["executionArn"])
     for command in ("describe-execution", "get-execution-history"):
-        found[command] = aws(up, command, "--execution-arn", started["executionArn"], url=url)
+        answers[command] = aws(up, command, "--execution-arn", started["executionArn"], url=url)
     for command, was in ANSWERS.items():
-        assert_shape(was, found[command], command)
-    kinds = [event["type"] for event in found["get-execution-history"]["events"]]
+        assert_shape(was, answers[command], command)
+    kinds = [event["type"] for event in answers["get-execution-history"]["events"]]
     assert kinds == [
         "ExecutionStarted",
         "PassStateEntered",

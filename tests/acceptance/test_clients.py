@@ -31,8 +31,8 @@ def test_boto3_calls_every_action(home: Path, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     printed = typed(home, f"{EXPORT}\nPYTHONPATH=. python {script}")
-    done, known = json.loads(printed.splitlines()[-1])
-    assert done == known
+    done, actions = json.loads(printed.splitlines()[-1])
+    assert done == actions
     assert len(done) == 37
 
 
@@ -41,19 +41,19 @@ def test_the_cli_calls_what_waits_for_an_answer(home: Path) -> None:
     assert "HelloWorld" not in typed(home, FIRST_STEPS["sh"])
     of_samples = EXPORT.replace("AWS_PROFILE=stateyard", "AWS_PROFILE=stateyard-samples")
     listed = typed(home, f"{of_samples}\naws stepfunctions list-state-machines")
-    assert SAMPLE in {one["stateMachineArn"] for one in json.loads(listed)["stateMachines"]}
+    assert SAMPLE in {machine["stateMachineArn"] for machine in json.loads(listed)["stateMachines"]}
 
     def aws(*arguments: str, profile: str = EXPORT) -> Any:
-        words = " ".join(f"'{one}'" for one in arguments)
+        words = " ".join(f"'{argument}'" for argument in arguments)
         return json.loads(typed(home, f"{profile}\naws stepfunctions {words}"))
 
     start = ("start-execution", "--state-machine-arn", SAMPLE)
     assert aws(*start, profile=of_samples)["executionArn"]
-    made = aws(
+    machine = aws(
         *("create-state-machine", "--name", "express-from-cli", "--type", "EXPRESS"),
         *("--definition", EXPRESS, "--role-arn", "arn:aws:iam::123456789012:role/any"),
     )
-    arn = made["stateMachineArn"]
+    arn = machine["stateMachineArn"]
     waited = aws("start-sync-execution", "--state-machine-arn", arn, "--input", "[4711]")
     assert (waited["status"], waited["output"]) == ("SUCCEEDED", "[4711]")
     tried = aws("test-state", "--definition", STATE, "--input", "[4711]")
@@ -89,7 +89,7 @@ def test_an_older_profile_is_completed_and_nothing_is_lost(tmp_path: Path) -> No
     server.start()
     server.stop()
     assert path.read_text(encoding="utf-8") == text.replace(
-        next(one for one in added if "endpoint" in one), f"endpoint_url = {moved}"
+        next(line for line in added if "endpoint" in line), f"endpoint_url = {moved}"
     )
 
 

@@ -55,8 +55,8 @@ MIXED = {
 def mixed(up: Server) -> str:
     """Run a hundred executions of four fates; return the machine's ARN."""
     client = up.client()
-    made = client.create_state_machine(name="Mixed", definition=json.dumps(MIXED), roleArn=ROLE)
-    arn: str = made["stateMachineArn"]
+    machine = client.create_state_machine(name="Mixed", definition=json.dumps(MIXED), roleArn=ROLE)
+    arn: str = machine["stateMachineArn"]
     runs = []
     for number in range(100):
         how = ["good", "good", "bad", "long", "stop"][number % 5]
@@ -83,17 +83,17 @@ def dimensions(arn: str) -> list[dict[str, str]]:
 def listed(up: Server, arn: str) -> list[dict[str, Any]]:
     """Return what ListExecutions says."""
     pages = up.client().get_paginator("list_executions").paginate(stateMachineArn=arn)
-    return [one for page in pages for one in page["executions"]]
+    return [execution for page in pages for execution in page["executions"]]
 
 
 def test_the_seven_metrics_equal_the_list_of_executions(up: Server, mixed: str) -> None:
     """A mixed run of 100: every count, and the times, are those that ListExecutions gives."""
     executions = listed(up, mixed)
-    fates = Counter(one["status"] for one in executions)
+    fates = Counter(execution["status"] for execution in executions)
     assert len(executions) == 100
     assert fates == {"SUCCEEDED": 40, "FAILED": 20, "TIMED_OUT": 20, "ABORTED": 20}
-    wanted: dict[str, float] = {metric: fates[status] for status, metric in ENDS.items()}
-    wanted |= {"ExecutionsStarted": 100, "ExecutionThrottled": 0}
+    expected: dict[str, float] = {metric: fates[status] for status, metric in ENDS.items()}
+    expected |= {"ExecutionsStarted": 100, "ExecutionThrottled": 0}
 
     def ask(name: str, **more: Any) -> list[dict[str, Any]]:
         answer = up.client("cloudwatch").get_metric_statistics(
@@ -105,10 +105,11 @@ def test_the_seven_metrics_equal_the_list_of_executions(up: Server, mixed: str) 
         points: list[dict[str, Any]] = answer["Datapoints"]
         return points
 
-    got = {name: sum(one["Sum"] for one in ask(name, Statistics=["Sum"])) for name in wanted}
-    assert got == wanted
+    got = {name: sum(point["Sum"] for point in ask(name, Statistics=["Sum"])) for name in expected}
+    assert got == expected
     times = sorted(
-        round((one["stopDate"] - one["startDate"]).total_seconds() * 1000) for one in executions
+        round((execution["stopDate"] - execution["startDate"]).total_seconds() * 1000)
+        for execution in executions
     )
     (time,) = ask("ExecutionTime", Statistics=["SampleCount", "Sum", "Minimum", "Maximum"])
     assert time["Unit"] == "Milliseconds"
@@ -144,7 +145,9 @@ def test_metric_data_come_in_pages(up: Server, mixed: str) -> None:
         answer = client.get_metric_data(**asked, **more)
         pages += 1
         values = [
-            (one["Id"], value) for one in answer["MetricDataResults"] for value in one["Values"]
+            (result["Id"], value)
+            for result in answer["MetricDataResults"]
+            for value in result["Values"]
         ]
         assert len(values) == 1
         got[values[0][0]] += values[0][1]
@@ -167,17 +170,17 @@ def test_list_metrics_names_what_has_values(up: Server, mixed: str) -> None:
     """The metrics of one machine, and those of the account without a dimension."""
     client = up.client("cloudwatch")
     pages = client.get_paginator("list_metrics")
-    found = [
-        one
+    metrics = [
+        metric
         for page in pages.paginate(Namespace="AWS/States", Dimensions=dimensions(mixed))
-        for one in page["Metrics"]
+        for metric in page["Metrics"]
     ]
-    assert {one["MetricName"] for one in found} == {
+    assert {metric["MetricName"] for metric in metrics} == {
         *ENDS.values(),
         "ExecutionTime",
         "ExecutionsStarted",
     }
-    assert all(one["Dimensions"] == dimensions(mixed) for one in found)
+    assert all(metric["Dimensions"] == dimensions(mixed) for metric in metrics)
     (gauge,) = client.list_metrics(MetricName="OpenExecutionCount")["Metrics"]
     assert gauge["Dimensions"] == []
     assert client.list_metrics(Namespace="AWS/EC2")["Metrics"] == []
@@ -198,9 +201,9 @@ def test_bad_requests_are_refused(up: Server, change: dict[str, Any], code: str)
     """Bad requests are refused with AWS's error codes."""
     good = {"Namespace": "AWS/States", "MetricName": "ExecutionTime", "Period": 60}
     asked = {**good, "Statistics": ["Sum"], **span(), **change}
-    given = {name: value for name, value in asked.items() if value is not None}
+    parameters = {name: value for name, value in asked.items() if value is not None}
     with pytest.raises(ClientError) as refused:
-        up.client("cloudwatch").get_metric_statistics(**given)
+        up.client("cloudwatch").get_metric_statistics(**parameters)
     assert refused.value.response["Error"]["Code"] == code
 
 
@@ -230,8 +233,8 @@ def test_a_client_that_speaks_cbor_reads_them(up: Server, mixed: str, tmp_path: 
     points = client.get_metric_statistics(
         **{**asked, "Period": 60, "Statistics": ["Sum"], "Dimensions": dimensions(mixed)}
     )["Datapoints"]
-    assert sum(one["Sum"] for one in points) == 20
-    assert all(asked["StartTime"] < one["Timestamp"] < asked["EndTime"] for one in points)
+    assert sum(point["Sum"] for point in points) == 20
+    assert all(asked["StartTime"] < point["Timestamp"] < asked["EndTime"] for point in points)
     with pytest.raises(ClientError) as refused:
         client.get_metric_statistics(**{**asked, "Period": 61, "Statistics": ["Sum"]})
     assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
@@ -256,7 +259,7 @@ def test_the_aws_cli_reads_them(up: Server, mixed: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert sum(one["Sum"] for one in json.loads(done.stdout)["Datapoints"]) == 20
+    assert sum(point["Sum"] for point in json.loads(done.stdout)["Datapoints"]) == 20
 
 
 def test_prometheus_reads_them(up: Server, mixed: str) -> None:
@@ -266,15 +269,15 @@ def test_prometheus_reads_them(up: Server, mixed: str) -> None:
     with urllib.request.urlopen(f"{up.url}/metrics", timeout=10) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         text = answer.read().decode()
-    families = {one.name: one for one in text_string_to_metric_families(text)}
+    families = {family.name: family for family in text_string_to_metric_families(text)}
 
     def value(family: str, sample: str, **labels: str) -> float:
-        (found,) = [
-            one.value
-            for one in families[family].samples
-            if one.name == sample and labels.items() <= one.labels.items()
+        (number,) = [
+            series.value
+            for series in families[family].samples
+            if series.name == sample and labels.items() <= series.labels.items()
         ]
-        return float(found)
+        return float(number)
 
     failed = "stateyard_executions_failed"
     assert value(failed, f"{failed}_total", state_machine_arn=mixed) == 20
@@ -283,9 +286,9 @@ def test_prometheus_reads_them(up: Server, mixed: str) -> None:
     assert value(time, f"{time}_bucket", state_machine_arn=mixed, le="+Inf") == 100
     below = value(time, f"{time}_bucket", state_machine_arn=mixed, le="1.0")
     quick = [
-        one
-        for one in listed(up, mixed)
-        if (one["stopDate"] - one["startDate"]).total_seconds() <= 1
+        execution
+        for execution in listed(up, mixed)
+        if (execution["stopDate"] - execution["startDate"]).total_seconds() <= 1
     ]
     assert below == len(quick)
 
@@ -325,26 +328,28 @@ def test_alarms_are_kept_as_cloudwatch_keeps_them(up: Server, mixed: str) -> Non
     client.put_metric_alarm(
         **{**alarm, "AlarmName": "slow", "MetricName": "ExecutionTime", "Statistic": "Average"}
     )
-    [kept] = client.describe_alarms(AlarmNames=["too many fail"])["MetricAlarms"]
-    assert {name: kept[name] for name in alarm} == alarm
-    assert kept["AlarmArn"] == "arn:aws:cloudwatch:us-east-1:123456789012:alarm:too many fail"
-    assert kept["ActionsEnabled"] is True
+    [description] = client.describe_alarms(AlarmNames=["too many fail"])["MetricAlarms"]
+    assert {name: description[name] for name in alarm} == alarm
+    assert (
+        description["AlarmArn"] == "arn:aws:cloudwatch:us-east-1:123456789012:alarm:too many fail"
+    )
+    assert description["ActionsEnabled"] is True
     pages = client.get_paginator("describe_alarms").paginate(PaginationConfig={"PageSize": 1})
     names = [each["AlarmName"] for page in pages for each in page["MetricAlarms"]]
     assert names == ["slow", "too many fail"]
-    found = client.describe_alarms_for_metric(
+    answer = client.describe_alarms_for_metric(
         Namespace="AWS/States", MetricName="ExecutionTime", Dimensions=dimensions(mixed)
     )
-    assert [each["AlarmName"] for each in found["MetricAlarms"]] == ["slow"]
+    assert [each["AlarmName"] for each in answer["MetricAlarms"]] == ["slow"]
     wait_for_alarm(client, "too many fail", "ALARM")
     client.set_alarm_state(AlarmName="slow", StateValue="ALARM", StateReason="a drill")
     assert client.describe_alarms(StateValue="ALARM")["MetricAlarms"][0]["StateReason"] == "a drill"
     for change, words in (
         ({"AlarmActions": ["arn:aws:sns:us-east-1:123456789012:ops"]}, "a rule for the event"),
-        ({"Namespace": "AWS/Lambda"}, "wanted one of AWS/States"),
+        ({"Namespace": "AWS/Lambda"}, "Use a metric of AWS/States"),
         ({"Period": 61}, "multiple of 60"),
-        ({"EvaluationPeriods": 999}, "EvaluationPeriods: got 999"),
-        ({"DatapointsToAlarm": 3}, "DatapointsToAlarm: got 3"),
+        ({"EvaluationPeriods": 999}, "EvaluationPeriods must be 1 to"),
+        ({"DatapointsToAlarm": 3}, "DatapointsToAlarm must be 1 to"),
         ({"ExtendedStatistic": "p99"}, "Exactly one of Statistic"),
         ({"MetricName": "OpenExecutionCount", "Dimensions": []}, "no minute but the present"),
     ):

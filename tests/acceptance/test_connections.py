@@ -33,32 +33,32 @@ MEGABYTE = b"x" * 1_000_000
 
 def connected(server: Server, data: bytes = b"", *, seconds: float = 40) -> socket.socket:
     """Open a connection and send something."""
-    made = socket.create_connection(("127.0.0.1", server.port), timeout=seconds)
-    made.sendall(data)
-    return made
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=seconds)
+    connection.sendall(data)
+    return connection
 
 
-def answer(made: socket.socket, until: bytes = b"content-length: 0") -> bytes:
+def answer(connection: socket.socket, until: bytes = b"content-length: 0") -> bytes:
     """Return what comes until ``until``, the end of the connection, or nothing within its time."""
     data = b""
     with contextlib.suppress(OSError):
-        while part := made.recv(65_536):
+        while part := connection.recv(65_536):
             data += part
             if b"\r\n\r\n" in data and until in part:
                 break
-    made.close()
+    connection.close()
     return data
 
 
-def status(made: socket.socket) -> int:
+def status(connection: socket.socket) -> int:
     """Return the status of the first answer, 0 if the connection closes without one."""
-    with made:
+    with connection:
         data = b""
         with contextlib.suppress(OSError):
-            while b"\r\n" not in data and (part := made.recv(65_536)):
+            while b"\r\n" not in data and (part := connection.recv(65_536)):
                 data += part
-    found = re.match(rb"HTTP/1\.1 (\d{3})", data)
-    return int(found[1]) if found else 0
+    match = re.match(rb"HTTP/1\.1 (\d{3})", data)
+    return int(match[1]) if match else 0
 
 
 class Bystander:
@@ -98,10 +98,10 @@ class Bystander:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of this module's own: no other test waits behind what is done here."""
-    made = Server(tmp_path_factory.mktemp("bounds") / "data").start()
-    yield made
-    assert "Traceback" not in made.log()
-    made.stop()
+    server = Server(tmp_path_factory.mktemp("bounds") / "data").start()
+    yield server
+    assert "Traceback" not in server.log()
+    server.stop()
 
 
 class SlowRequests(NamedTuple):
@@ -123,22 +123,22 @@ def slow_requests(server: Server) -> Iterator[SlowRequests]:
 
 
 def _drip(server: Server) -> tuple[float, int]:
-    made = connected(server, GET + b"X: ")
+    connection = connected(server, GET + b"X: ")
     begun = time.monotonic()
     with contextlib.suppress(OSError):
         while time.monotonic() - begun < connections.HEAD_S + 10:
-            made.sendall(b"x")
+            connection.sendall(b"x")
             time.sleep(0.2)
-    return time.monotonic() - begun, status(made)
+    return time.monotonic() - begun, status(connection)
 
 
 def _send_steadily(server: Server) -> int:
     size = 60_000
-    made = connected(server, POST + b"Content-Length: %d\r\n\r\n" % size)
+    connection = connected(server, POST + b"Content-Length: %d\r\n\r\n" % size)
     for _ in range(20):
-        made.sendall(b"x" * (size // 20))
+        connection.sendall(b"x" * (size // 20))
         time.sleep((connections.BODY_S + 2) / 20)
-    return status(made)
+    return status(connection)
 
 
 # -- headers ---------------------------------------------------------------------------------------
@@ -148,32 +148,34 @@ def _send_steadily(server: Server) -> int:
 def test_headers_without_end_are_refused(server: Server, line: bytes) -> None:
     """77 MB in one line are a 431 after 64 KB, and nobody else waits."""
     with Bystander(server) as other:
-        made = connected(server, line if line == b"GET /" else GET + line)
+        connection = connected(server, line if line == b"GET /" else GET + line)
         with contextlib.suppress(OSError):
             for _ in range(77):
-                made.sendall(MEGABYTE)
-        assert status(made) in (431, 0), "0: the rest that was sent made the answer unreadable"
-        made = connected(server, (line if line == b"GET /" else GET + line) + b"x" * 66_000)
-        assert status(made) == 431
+                connection.sendall(MEGABYTE)
+        assert status(connection) in (431, 0), (
+            "0: the rest that was sent made the answer unreadable"
+        )
+        connection = connected(server, (line if line == b"GET /" else GET + line) + b"x" * 66_000)
+        assert status(connection) == 431
     assert other.slowest < 3
 
 
-@pytest.mark.parametrize(("size", "wanted"), [(60_000, 200), (80_000, 431)])
-def test_headers_have_64_kb_however_they_come(server: Server, size: int, wanted: int) -> None:
+@pytest.mark.parametrize(("size", "expected"), [(60_000, 200), (80_000, 431)])
+def test_headers_have_64_kb_however_they_come(server: Server, size: int, expected: int) -> None:
     """Headers of more than 64 KB are refused, in one piece or in many."""
     many = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 90) for number in range(size // 100))
     for data in (many, b"X: " + b"y" * size + b"\r\n"):
-        made = connected(server, GET + b"Connection: close\r\n" + data + b"\r\n")
-        assert status(made) == wanted
+        connection = connected(server, GET + b"Connection: close\r\n" + data + b"\r\n")
+        assert status(connection) == expected
 
 
 def test_what_follows_a_chunk_is_bounded_too(server: Server) -> None:
     """Trailers and extensions of chunks are headers by another name."""
     for rest in (b"0\r\nX: ", b"1;"):
-        made = connected(server, POST + CHUNKED + rest)
+        connection = connected(server, POST + CHUNKED + rest)
         with contextlib.suppress(OSError):
-            made.sendall(b"x" * 200_000)
-        assert status(made) in (400, 413, 422, 431, 0)
+            connection.sendall(b"x" * 200_000)
+        assert status(connection) in (400, 413, 422, 431, 0)
 
 
 # -- silence ---------------------------------------------------------------------------------------
@@ -189,10 +191,10 @@ def test_half_open_requests_are_closed(server: Server) -> None:
         heads = [connected(server, GET + b"X: y") for _ in range(300)]
         bodies = [connected(server, body) for _ in range(100)]
         calls = [connected(server, API + b"Content-Length: 1000\r\n\r\n{") for _ in range(100)]
-        assert {status(one) for one in silent} == {0}
-        assert {status(one) for one in heads} == {408}
+        assert {status(connection) for connection in silent} == {0}
+        assert {status(connection) for connection in heads} == {408}
         assert time.monotonic() - begun > connections.HEAD_S / 2
-        assert {status(one) for one in (*bodies, *calls)} <= {408, 0}
+        assert {status(connection) for connection in (*bodies, *calls)} <= {408, 0}
         assert time.monotonic() - begun < connections.HEAD_S + connections.BODY_S + 10
     assert other.slowest < 3
 
@@ -231,11 +233,11 @@ def test_a_body_that_is_declared_too_large_is_refused(
 def test_a_body_that_grows_too_large_is_refused(server: Server) -> None:
     """A body in chunks is answered 413 once it is too large, and its rest is thrown away."""
     with Bystander(server) as other:
-        made = connected(server, POST + CHUNKED)
+        connection = connected(server, POST + CHUNKED)
         for _ in range(20):
-            made.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n")
-        made.sendall(b"0\r\n\r\n")
-        assert status(made) == 413
+            connection.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n")
+        connection.sendall(b"0\r\n\r\n")
+        assert status(connection) == 413
     assert other.slowest < 3
 
 
@@ -244,12 +246,12 @@ def test_a_call_that_is_too_large_is_refused_in_the_shape_of_aws(
     server: Server, chunked: bool
 ) -> None:
     """1 MiB, and what a signature may add."""
-    made = connected(server, API)
-    made.sendall(CHUNKED if chunked else b"Content-Length: 2000000\r\n\r\n")
+    connection = connected(server, API)
+    connection.sendall(CHUNKED if chunked else b"Content-Length: 2000000\r\n\r\n")
     for _ in range(2):
-        made.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n" if chunked else MEGABYTE)
-    made.settimeout(5)
-    data = answer(made, until=b"RequestEntityTooLargeException")
+        connection.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n" if chunked else MEGABYTE)
+    connection.settimeout(5)
+    data = answer(connection, until=b"RequestEntityTooLargeException")
     assert data.startswith(b"HTTP/1.1 413")
     assert b"RequestEntityTooLargeException" in data
 
@@ -264,9 +266,9 @@ def test_a_call_that_is_too_large_is_refused_in_the_shape_of_aws(
 @pytest.mark.parametrize("head", [POST, API], ids=["page", "call"])
 def test_broken_chunks_are_a_bad_request(server: Server, head: bytes, chunks: bytes) -> None:
     """No broken chunk is answered with a 5xx, and the rest is not read as another request."""
-    made = connected(server, head + CHUNKED + chunks, seconds=2)
-    data = answer(made)
-    assert all(int(found) < 500 for found in re.findall(rb"HTTP/1\.1 (\d{3})", data))
+    connection = connected(server, head + CHUNKED + chunks, seconds=2)
+    data = answer(connection)
+    assert all(int(code) < 500 for code in re.findall(rb"HTTP/1\.1 (\d{3})", data))
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -274,24 +276,26 @@ def test_broken_chunks_are_a_bad_request(server: Server, head: bytes, chunks: by
 
 def test_pipelined_requests_are_answered_in_their_order(server: Server) -> None:
     """50 in one piece are answered; thousands are not kept."""
-    one = b"GET /static/stateyard/no-%d.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    made = connected(server, b"".join(one % number for number in range(50)))
-    made.settimeout(4)
-    assert answer(made).count(b"HTTP/1.1 404") == 50
+    request = b"GET /static/stateyard/no-%d.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    connection = connected(server, b"".join(request % number for number in range(50)))
+    connection.settimeout(4)
+    assert answer(connection).count(b"HTTP/1.1 404") == 50
     with Bystander(server) as other:
-        made = connected(server)
+        connection = connected(server)
         with contextlib.suppress(OSError):
             for _ in range(20):
-                made.sendall(b"".join(one % number for number in range(1_000)))
-        made.settimeout(4)
-        assert answer(made).count(b"HTTP/1.1 404") < 20_000
+                connection.sendall(b"".join(request % number for number in range(1_000)))
+        connection.settimeout(4)
+        assert answer(connection).count(b"HTTP/1.1 404") < 20_000
     assert other.slowest < 3
 
 
 def test_a_bad_request_behind_a_good_one_takes_not_its_answer(server: Server) -> None:
     """The first is answered as ever, or not at all."""
-    made = connected(server, GET + b"\r\n" + GET + b"X: " + b"y" * 70_000 + b"\r\n\r\n", seconds=5)
-    assert status(made) in (200, 0)
+    connection = connected(
+        server, GET + b"\r\n" + GET + b"X: " + b"y" * 70_000 + b"\r\n\r\n", seconds=5
+    )
+    assert status(connection) in (200, 0)
 
 
 def test_who_reads_slowly_has_no_place(server: Server) -> None:
@@ -300,15 +304,15 @@ def test_who_reads_slowly_has_no_place(server: Server) -> None:
     with Bystander(server) as other:
         slow = []
         for _ in range(3 * admission.PAGES):
-            made = socket.socket()
-            made.settimeout(2)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            made.connect(("127.0.0.1", server.port))
-            made.sendall((GET + b"\r\n") * 50 + asked * 40)
-            slow.append(made)
+            connection = socket.socket()
+            connection.settimeout(2)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall((GET + b"\r\n") * 50 + asked * 40)
+            slow.append(connection)
         time.sleep(2)
-        for one in slow:
-            one.close()
+        for reader in slow:
+            reader.close()
     assert other.slowest < 5
 
 
@@ -316,14 +320,14 @@ def test_who_leaves_early_costs_no_place(server: Server) -> None:
     """Hundreds of requests whose senders are gone: the next one finds a place."""
     for _ in range(200):
         connected(server, GET + b"\r\n").close()
-    with urllib.request.urlopen(f"{server.url}/login/", timeout=30) as found:
-        assert found.status == 200
+    with urllib.request.urlopen(f"{server.url}/login/", timeout=30) as response:
+        assert response.status == 200
 
 
 def test_an_upgrade_is_not_made(server: Server) -> None:
     """The server makes no WebSocket, whichever libraries are installed."""
     words = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    made = connected(
+    connection = connected(
         server, GET + words + b"Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n\r\n", seconds=5
     )
-    assert status(made) in (200, 400, 426)
+    assert status(connection) in (200, 400, 426)

@@ -107,14 +107,14 @@ def make_certificate(path: Path) -> Path:
 def connect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return what connects by one of the drivers, and says whether by TLS, and to which host."""
 
-    def by_psycopg(given: dict[str, Any]) -> tuple[bool, str, str]:
-        own = postgres.WatchedConnection.connect(**given, autocommit=True)
+    def by_psycopg(parameters: dict[str, Any]) -> tuple[bool, str, str]:
+        own = postgres.WatchedConnection.connect(**parameters, autocommit=True)
         with own:
             row = own.execute("SELECT current_setting('application_name')").fetchall()[0]
             return own.pgconn.ssl_in_use, own.info.host, row[0]
 
-    def by_asyncpg(given: dict[str, Any]) -> tuple[bool, str, str]:
-        monkeypatch.setattr(queue_consumer, "server_parameters", lambda: given)
+    def by_asyncpg(parameters: dict[str, Any]) -> tuple[bool, str, str]:
+        monkeypatch.setattr(queue_consumer, "server_parameters", lambda: parameters)
 
         async def work() -> tuple[bool, str, str]:
             own = await queue_consumer.connect()

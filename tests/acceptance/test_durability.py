@@ -109,17 +109,19 @@ def test_kill_in_the_middle_of_everything(server: Server) -> None:
         arn = machine["stateMachineArn"]
         running[name] = client.start_execution(stateMachineArn=arn, input=json.dumps(data))
     time.sleep(1)
-    before = {name: history(client, one["executionArn"]) for name, one in running.items()}
+    before = {
+        name: history(client, execution["executionArn"]) for name, execution in running.items()
+    }
     server.kill()
     server.start()
     time.sleep(0.7)
     server.kill()
     server.start()
-    for name, (_, _, wanted) in SHAPES.items():
+    for name, (_, _, output) in SHAPES.items():
         arn = running[name]["executionArn"]
         answer = wait_for_end(client, arn)
         assert answer["status"] == "SUCCEEDED", (name, answer)
-        assert json.loads(answer["output"]) == wanted, name
+        assert json.loads(answer["output"]) == output, name
         assert answer["startDate"] == running[name]["startDate"]
         events = history(client, arn)
         assert events[: len(before[name])] == before[name], "history is append-only"
@@ -172,7 +174,7 @@ def test_ctrl_c_ends_cleanly_and_continues_later(server: Server) -> None:
 def test_who_waits_for_an_answer_is_sent_away_at_the_end(server: Server) -> None:
     """Soon, by an answer that SDKs make the call again for, and not by 500."""
     client = server.client()
-    made = client.create_state_machine(
+    machine = client.create_state_machine(
         name="sync",
         definition=json.dumps(one("W", SLOW | {"Seconds": 60})),
         roleArn=ROLE,
@@ -185,7 +187,7 @@ def test_who_waits_for_an_answer_is_sent_away_at_the_end(server: Server) -> None
 
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(
-            client.start_sync_execution, stateMachineArn=made["stateMachineArn"]
+            client.start_sync_execution, stateMachineArn=machine["stateMachineArn"]
         )
         wait_until(begun)
         assert server.stop() == 0
@@ -204,12 +206,12 @@ def test_a_deletion_outlives_the_process(server: Server) -> None:
         "W": {"Type": "Wait", "Seconds": 8, "Next": "P"},
         "P": {"Type": "Pass", "End": True},
     }
-    wanted = {
+    parameters = {
         "name": "goes",
         "definition": json.dumps({"StartAt": "W", "States": states}),
         "roleArn": ROLE,
     }
-    arn = client.create_state_machine(**wanted)["stateMachineArn"]
+    arn = client.create_state_machine(**parameters)["stateMachineArn"]
     execution = client.start_execution(stateMachineArn=arn)["executionArn"]
     wait_until(lambda: len(history(client, execution)) == WAITING)
     client.delete_state_machine(stateMachineArn=arn)
@@ -219,7 +221,7 @@ def test_a_deletion_outlives_the_process(server: Server) -> None:
         lambda: client.start_execution(stateMachineArn=arn),
         lambda: client.update_state_machine(stateMachineArn=arn, roleArn=ROLE + "2"),
         lambda: client.publish_state_machine_version(stateMachineArn=arn),
-        lambda: client.create_state_machine(**wanted),
+        lambda: client.create_state_machine(**parameters),
     ):
         with pytest.raises(client.exceptions.StateMachineDeleting):
             refused()
@@ -238,4 +240,4 @@ def test_a_deletion_outlives_the_process(server: Server) -> None:
         return False
 
     wait_until(deleted)
-    assert client.create_state_machine(**wanted)["stateMachineArn"] == arn
+    assert client.create_state_machine(**parameters)["stateMachineArn"] == arn

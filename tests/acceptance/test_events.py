@@ -74,34 +74,34 @@ class Hook:
 @pytest.fixture(scope="module")
 def moto() -> Iterator[Moto]:
     """AWS services to send to."""
-    one = Moto().start()
-    yield one
-    one.stop()
+    moto = Moto().start()
+    yield moto
+    moto.stop()
 
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     """A web address that is not open yet."""
-    one = Hook()
-    yield one
-    one.close()
+    hook = Hook()
+    yield hook
+    hook.close()
 
 
 @pytest.fixture
 def server(tmp_path: Path, hook: Hook) -> Iterator[Server]:
     """A server that may call the hook."""
     targets = {"http": {"endpoints": [hook.url]}}
-    one = Server(tmp_path / "data", STATEYARD_TARGETS=json.dumps(targets)).start()
-    yield one
-    one.stop()
+    server = Server(tmp_path / "data", STATEYARD_TARGETS=json.dumps(targets)).start()
+    yield server
+    server.stop()
 
 
 def machine(server: Server, name: str, definition: dict[str, Any] = PASS) -> str:
     """Create a machine and return its ARN."""
-    made = server.client().create_state_machine(
+    machine = server.client().create_state_machine(
         name=name, definition=json.dumps(definition), roleArn=ROLE
     )
-    arn: str = made["stateMachineArn"]
+    arn: str = machine["stateMachineArn"]
     return arn
 
 
@@ -124,10 +124,10 @@ def test_a_kill_between_commit_and_sending_loses_no_notification(
     server.kill()  # nobody listens at the hook yet, so nothing has been delivered
     hook.open()
     server.start()
-    wait_until(lambda: {one["resources"][0] for one in hook.got} == set(started))
-    ids = {(one["resources"][0], one["id"]) for one in hook.got}
+    wait_until(lambda: {event["resources"][0] for event in hook.got} == set(started))
+    ids = {(event["resources"][0], event["id"]) for event in hook.got}
     assert len(ids) == len(started), "each execution is told with one id, however often"
-    assert all(one["detail"]["status"] == "SUCCEEDED" for one in hook.got)
+    assert all(event["detail"]["status"] == "SUCCEEDED" for event in hook.got)
 
 
 def test_a_kill_while_sending_sends_the_same_again(server: Server, hook: Hook) -> None:
@@ -156,12 +156,16 @@ def test_a_kill_starts_no_machine_twice(server: Server) -> None:
     server.start()
 
     def caused() -> list[str]:
-        found = client.list_executions(stateMachineArn=second)["executions"]
-        return [one["executionArn"] for one in found] if len(found) >= len(started) else []
+        executions = client.list_executions(stateMachineArn=second)["executions"]
+        return (
+            [execution["executionArn"] for execution in executions]
+            if len(executions) >= len(started)
+            else []
+        )
 
     inputs = [
-        json.loads(wait_for_end(client, one)["input"])["detail"]["executionArn"]
-        for one in wait_until(caused)
+        json.loads(wait_for_end(client, execution)["input"])["detail"]["executionArn"]
+        for execution in wait_until(caused)
     ]
     assert Counter(inputs) == Counter(started)
 
@@ -208,7 +212,7 @@ def test_rules_are_listed_by_the_page(up: Server) -> None:
     token: dict[str, str] = {}
     while True:
         answer = events.list_rules(NamePrefix="page-", Limit=2, **token)
-        names += [one["Name"] for one in answer["Rules"]]
+        names += [rule["Name"] for rule in answer["Rules"]]
         if "NextToken" not in answer:
             break
         token = {"NextToken": answer["NextToken"]}
@@ -233,7 +237,7 @@ def test_events_of_ones_own_start_a_machine(up: Server) -> None:
         ]
     )
     assert answer["FailedEntryCount"] == 3
-    codes = [one.get("ErrorCode") for one in answer["Entries"]]
+    codes = [entry.get("ErrorCode") for entry in answer["Entries"]]
     assert codes[2:] == ["MalformedDetail", "NotAuthorizedForSourceException", "InvalidArgument"]
     (started,) = wait_until(lambda: client.list_executions(stateMachineArn=arn)["executions"])
     assert started["name"].startswith(answer["Entries"][0]["EventId"])

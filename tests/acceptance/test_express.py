@@ -23,13 +23,13 @@ NAP = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "End": Tru
 
 def express(sfn: Any, definition: dict[str, Any]) -> str:
     """Create an Express machine and return its ARN."""
-    made = sfn.create_state_machine(
+    machine = sfn.create_state_machine(
         name=f"x-{uuid.uuid4().hex[:8]}",
         definition=json.dumps(definition),
         roleArn=ROLE,
         type="EXPRESS",
     )
-    arn: str = made["stateMachineArn"]
+    arn: str = machine["stateMachineArn"]
     return arn
 
 
@@ -67,8 +67,10 @@ def test_many_wait_at_once_without_a_thread_each(sfn: Any, up: Server) -> None:
     begun = time.monotonic()
     with ThreadPoolExecutor(40) as pool:
         clients = [up.client() for _ in range(40)]
-        answers = list(pool.map(lambda one: one.start_sync_execution(stateMachineArn=arn), clients))
-    assert {one["status"] for one in answers} == {"SUCCEEDED"}
+        answers = list(
+            pool.map(lambda client: client.start_sync_execution(stateMachineArn=arn), clients)
+        )
+    assert {answer["status"] for answer in answers} == {"SUCCEEDED"}
     assert time.monotonic() - begun < 30
 
 

@@ -127,9 +127,9 @@ def server(agents: Agents, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             }
         )
     )
-    one = Server(data).start()
-    yield one
-    one.stop()
+    server = Server(data).start()
+    yield server
+    server.stop()
 
 
 class ThrottlingException(Exception):
@@ -161,22 +161,22 @@ def run(server: Server, name: str, **state: Any) -> dict[str, Any]:
         **state,
     }
     client = server.client()
-    made = client.create_state_machine(
+    machine = client.create_state_machine(
         name=f"speaks-to-{name}",
         definition=json.dumps({"StartAt": "Speak", "States": {"Speak": task}}),
         roleArn=ROLE,
     )
     started = client.start_execution(
-        stateMachineArn=made["stateMachineArn"], input='{"prompt": "What is it?"}'
+        stateMachineArn=machine["stateMachineArn"], input='{"prompt": "What is it?"}'
     )
     return wait_for_end(client, started["executionArn"])
 
 
 def test_the_last_message_comes_back(server: Server, agents: Agents) -> None:
     """Its text alone, without tools and reasoning, and the tokens of all messages."""
-    found = run(server, "Answers")
-    assert found["status"] == "SUCCEEDED", found
-    assert json.loads(found["output"]) == {
+    execution = run(server, "Answers")
+    assert execution["status"] == "SUCCEEDED", execution
+    assert json.loads(execution["output"]) == {
         "Output": {"Message": {"Role": "assistant", "Content": [{"Text": "It is 42. ä"}]}},
         "StopReason": "end_turn",
         "Usage": {"InputTokens": 10, "OutputTokens": 14, "TotalTokens": 24},
@@ -199,15 +199,15 @@ def test_errors_have_the_names_of_the_service(
     server: Server, name: str, error: str, words: str
 ) -> None:
     """Those of the answer, of its stream, and of a function that stands for the harness."""
-    found = run(server, name)
-    assert (found["status"], found["error"]) == ("FAILED", error)
-    assert words in found["cause"]
+    execution = run(server, name)
+    assert (execution["status"], execution["error"]) == ("FAILED", error)
+    assert words in execution["cause"]
 
 
 def test_a_function_stands_for_a_harness(server: Server) -> None:
     """It gets the parameters, and its text becomes the message."""
-    found = run(server, "Local")
-    output = json.loads(found["output"])
+    execution = run(server, "Local")
+    output = json.loads(execution["output"])
     assert output["Output"]["Message"]["Content"] == [{"Text": "You said: What is it?"}]
     assert output["StopReason"] == "end_turn"
     assert set(output["Usage"].values()) == {0}
@@ -215,6 +215,6 @@ def test_a_function_stands_for_a_harness(server: Server) -> None:
 
 def test_a_missing_parameter_is_named(server: Server) -> None:
     """Before anything is called."""
-    found = run(server, "Missing", Parameters={"HarnessArn": HARNESS.format("Missing")})
-    assert found["error"] == "States.Runtime"
-    assert "'RuntimeSessionId' is required but was missing" in found["cause"]
+    execution = run(server, "Missing", Parameters={"HarnessArn": HARNESS.format("Missing")})
+    assert execution["error"] == "States.Runtime"
+    assert "'RuntimeSessionId' is required but was missing" in execution["cause"]

@@ -58,12 +58,12 @@ def definition(resource: str, parameters: Any, **more: Any) -> dict[str, Any]:
     return {"StartAt": "T", "States": {"T": state}}
 
 
-def start(sfn: Any, wanted: dict[str, Any]) -> str:
+def start(sfn: Any, definition: dict[str, Any]) -> str:
     """Start a machine of its own; return the execution."""
-    made = sfn.create_state_machine(
-        name=uuid.uuid4().hex, definition=json.dumps(wanted), roleArn=ROLE
+    machine = sfn.create_state_machine(
+        name=uuid.uuid4().hex, definition=json.dumps(definition), roleArn=ROLE
     )
-    arn: str = sfn.start_execution(stateMachineArn=made["stateMachineArn"])["executionArn"]
+    arn: str = sfn.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
     return arn
 
 
@@ -113,7 +113,7 @@ def test_a_job_that_fails(sfn: Any, services: Wire, case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [one for one in CASES if one.stops], ids=lambda case: case.resource
+    "case", [case for case in CASES if case.stops], ids=lambda case: case.resource
 )
 def test_a_job_that_is_stopped(sfn: Any, services: Wire, case: Case) -> None:
     """StopExecution stops the job at its service, too, and once."""
@@ -257,7 +257,7 @@ def test_all_tasks_of_one_call_are_waited_for(sfn: Any, services: Wire) -> None:
     ended = wait_for_end(sfn, several_tasks(sfn, services, *told))
     assert ended["status"] == "SUCCEEDED", ended
     shown = json.loads(ended["output"])["Tasks"]
-    assert [(one["TaskArn"], one["Containers"][0]["ExitCode"]) for one in shown] == [
+    assert [(task["TaskArn"], task["Containers"][0]["ExitCode"]) for task in shown] == [
         (arn, 0) for arn in ARNS
     ]
     assert services.asked("DescribeTasks") == [{"cluster": "c", "tasks": ARNS}] * 3
@@ -269,7 +269,7 @@ def test_one_task_of_several_that_fails(sfn: Any, services: Wire) -> None:
     told = [tasks_of_ecs(1, None, 0), tasks_of_ecs(1, 0, 0)]
     ended = wait_for_end(sfn, several_tasks(sfn, services, *told))
     assert ended["error"] == "States.TaskFailed"
-    codes = [one["Containers"][0]["ExitCode"] for one in json.loads(ended["cause"])["Tasks"]]
+    codes = [task["Containers"][0]["ExitCode"] for task in json.loads(ended["cause"])["Tasks"]]
     assert codes == [1, 0, 0]
     assert len(services.asked("DescribeTasks")) == len(told)
 
@@ -336,8 +336,8 @@ def test_fields_that_the_integration_names_otherwise(
     services.begin({operation: answer})
     ended = wait_for_end(sfn, start(sfn, definition(resource, parameters)))
     assert services.asked(operation) == [asked]
-    found = json.loads(ended["output"])
-    assert {name: found[name] for name in found if not name.startswith("Sdk")} == shown
+    output = json.loads(ended["output"])
+    assert {name: output[name] for name in output if not name.startswith("Sdk")} == shown
 
 
 def test_a_fleet_by_its_name(sfn: Any, services: Wire) -> None:
@@ -346,8 +346,8 @@ def test_a_fleet_by_its_name(sfn: Any, services: Wire) -> None:
     services.begin({"ListInstanceFleets": {"InstanceFleets": fleets}, "ModifyInstanceFleet": {}})
     change = {"TargetSpotCapacity": 0}
     parameters = {"ClusterId": "c", "InstanceFleetName": "task", "InstanceFleet": change}
-    wanted = definition("elasticmapreduce:modifyInstanceFleetByName", parameters)
-    assert wait_for_end(sfn, start(sfn, wanted))["status"] == "SUCCEEDED"
+    machine = definition("elasticmapreduce:modifyInstanceFleetByName", parameters)
+    assert wait_for_end(sfn, start(sfn, machine))["status"] == "SUCCEEDED"
     (asked,) = services.asked("ModifyInstanceFleet")
     assert asked == {"ClusterId": "c", "InstanceFleet": {"InstanceFleetId": "f-2", **change}}
 

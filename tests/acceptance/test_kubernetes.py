@@ -37,8 +37,8 @@ def kube(running: tuple[Server, Kube]) -> Kube:
     """The cluster, as if it were new."""
     cluster = running[1]
     cluster.ends, cluster.logs = "Complete", {}
-    for kept in (cluster.jobs, cluster.looks, cluster.seen, cluster.broken):
-        kept.clear()
+    for records in (cluster.jobs, cluster.looks, cluster.seen, cluster.broken):
+        records.clear()
     return cluster
 
 

@@ -63,7 +63,9 @@ def run(up: Server, machine: str, how: str = "good") -> str:
 def events(up: Server, group: str, **more: Any) -> list[dict[str, Any]]:
     """Return what FilterLogEvents finds, over all its pages."""
     pages = up.client("logs").get_paginator("filter_log_events")
-    return [one for page in pages.paginate(logGroupName=group, **more) for one in page["events"]]
+    return [
+        event for page in pages.paginate(logGroupName=group, **more) for event in page["events"]
+    ]
 
 
 def refused(act: Any, **params: Any) -> tuple[str, str]:
@@ -84,10 +86,12 @@ def test_a_stream_has_the_history_of_its_execution(up: Server) -> None:
         r"states/LogsWhole/\d{4}-\d\d-\d\d-\d\d-\d\d/[0-9a-f]+", stream["logStreamName"]
     )
     got = logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"])["events"]
-    wanted = history(up.client(), execution)
-    assert [json.loads(one["message"])["type"] for one in got] == [one["type"] for one in wanted]
-    assert [one["timestamp"] for one in got] == [
-        round(one["timestamp"].timestamp() * 1000) for one in wanted
+    expected = history(up.client(), execution)
+    assert [json.loads(event["message"])["type"] for event in got] == [
+        event["type"] for event in expected
+    ]
+    assert [event["timestamp"] for event in got] == [
+        round(event["timestamp"].timestamp() * 1000) for event in expected
     ]
     assert json.loads(got[1]["message"]) == {
         "id": "2",
@@ -109,29 +113,29 @@ def test_levels_and_data_are_what_the_configuration_says(up: Server) -> None:
     start = ["ExecutionStarted", "ChoiceStateEntered", "ChoiceStateExited"]
     failure = ["FailStateEntered", "ExecutionFailed"]
     success = ["PassStateEntered", "PassStateExited", "ExecutionSucceeded"]
-    wanted = {
+    expected = {
         "ALL": [*start, *failure, *start, *success],
         "ERROR": failure,
         "FATAL": failure[1:],
         "OFF": [],
     }
-    for level, types in wanted.items():
+    for level, types in expected.items():
         group = f"/aws/vendedlogs/states/{level}"
         machine = create(up, f"Logs{level}", logging(group, level, data=False))
         run(up, machine, "bad")
         run(up, machine)
-        lines = [json.loads(one["message"]) for one in events(up, group)]
-        assert [one["type"] for one in lines] == types
-        assert all(not {"input", "output"} & set(one["details"]) for one in lines)
+        lines = [json.loads(event["message"]) for event in events(up, group)]
+        assert [line["type"] for line in lines] == types
+        assert all(not {"input", "output"} & set(line["details"]) for line in lines)
         streams = up.client("logs").describe_log_streams(logGroupName=group)["logStreams"]
-        assert len(streams) == len({one["execution_arn"] for one in lines})
+        assert len(streams) == len({line["execution_arn"] for line in lines})
 
 
 def test_a_change_counts_for_executions_that_start_later(up: Server) -> None:
     """An update sends new executions elsewhere; those before stay where they were."""
     first, second = "/aws/vendedlogs/states/first", "/aws/vendedlogs/states/second"
     machine = create(up, "LogsMoves", logging(first))
-    one = run(up, machine)
+    execution = run(up, machine)
     up.client().update_state_machine(stateMachineArn=machine, loggingConfiguration=logging(second))
     two = run(up, machine)
     up.client().update_state_machine(stateMachineArn=machine, loggingConfiguration={"level": "OFF"})
@@ -140,10 +144,10 @@ def test_a_change_counts_for_executions_that_start_later(up: Server) -> None:
     def executions(group: str) -> set[str]:
         return {json.loads(line["message"])["execution_arn"] for line in events(up, group)}
 
-    assert executions(first) == {one}
+    assert executions(first) == {execution}
     assert executions(second) == {two}
     up.client().delete_state_machine(stateMachineArn=machine)
-    assert executions(first) == {one}
+    assert executions(first) == {execution}
 
 
 def test_lines_are_found_by_terms_and_selectors(up: Server) -> None:
@@ -154,9 +158,10 @@ def test_lines_are_found_by_terms_and_selectors(up: Server) -> None:
 
     def found(pattern: str, **more: Any) -> list[tuple[str, str]]:
         lines = [
-            json.loads(one["message"]) for one in events(up, group, filterPattern=pattern, **more)
+            json.loads(event["message"])
+            for event in events(up, group, filterPattern=pattern, **more)
         ]
-        return [(one["execution_arn"], one["type"]) for one in lines]
+        return [(line["execution_arn"], line["type"]) for line in lines]
 
     assert found('{ $.type = "ExecutionFailed" }') == [(bad, "ExecutionFailed")]
     assert found('{ $.type = "Execution*" && $.details.error NOT EXISTS }') == [
@@ -166,12 +171,14 @@ def test_lines_are_found_by_terms_and_selectors(up: Server) -> None:
     ]
     assert found('"as asked" -Started') == [(bad, "ExecutionFailed")]
     everything = events(up, group)
-    assert len({one["eventId"] for one in everything}) == len(everything) == 11
+    assert len({event["eventId"] for event in everything}) == len(everything) == 11
     last = everything[-1]
     assert last in events(up, group, startTime=last["timestamp"], endTime=last["timestamp"])
     assert events(up, group, startTime=last["timestamp"] + 1) == []
     only = events(up, group, logStreamNames=[last["logStreamName"]])
-    assert [one for one in everything if one["logStreamName"] == last["logStreamName"]] == only
+    assert [
+        event for event in everything if event["logStreamName"] == last["logStreamName"]
+    ] == only
     assert refused(up.client("logs").filter_log_events, logGroupName=group, filterPattern="{ x }")[
         0
     ] == ("InvalidParameterException")
@@ -189,15 +196,15 @@ def test_pages_go_on_where_the_last_one_ended(up: Server) -> None:
     one_by_one = logs.get_paginator("describe_log_streams").paginate(
         logGroupName=group, descending=True, PaginationConfig={"PageSize": 1}
     )
-    names = [one["logStreamName"] for page in one_by_one for one in page["logStreams"]]
-    assert names == sorted({one["logStreamName"] for one in whole}, reverse=True)
+    names = [stream["logStreamName"] for page in one_by_one for stream in page["logStreams"]]
+    assert names == sorted({event["logStreamName"] for event in whole}, reverse=True)
     stream = {"logGroupName": group, "logStreamName": names[0]}
     page = logs.get_log_events(**stream, limit=4)
-    newest = [one["message"] for one in page["events"]]
+    newest = [event["message"] for event in page["events"]]
     before = logs.get_log_events(**stream, limit=4, nextToken=page["nextBackwardToken"])
-    mine = [one["message"] for one in whole if one["logStreamName"] == names[0]]
+    mine = [event["message"] for event in whole if event["logStreamName"] == names[0]]
     assert newest == mine[-4:]
-    assert [one["message"] for one in before["events"]] == mine[:2]
+    assert [event["message"] for event in before["events"]] == mine[:2]
     end = logs.get_log_events(**stream, nextToken=page["nextForwardToken"])
     assert (end["events"], end["nextForwardToken"]) == ([], page["nextForwardToken"])
     other = {**stream, "logStreamName": names[1]}
@@ -219,8 +226,8 @@ def test_groups_are_made_listed_and_deleted(up: Server) -> None:
     assert refused(events, up=up, group=group)[0] == "ResourceNotFoundException"
     logs.create_log_group(logGroupName=group)
     assert events(up, group) == []
-    wanted = {"logGroupName": group, "logStreamName": stream["logStreamName"]}
-    assert refused(logs.get_log_events, **wanted)[0] == "ResourceNotFoundException"
+    parameters = {"logGroupName": group, "logStreamName": stream["logStreamName"]}
+    assert refused(logs.get_log_events, **parameters)[0] == "ResourceNotFoundException"
     run(up, machine)
     assert len(events(up, group)) == 6
 
@@ -253,12 +260,12 @@ def test_a_logging_configuration_is_checked(
     up: Server, configuration: dict[str, Any], message: str
 ) -> None:
     """A logging configuration is checked at creation and update, in AWS's words."""
-    wanted = ("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {message}")
-    assert refused(create, up=up, name="LogsWrong", configuration=configuration) == wanted
+    expected = ("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {message}")
+    assert refused(create, up=up, name="LogsWrong", configuration=configuration) == expected
     machine = create(up, "LogsRight", {"level": "OFF"})
     update = up.client().update_state_machine
     got = refused(update, stateMachineArn=machine, loggingConfiguration=configuration)
-    assert got == wanted
+    assert got == expected
 
 
 def test_only_a_deleted_group_is_not_made_when_first_named(up: Server) -> None:

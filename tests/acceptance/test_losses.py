@@ -37,9 +37,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
     data.mkdir()
     (code / "lossy_functions.py").write_text(PAY, encoding="utf-8")
     (data / "functions.json").write_text('{"pay": "lossy_functions:pay"}', encoding="utf-8")
-    one = Server(data, PYTHONPATH=str(code)).start()
-    yield one
-    one.stop()
+    server = Server(data, PYTHONPATH=str(code)).start()
+    yield server
+    server.stop()
 
 
 def pay(sfn: Any, policy: str) -> str:
@@ -64,7 +64,7 @@ def test_a_killed_call_is_made_again_or_never(server: Server, tmp_path: Path) ->
     sfn = server.client()
     again, never = pay(sfn, "redispatch"), pay(sfn, "fail")
     notes = {policy: tmp_path / "code" / policy for policy in ("redispatch", "fail")}
-    while not all(one.exists() and one.read_text() for one in notes.values()):
+    while not all(note.exists() and note.read_text() for note in notes.values()):
         time.sleep(0.02)
     server.kill()
     server.start()
@@ -73,7 +73,7 @@ def test_a_killed_call_is_made_again_or_never(server: Server, tmp_path: Path) ->
     end = wait_for_end(sfn, never)
     assert (end["status"], end["error"]) == ("FAILED", "States.TaskFailed")
     assert "outcome unknown" in end["cause"]
-    keys = {policy: one.read_text().split() for policy, one in notes.items()}
+    keys = {policy: note.read_text().split() for policy, note in notes.items()}
     assert len(keys["redispatch"]) == 2
     assert len(set(keys["redispatch"])) == 1
     assert len(keys["fail"]) == 1

@@ -71,8 +71,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("mocks") / "data"
     data.mkdir()
     (data / "MockConfigFile.json").write_text(json.dumps(configuration()), "utf-8")
-    made = Server(data, options=("--empty",)).start()
-    client = made.client()
+    server = Server(data, options=("--empty",)).start()
+    client = server.client()
     client.create_activity(name="approve")
     for name, state in STATES.items():
         create(client, name, {"StartAt": name, "States": {name: {**state, "End": True}}})
@@ -95,8 +95,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     create(client, "Each", {"StartAt": "Map", "States": {"Map": each}})
     quick = {"StartAt": "Price", "States": {"Price": {**STATES["Price"], "End": True}}}
     create(client, "Quick", quick, "EXPRESS")
-    yield made
-    made.stop()
+    yield server
+    server.stop()
 
 
 def create(client: Any, name: str, definition: Any, kind: str = "STANDARD") -> None:
@@ -111,10 +111,10 @@ def arn(name: str, case: str = "ok") -> str:
     return f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}#{case}"
 
 
-def run(server: Server, name: str, case: str = "ok", given: Any = None) -> tuple[Any, list[str]]:
+def run(server: Server, name: str, case: str = "ok", data: Any = None) -> tuple[Any, list[str]]:
     """Run a test case; return how it ended, and the types of its events."""
     client = server.client()
-    started = client.start_execution(stateMachineArn=arn(name, case), input=json.dumps(given or {}))
+    started = client.start_execution(stateMachineArn=arn(name, case), input=json.dumps(data or {}))
     execution = started["executionArn"]
     ended = wait_for_end(client, execution)
     events = client.get_execution_history(executionArn=execution)["events"]
@@ -123,7 +123,7 @@ def run(server: Server, name: str, case: str = "ok", given: Any = None) -> tuple
 
 def test_children_of_a_distributed_map_count_together(server: Server) -> None:
     """One after the other they get the responses of 0, 1 and 2."""
-    ended, _ = run(server, "Each", given=["a", "b", "c"])
+    ended, _ = run(server, "Each", data=["a", "b", "c"])
     assert json.loads(ended["output"]) == [0, {"Error": "E1", "Cause": "x"}, 2]
 
 

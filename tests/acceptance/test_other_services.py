@@ -28,11 +28,11 @@ def refused(call: Any, **params: Any) -> tuple[str, int]:
 
 def test_sts_says_who_asks(up: Server) -> None:
     """The account is that of the project's ARNs."""
-    found = up.client("sts").get_caller_identity()
-    made = up.client().create_activity(name="whose")["activityArn"]
-    assert made.split(":")[4] == found["Account"]
-    assert found["Arn"].startswith(f"arn:aws:iam::{found['Account']}:user/")
-    assert found["UserId"].startswith("AIDA")
+    identity = up.client("sts").get_caller_identity()
+    activity = up.client().create_activity(name="whose")["activityArn"]
+    assert activity.split(":")[4] == identity["Account"]
+    assert identity["Arn"].startswith(f"arn:aws:iam::{identity['Account']}:user/")
+    assert identity["UserId"].startswith("AIDA")
 
 
 def test_sts_checks_the_signature(up: Server) -> None:
@@ -106,7 +106,7 @@ def test_an_unsigned_call_gets_an_answer_that_its_sdk_reads(
 
 
 @pytest.mark.parametrize(
-    ("service", "method", "params", "wanted"),
+    ("service", "method", "params", "expected"),
     [
         ("s3", "get_object", {"Bucket": "b", "Key": "k"}, "<Code>UnknownOperation</Code>"),
         ("sts", "get_caller_identity", {}, "UnknownOperationException"),
@@ -114,12 +114,12 @@ def test_an_unsigned_call_gets_an_answer_that_its_sdk_reads(
     ],
 )
 def test_a_presigned_address_is_refused_in_its_protocol(
-    up: Server, service: str, method: str, params: dict[str, Any], wanted: str
+    up: Server, service: str, method: str, params: dict[str, Any], expected: str
 ) -> None:
     """With no page, and no operation is reached."""
     address = up.client(service).generate_presigned_url(method, Params=params)
     answer = httpx.get(address)
-    assert (answer.status_code, wanted in answer.text) == (400, True)
+    assert (answer.status_code, expected in answer.text) == (400, True)
     assert "html" not in answer.headers["content-type"]
 
 

@@ -50,6 +50,15 @@ def test_a_module_beside_the_tests(stateyard):
     assert run.invocations == ()
 
 
+def test_a_named_input(stateyard):
+    stateyard.create_machine(machine("double"), name="orders")
+    name = stateyard.save_input("orders", "big order", {"n": 5})
+    run = stateyard.run_machine(machine("double"), input_name=name)
+    run.assert_succeeded({"n": 10, "by": "double"})
+    with pytest.raises(ValueError, match="has no input “small”"):
+        stateyard.run_machine(machine("double"), input_name="orders/small")
+
+
 def test_a_callable_of_the_test(stateyard):
     factor = 3
     functions = {"triple": lambda event: event["n"] * factor}
@@ -155,7 +164,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_tests_of_another_project_pass(printed: str) -> None:
     """All but the one that shall not, and the page's; their one server has ended with them."""
-    assert "1 failed, 9 passed" in printed, printed
+    assert "1 failed, 10 passed" in printed, printed
     assert "PASSED test_page.py" in printed
     pid = re.search(r"^pid (\d+)$", printed, re.MULTILINE)
     assert pid is not None

@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.acceptance.server import Server
@@ -51,3 +52,35 @@ def refused(server: Server, forwarded: str) -> int:
         browser.open(request, timeout=20)
     error.value.close()
     return error.value.code
+
+
+def test_a_name_in_a_header_counts_from_a_named_proxy_only(tmp_path: Path) -> None:
+    """The other end of the connection is the proxy; a forwarded address says nothing of it."""
+    server = Server(
+        tmp_path / "data",
+        STATEYARD_DATABASE_URL="",
+        STATEYARD_PROXIES="127.0.0.2",
+        STATEYARD_TRUSTED_USER_HEADER="X-Auth-User",
+    ).start()
+    try:
+        owner = ("X-Auth-User", "owner")
+        client, proxy = ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-For", "127.0.0.2")
+        for headers in ([owner], [owner, client], [("x-auth-USER", "owner")]):
+            answer = get(server, "127.0.0.2", *headers)
+            assert answer.status_code == 200
+            assert "<bdi>owner</bdi>" in answer.text
+        for headers in ([owner], [owner, client], [owner, proxy]):
+            assert get(server, "127.0.0.1", *headers).headers["Location"].startswith("/login/")
+        for headers in ([], [client], [("X_Auth_User", "owner")]):
+            assert get(server, "127.0.0.2", *headers).headers["Location"].startswith("/login/")
+        for headers in ([owner, owner], [("X-Auth-User", "stranger")]):
+            assert get(server, "127.0.0.2", *headers).status_code == 403
+    finally:
+        server.stop()
+
+
+def get(server: Server, address: str, *headers: tuple[str, str]) -> httpx.Response:
+    """Return the answer to a connection from an address of this machine."""
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(transport=transport, timeout=20) as client:
+        return client.get(f"{server.url}/machines/", headers=list(headers))

@@ -70,9 +70,9 @@ def check(sfn: Any, execution: str, told: list[tuple[int, str]]) -> None:
     assert {code for status, code in told if status == 400} <= LATE, told
     end = wait_for_end(sfn, execution)
     ends = [
-        one
-        for one in history(sfn, execution)
-        if one["type"] in ("ActivitySucceeded", "ActivityFailed", "ActivityTimedOut")
+        event
+        for event in history(sfn, execution)
+        if event["type"] in ("ActivitySucceeded", "ActivityFailed", "ActivityTimedOut")
     ]
     assert len(ends) == 1
     if won[0] % 2:

@@ -193,9 +193,9 @@ def test_the_same_name_is_free_there(up: Server, things: dict[str, str]) -> None
     """A machine of the same name in the other region is another one."""
     client = up.client(region=THERE)
     definition = json.dumps({"StartAt": "S", "States": {"S": {"Type": "Succeed"}}})
-    made = client.create_state_machine(name="regional", definition=definition, roleArn=ROLE)
-    assert made["stateMachineArn"] == things["stateMachineArn"].replace(HERE, THERE)
-    client.delete_state_machine(stateMachineArn=made["stateMachineArn"])
+    machine = client.create_state_machine(name="regional", definition=definition, roleArn=ROLE)
+    assert machine["stateMachineArn"] == things["stateMachineArn"].replace(HERE, THERE)
+    client.delete_state_machine(stateMachineArn=machine["stateMachineArn"])
 
 
 def test_a_nested_start_stays_in_its_region(up: Server, things: dict[str, str]) -> None:
@@ -208,8 +208,8 @@ def test_a_nested_start_stays_in_its_region(up: Server, things: dict[str, str]) 
         "End": True,
     }
     definition = json.dumps({"StartAt": "T", "States": {"T": task}})
-    made = client.create_state_machine(name="caller", definition=definition, roleArn=ROLE)
-    started = client.start_execution(stateMachineArn=made["stateMachineArn"])
-    found = wait_for_end(client, started["executionArn"])
-    assert found["error"] == "StepFunctions.StateMachineDoesNotExistException"
-    client.delete_state_machine(stateMachineArn=made["stateMachineArn"])
+    machine = client.create_state_machine(name="caller", definition=definition, roleArn=ROLE)
+    started = client.start_execution(stateMachineArn=machine["stateMachineArn"])
+    execution = wait_for_end(client, started["executionArn"])
+    assert execution["error"] == "StepFunctions.StateMachineDoesNotExistException"
+    client.delete_state_machine(stateMachineArn=machine["stateMachineArn"])

@@ -64,7 +64,7 @@ def test_a_schedule_from_its_creation_to_its_end(scheduler: Any, target: dict[st
     """What is given comes back, defaults are filled in, and times are times."""
     start = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     end = start + timedelta(days=2)
-    made = scheduler.create_schedule(
+    answer = scheduler.create_schedule(
         Name="nightly.one_x-1",
         ScheduleExpression="cron(30 2 * * ? *)",
         ScheduleExpressionTimezone="Europe/Rome",
@@ -77,13 +77,13 @@ def test_a_schedule_from_its_creation_to_its_end(scheduler: Any, target: dict[st
     )
     account = target["Arn"].split(":")[4]
     arn = f"arn:aws:scheduler:us-east-1:{account}:schedule/default/nightly.one_x-1"
-    assert made["ScheduleArn"] == arn
-    found = scheduler.get_schedule(Name="nightly.one_x-1")
-    del found["ResponseMetadata"]
-    created = found.pop("CreationDate")
+    assert answer["ScheduleArn"] == arn
+    schedule = scheduler.get_schedule(Name="nightly.one_x-1")
+    del schedule["ResponseMetadata"]
+    created = schedule.pop("CreationDate")
     assert abs(created - datetime.now(UTC)) < timedelta(minutes=5)
-    assert found.pop("LastModificationDate") >= created
-    assert found == {
+    assert schedule.pop("LastModificationDate") >= created
+    assert schedule == {
         "Arn": arn,
         "Name": "nightly.one_x-1",
         "GroupName": "default",
@@ -108,11 +108,11 @@ def test_a_schedule_from_its_creation_to_its_end(scheduler: Any, target: dict[st
         Target=target,
     )
     assert again["ScheduleArn"] == arn
-    found = scheduler.get_schedule(Name="nightly.one_x-1", GroupName="default")
-    assert found["CreationDate"] == created
-    assert found["FlexibleTimeWindow"] == OFF
-    assert found["ScheduleExpressionTimezone"] == "UTC"
-    assert not {"StartDate", "EndDate", "Description"} & set(found)
+    schedule = scheduler.get_schedule(Name="nightly.one_x-1", GroupName="default")
+    assert schedule["CreationDate"] == created
+    assert schedule["FlexibleTimeWindow"] == OFF
+    assert schedule["ScheduleExpressionTimezone"] == "UTC"
+    assert not {"StartDate", "EndDate", "Description"} & set(schedule)
     scheduler.delete_schedule(Name="nightly.one_x-1")
     assert refused(scheduler.get_schedule, Name="nightly.one_x-1") == (
         "ResourceNotFoundException",
@@ -134,15 +134,15 @@ def test_schedules_start_executions(up: Server, scheduler: Any, target: dict[str
     once = machine(up, "scheduled-once")
     moment = (datetime.now(UTC) + timedelta(seconds=2)).strftime("%Y-%m-%dT%H:%M:%S")
     text = '{"arn": "<aws.scheduler.schedule-arn>", "at": "<aws.scheduler.scheduled-time>"}'
-    made = scheduler.create_schedule(
+    schedule = scheduler.create_schedule(
         Name="once",
         ScheduleExpression=f"at({moment})",
         FlexibleTimeWindow=OFF,
         ActionAfterCompletion="DELETE",
         Target={"Arn": once, "RoleArn": ROLE, "Input": text},
     )
-    wanted = [{"arn": made["ScheduleArn"], "at": f"{moment}Z"}]
-    assert wait_until(lambda: inputs_of(up, once)) == wanted
+    expected = [{"arn": schedule["ScheduleArn"], "at": f"{moment}Z"}]
+    assert wait_until(lambda: inputs_of(up, once)) == expected
     wait_until(lambda: not scheduler.list_schedules(NamePrefix="once")["Schedules"])
 
 
@@ -150,12 +150,12 @@ def test_without_an_input_the_target_gets_the_event(up: Server, scheduler: Any) 
     """Its source is the scheduler, its resource the schedule."""
     arn = machine(up, "scheduled-plain")
     target = {"Arn": arn, "RoleArn": ROLE}
-    made = scheduler.create_schedule(
+    schedule = scheduler.create_schedule(
         Name="plain", ScheduleExpression="rate(2 days)", FlexibleTimeWindow=OFF, Target=target
     )
     event = wait_until(lambda: inputs_of(up, arn))[0]
     assert (event["source"], event["detail-type"]) == ("aws.scheduler", "Scheduled Event")
-    assert event["resources"] == [made["ScheduleArn"]]
+    assert event["resources"] == [schedule["ScheduleArn"]]
 
 
 def test_the_universal_target_starts_a_machine(up: Server, scheduler: Any) -> None:
@@ -177,8 +177,8 @@ def test_the_universal_target_starts_a_machine(up: Server, scheduler: Any) -> No
 
 def test_groups(scheduler: Any, target: dict[str, Any]) -> None:
     """A name stands once in a group, and a group goes with its schedules."""
-    made = scheduler.create_schedule_group(Name="team", Tags=[{"Key": "a", "Value": "b"}])
-    arn = made["ScheduleGroupArn"]
+    answer = scheduler.create_schedule_group(Name="team", Tags=[{"Key": "a", "Value": "b"}])
+    arn = answer["ScheduleGroupArn"]
     assert arn.endswith(":schedule-group/team")
     assert refused(scheduler.create_schedule_group, Name="team")[::2] == ("ConflictException", 409)
     rest: dict[str, Any] = {
@@ -238,9 +238,9 @@ def test_the_same_token_makes_one_schedule(scheduler: Any, target: dict[str, Any
     ("changes", "words"),
     [
         ({"ScheduleExpression": "rate(5 minute)"}, "Invalid Schedule Expression rate(5 minute)."),
-        ({"ScheduleExpression": "at(2030-13-01T00:00:00)"}, "wanted yyyy-mm-ddThh:mm:ss"),
-        ({"ScheduleExpression": "at(2030-01-01)"}, "wanted yyyy-mm-ddThh:mm:ss"),
-        ({"ScheduleExpressionTimezone": "Mars/Base"}, "time zone: got 'Mars/Base'"),
+        ({"ScheduleExpression": "at(2030-13-01T00:00:00)"}, "of the form yyyy-mm-ddThh:mm:ss"),
+        ({"ScheduleExpression": "at(2030-01-01)"}, "of the form yyyy-mm-ddThh:mm:ss"),
+        ({"ScheduleExpressionTimezone": "Mars/Base"}, "'Mars/Base' is not a time zone"),
         ({"FlexibleTimeWindow": {"Mode": "FLEXIBLE"}}, "MaximumWindowInMinutes"),
         ({"StartDate": datetime(2020, 1, 1, tzinfo=UTC)}, "cannot be earlier than 5 minutes ago"),
         ({"Name": "a b"}, "'Name' failed to satisfy constraint"),
@@ -248,8 +248,8 @@ def test_the_same_token_makes_one_schedule(scheduler: Any, target: dict[str, Any
         ({"Input": '{"a": NaN}'}, "Input: must be well-formed JSON"),
         ({"Input": '{"a": 1e999}'}, "Input: must be well-formed JSON"),
         ({"Arn": "arn:aws:states:us-east-1:123456789012:stateMachine:no"}, "Does Not Exist"),
-        ({"Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"}, "got 'arn:aws:scheduler:::"),
-        ({"Arn": "https://example.com/"}, "wanted an ARN"),
+        ({"Arn": "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"}, "'arn:aws:scheduler:::"),
+        ({"Arn": "https://example.com/"}, "is not an ARN"),
         ({"KinesisParameters": {"PartitionKey": "x"}}, "KinesisParameters: this server has no"),
     ],
 )

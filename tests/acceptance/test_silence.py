@@ -73,11 +73,11 @@ def ready(yard: TeamServer) -> tuple[int, dict[str, Any]]:
     begun = time.monotonic()
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=20) as told:
-            found = told.status, json.load(told)
+            result = told.status, json.load(told)
     except urllib.error.HTTPError as error:
-        found = error.code, json.load(error)
-    assert time.monotonic() - begun < 10, found
-    return found
+        result = error.code, json.load(error)
+    assert time.monotonic() - begun < 10, result
+    return result
 
 
 # -- a connection ----------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: TeamServ
     with psycopg.connect(server.url) as own:
         own.execute("LOCK TABLE console_worker IN ACCESS EXCLUSIVE MODE")
         assert worker.wait(40) == STANDS_STILL
-    assert "stands still and ends" in (yard.folder / "other-0.log").read_text()
+    assert "made no progress and exits" in (yard.folder / "other-0.log").read_text()
 
 
 def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: TeamServer) -> None:
@@ -241,7 +241,7 @@ def test_a_web_process_that_stands_still_ends_itself(server: Postgres, yard: Tea
             pool.submit(client.list_state_machines)
         assert yard.web.wait(60) == STANDS_STILL
         own.rollback()
-    assert "stands still and ends" in (yard.folder / "web.log").read_text()
+    assert "made no progress and exits" in (yard.folder / "web.log").read_text()
 
 
 def test_health_knows_processes_that_are_gone(yard: TeamServer) -> None:

@@ -161,10 +161,10 @@ def sfn(server: Server) -> Any:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(server.data / "credentials"))
         patch.setenv("AWS_PROFILE", "stateyard")
         client = boto3.Session().client("stepfunctions", endpoint_url=server.url)
-        made = client.create_state_machine(
+        machine = client.create_state_machine(
             name="Feedback", definition=json.dumps(MACHINE), roleArn=ROLE
         )
-        assert made["stateMachineArn"].split(":")[4] == ACCOUNT
+        assert machine["stateMachineArn"].split(":")[4] == ACCOUNT
     return client  # other clients of the test have keys of their own
 
 
@@ -248,10 +248,10 @@ def test_nested_executions_run_here_though_the_endpoint_is_named(sfn: Any) -> No
             }
         },
     }
-    made = sfn.create_state_machine(name="Parent", definition=json.dumps(parent), roleArn=ROLE)
-    started = sfn.start_execution(stateMachineArn=made["stateMachineArn"])
+    machine = sfn.create_state_machine(name="Parent", definition=json.dumps(parent), roleArn=ROLE)
+    started = sfn.start_execution(stateMachineArn=machine["stateMachineArn"])
     ended = wait_for_end(sfn, started["executionArn"])
-    sfn.delete_state_machine(stateMachineArn=made["stateMachineArn"])
+    sfn.delete_state_machine(stateMachineArn=machine["stateMachineArn"])
     assert ended["status"] == "SUCCEEDED", ended
 
 
@@ -292,13 +292,13 @@ def test_the_words_of_the_command_line_are_taken(functions: str, tmp_path: Path)
             "Score": invoke("score", "Cool down"),
             "Cool down": {"Type": "Wait", "Seconds": 3600, "End": True},
         }
-        made = client.create_state_machine(
+        machine = client.create_state_machine(
             name="Words",
             definition=json.dumps({"StartAt": "Score", "States": states}),
             roleArn=ROLE,
         )["stateMachineArn"]
-        assert made.split(":")[3:5] == ["eu-west-1", ACCOUNT]
-        started = client.start_execution(stateMachineArn=made, input='{"queue": "q"}')
+        assert machine.split(":")[3:5] == ["eu-west-1", ACCOUNT]
+        started = client.start_execution(stateMachineArn=machine, input='{"queue": "q"}')
         ended = wait_for_end(client, started["executionArn"])
         assert ended["status"] == "SUCCEEDED", ended
         profile = (running.data / "credentials").read_text(encoding="utf-8")

@@ -44,8 +44,8 @@ def yard() -> Iterator[TeamServer]:
 def facts(yard: TeamServer) -> dict[str, Any]:
     """Return what ``/readyz`` says."""
     with urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=5) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+        body: dict[str, Any] = json.load(answer)
+    return body
 
 
 def run(yard: TeamServer, shape: str, number: int) -> str:
@@ -57,18 +57,18 @@ def run(yard: TeamServer, shape: str, number: int) -> str:
     return arn
 
 
-@pytest.mark.parametrize("shape", [one for one in SHAPES if one.name != "activity"])
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.name != "activity"])
 def test_workers_take_what_the_web_process_accepts(yard: TeamServer, shape: Any) -> None:
     """Every shape ends with its output, though the process that took it does no step."""
-    found = wait_for_end(yard.client(), run(yard, shape.name, 7))
-    assert json.loads(found["output"]) == shape.output(7)
+    execution = wait_for_end(yard.client(), run(yard, shape.name, 7))
+    assert json.loads(execution["output"]) == shape.output(7)
 
 
 def test_readiness_knows_the_workers(yard: TeamServer) -> None:
     """Two alive, nothing late, no lease expired."""
-    found = facts(yard)
-    assert (found["ready"], found["workers"], found["expired_leases"]) == (True, 2, 0)
-    assert found["oldest_runnable_ms"] < 5000
+    readiness = facts(yard)
+    assert (readiness["ready"], readiness["workers"], readiness["expired_leases"]) == (True, 2, 0)
+    assert readiness["oldest_runnable_ms"] < 5000
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="not known on this system")

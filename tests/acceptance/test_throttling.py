@@ -30,7 +30,7 @@ def sums(client: Any, name: str, **dimensions: str) -> float:
         Period=7200,
         Statistics=["Sum"],
     )
-    return float(sum(one["Sum"] for one in answer["Datapoints"]))
+    return float(sum(point["Sum"] for point in answer["Datapoints"]))
 
 
 def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> None:
@@ -56,10 +56,14 @@ def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> 
         assert refused.value.response["Error"]["Code"] == "ThrottlingException"
         server.kill()
         server.start()
-        ends = [wait_for_end(client, one)["status"] for one in runs]
+        ends = [wait_for_end(client, execution)["status"] for execution in runs]
         assert ends == ["SUCCEEDED"] * RUNS
         assert_rate(
-            [event["timestamp"].timestamp() for one in runs for event in entries(client, one)]
+            [
+                event["timestamp"].timestamp()
+                for execution in runs
+                for event in entries(client, execution)
+            ]
         )
         watch = server.client("cloudwatch")
         waited = sums(watch, "ThrottledEvents", ServiceMetric="StateTransition")
@@ -70,7 +74,9 @@ def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> 
         assert sums(watch, "ThrottledEvents", APIName="StartExecution") == 1
         assert sums(watch, "ExecutionThrottled", StateMachineArn=arn) == waited + 1
         listed = watch.list_metrics(Namespace="AWS/States", MetricName="ThrottledEvents")["Metrics"]
-        names = sorted([sorted(one["Name"] for one in each["Dimensions"]) for each in listed])
+        names = sorted(
+            [sorted(dimension["Name"] for dimension in each["Dimensions"]) for each in listed]
+        )
         assert names == [["APIName"], ["ServiceMetric"], ["ServiceMetric", "StateMachineArn"]]
     finally:
         server.stop()
@@ -78,7 +84,7 @@ def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> 
 
 def entries(client: Any, run: str) -> list[dict[str, Any]]:
     """Return the events that entered a state."""
-    return [one for one in history(client, run) if one["type"].endswith("StateEntered")]
+    return [event for event in history(client, run) if event["type"].endswith("StateEntered")]
 
 
 def assert_rate(moments: list[float]) -> None:

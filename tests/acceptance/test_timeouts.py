@@ -56,8 +56,8 @@ class Case(NamedTuple):
 
         A task that somebody has, as one that beats, is past the clock that waits for a worker.
         """
-        kept = self.clock in ("heartbeat", "scheduleToStart")
-        return self.course == "expires" or (self.course == "heartbeats" and not kept)
+        alive = self.clock in ("heartbeat", "scheduleToStart")
+        return self.course == "expires" or (self.course == "heartbeats" and not alive)
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,10 @@ def results(up: Server) -> dict[tuple[str, str], dict[str, Any]]:
 
 def machine(sfn: Any, definition: dict[str, Any]) -> str:
     """Create a state machine; return its ARN."""
-    made = sfn.create_state_machine(
+    machine = sfn.create_state_machine(
         name=f"t-{uuid.uuid4().hex[:12]}", definition=json.dumps(definition), roleArn=ROLE
     )
-    return str(made["stateMachineArn"])
+    return str(machine["stateMachineArn"])
 
 
 def prepared(sfn: Any, clock: str, course: str, child: str) -> Case:
@@ -124,8 +124,8 @@ def token(case: Case, execution: str) -> str:
     child = case.child.replace(":stateMachine:", ":execution:") + ":" + execution.rpartition(":")[2]
     while True:
         try:
-            given = case.sfn.describe_execution(executionArn=child)["input"]
-            return str(json.loads(given)["token"])
+            data = case.sfn.describe_execution(executionArn=child)["input"]
+            return str(json.loads(data)["token"])
         except ClientError:
             time.sleep(0.05)
 
@@ -139,8 +139,8 @@ def answer(case: Case, execution: str, begun: float, refused: list[str]) -> None
     mine = token(case, execution)
     until = just if case.course == "just in time" else begun + LIMIT + 1
     try:
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, BEAT if case.course == "heartbeats" else left))
+        while (remaining := until - time.monotonic()) > 0:
+            time.sleep(min(remaining, BEAT if case.course == "heartbeats" else remaining))
             if case.course == "heartbeats":
                 case.sfn.send_task_heartbeat(taskToken=mine)
         case.sfn.send_task_success(taskToken=mine, output='"done"')

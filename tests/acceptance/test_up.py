@@ -48,8 +48,8 @@ def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> 
         finally:
             server.stop()
         assert modes == dict.fromkeys(private, 0o600)
-        for one in data.iterdir():
-            one.chmod(0o644)
+        for path in data.iterdir():
+            path.chmod(0o644)
 
 
 def test_samples_are_loaded_into_a_project_of_their_own(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_login_link_works_once(up: Server) -> None:
     ``login_url`` makes another link.
     """
     command = [sys.executable, "manage.py", "login_url", "--data", str(up.data)]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    url = made.stdout.strip()
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    url = process.stdout.strip()
     assert url.startswith(up.url)
     assert up.login_url() == url
     assert open_link(url) == (200, url)
@@ -230,8 +230,8 @@ def test_a_reset_empties_a_server_that_works(tmp_path: Path) -> None:
             started = client.start_execution(stateMachineArn=arn, name="x")
             if status == "SUCCEEDED":
                 wait_for_end(client, started["executionArn"])
-            found = client.describe_execution(executionArn=started["executionArn"])
-            assert found["status"] == status
+            execution = client.describe_execution(executionArn=started["executionArn"])
+            assert execution["status"] == status
             assert post_reset(server) == 403  # a page of another site can send no such header
             assert post_reset(server, **{"X-Stateyard-Reset": "yes"}) == 204
             assert client.list_state_machines()["stateMachines"] == []

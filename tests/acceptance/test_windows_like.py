@@ -32,6 +32,7 @@ for package in (engine, console):
             importlib.import_module(found.name)
 print(len([name for name in sys.modules if name.startswith(("engine.", "console."))]))
 """
+_PROVIDER = '{"corp": {"issuer": "https://sso.example.com", "client_id": "yard"}}'
 DEFINITION = {
     "QueryLanguage": "JSONata",
     "StartAt": "Long",
@@ -71,6 +72,7 @@ def test_every_module_is_imported(tmp_path: Path) -> None:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "console.config.settings",
             "STATEYARD_DATA": str(tmp_path),
+            "STATEYARD_OIDC": _PROVIDER,  # the apps of django-allauth are there for one only
         },
         capture_output=True,
         text=True,

@@ -161,8 +161,8 @@ def test_an_outage_is_two_lines_in_the_log(server: Postgres, yard: TeamServer) -
         assert sum("the database is" in line for line in lines) == 2, lines
         assert [line for line in lines if line.startswith("    ") or " error " in line] == []
         warned = [line for line in lines if " warning " in line]
-        known = ("the database is", "the lease was lost", "workers are gone")
-        assert [line for line in warned if not any(one in line for one in known)] == []
+        phrases = ("the database is", "the lease was lost", "workers are gone")
+        assert [line for line in warned if not any(phrase in line for phrase in phrases)] == []
     assert worker.poll() is None
 
 

@@ -69,16 +69,16 @@ class Wire:
 
     def asked(self, operation: str) -> list[dict[str, Any]]:
         """Return the parameters of every request for an operation."""
-        return [one.parameters for one in list(self.seen) if one.operation == operation]
+        return [call.parameters for call in list(self.seen) if call.operation == operation]
 
     def answer(self, operation: str) -> Any:
         """Return what an operation answers now."""
         if operation in self.held:
             self.held[operation].wait(20)
-        known = self.answers[operation]
-        if isinstance(known, list):
-            return known.pop(0) if len(known) > 1 else known[0]
-        return known
+        answer = self.answers[operation]
+        if isinstance(answer, list):
+            return answer.pop(0) if len(answer) > 1 else answer[0]
+        return answer
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -144,8 +144,8 @@ def _rest(model: Any, method: str, path: str, body: bytes) -> tuple[Any, dict[st
         if operation.http["method"] == method and match is not None:
             names = re.findall(r"\{([^}+]+)\+?\}", address)
             labels = dict(zip(names, map(unquote, match.groups()), strict=True))
-            given = json.loads(body) if body else {}
-            every = {**given, **dict(parse_qsl(where.query)), **labels}
+            members = json.loads(body) if body else {}
+            every = {**members, **dict(parse_qsl(where.query)), **labels}
             return operation, _members(operation.input_shape, every)
     raise LookupError("no operation has this address")
 
@@ -160,11 +160,13 @@ def _members(shape: Any, value: Any) -> Any:
     """Return what came over the wire under the members' own names; raise for unknown ones."""
     if shape.type_name == "structure":
         names = _spelled(shape)
-        return {names[key]: _members(shape.members[names[key]], one) for key, one in value.items()}
+        return {
+            names[key]: _members(shape.members[names[key]], item) for key, item in value.items()
+        }
     if shape.type_name == "list":
-        return [_members(shape.member, one) for one in value]
+        return [_members(shape.member, item) for item in value]
     if shape.type_name == "map":
-        return {key: _members(shape.value, one) for key, one in value.items()}
+        return {key: _members(shape.value, item) for key, item in value.items()}
     return value
 
 
@@ -174,9 +176,9 @@ def _to_wire(shape: Any, value: Any) -> Any:
         return {}
     if shape.type_name == "structure":
         names = {member: key for key, member in _spelled(shape).items()}
-        return {names[key]: _to_wire(shape.members[key], one) for key, one in value.items()}
+        return {names[key]: _to_wire(shape.members[key], item) for key, item in value.items()}
     if shape.type_name == "list":
-        return [_to_wire(shape.member, one) for one in value]
+        return [_to_wire(shape.member, item) for item in value]
     if shape.type_name == "map":
-        return {key: _to_wire(shape.value, one) for key, one in value.items()}
+        return {key: _to_wire(shape.value, item) for key, item in value.items()}
     return value

@@ -63,7 +63,7 @@ def run(machine: engine.Machine, data: Any) -> None:
     values = engine.DictValues()
     step = engine.advance(machine, engine.NEW_RUN, start_message(data), _MOMENT)
     while step.run.status == "RUNNING":
-        values.update(step.kept)
+        values.update(step.values)
         step.run.dumps()
         step = engine.advance(machine, step.run.reading(values), _following(step), _MOMENT)
     if step.run.status != "SUCCEEDED":

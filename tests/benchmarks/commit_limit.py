@@ -191,7 +191,7 @@ def copies(tables: Sequence[Table], arn: str, first: int, count: int) -> list[Ta
     """Return the rows of so many executions like one, with numbers from ``first`` on."""
     names = [(first + offset, str(uuid.uuid4())) for offset in range(count)]
     prefix = arn.rpartition(":")[0]
-    made = []
+    results = []
     for table in tables:
         own = {name: place for place, name in enumerate(table.columns)}
         rows = []
@@ -206,8 +206,8 @@ def copies(tables: Sequence[Table], arn: str, first: int, count: int) -> list[Ta
                 tuple(new.get(place, value) for place, value in enumerate(row))
                 for row in table.rows
             ]
-        made.append(Table(table.name, table.columns, rows))
-    return made
+        results.append(Table(table.name, table.columns, rows))
+    return results
 
 
 def numbers() -> Iterator[int]:
@@ -264,15 +264,15 @@ def main() -> None:
     parser.add_argument("--databases", default="sqlite,postgres")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="of the loop for each size")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| database | | executions/s | processor time of an execution, ms | the chain's share |")
     print("|---|---|---|---|---|")
-    for name in given.databases.split(","):
+    for name in options.databases.split(","):
         rounds = []
-        for _ in range(given.rounds):
+        for _ in range(options.rounds):
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder).chmod(0o755)
-                rounds.append(measure(name, Path(folder), given.seconds))
+                rounds.append(measure(name, Path(folder), options.seconds))
         reached = _median([chains for chains, _ in rounds])
         _print_row(name, f"chain, {CLIENTS} clients", reached, "")
         for size in GROUPS:

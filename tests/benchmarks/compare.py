@@ -151,23 +151,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(scenario.name for scenario in SCENARIOS))
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
-    given = parser.parse_args()
+    options = parser.parse_args()
     gc.freeze()  # else the client's collector goes through all its imports while a server is timed
-    scenarios = [scenario for scenario in SCENARIOS if scenario.name in given.only.split(",")]
+    scenarios = [scenario for scenario in SCENARIOS if scenario.name in options.only.split(",")]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         rival = (
-            MiniStack(given.ministack) if given.ministack else MiniStack.installed(folder / "venv")
+            MiniStack(options.ministack)
+            if options.ministack
+            else MiniStack.installed(folder / "venv")
         )
         starters: dict[str, Starter] = {
             SQLITE: stateyard_on_sqlite,
             POSTGRES: stateyard_on_postgres,
             MINISTACK: rival.serving,
         }
-        figures = measure(starters, scenarios, given.rounds, folder)
-        text = f"{table(figures, scenarios)}\n\n{circumstances(rival.version, given.rounds)}"
+        figures = measure(starters, scenarios, options.rounds, folder)
+        text = f"{table(figures, scenarios)}\n\n{circumstances(rival.version, options.rounds)}"
     print(f"\n{text}")
-    if given.write:
+    if options.write:
         write(text)
 
 

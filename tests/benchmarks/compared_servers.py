@@ -56,22 +56,22 @@ def process_tree(pids: Iterable[int]) -> set[int]:
 
 
 def _with_children(pids: Iterable[int], times: dict[int, tuple[int, float]]) -> set[int]:
-    wanted = set(pids)
+    family = set(pids)
     for pid in sorted(times):  # parents have smaller numbers, but for those of another round
-        if times[pid][0] in wanted:
-            wanted.add(pid)
-    return wanted.intersection(times)
+        if times[pid][0] in family:
+            family.add(pid)
+    return family.intersection(times)
 
 
 def _process_times() -> dict[int, tuple[int, float]]:
     """Return, of each process: its parent, and its processor time with that of ended children."""
-    found = {}
+    times = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(")")[2].split()
             ticks = sum(int(field) for field in fields[11:15])
-            found[int(path.parent.name)] = (int(fields[1]), ticks / _TICKS)
-    return found
+            times[int(path.parent.name)] = (int(fields[1]), ticks / _TICKS)
+    return times
 
 
 # -- Stateyard -------------------------------------------------------------------------------------

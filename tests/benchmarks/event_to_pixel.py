@@ -75,20 +75,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=30)
-    given = parser.parse_args()
+    options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         server = Server(Path(folder) / "data").start()
         try:
-            delays = measure(server, browser, given.pages, given.seconds)
+            delays = measure(server, browser, options.pages, options.seconds)
         finally:
             server.stop()
             browser.close()
     cuts = statistics.quantiles(delays, n=100)
     figures = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "most": max(delays)}
     rounded = {name: round(value) for name, value in figures.items()}
-    print(json.dumps({"pages": given.pages, "events": len(delays)} | rounded))
+    print(json.dumps({"pages": options.pages, "events": len(delays)} | rounded))
 
 
 if __name__ == "__main__":

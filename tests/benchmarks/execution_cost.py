@@ -81,7 +81,7 @@ def _processor_s(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Yard:
@@ -166,14 +166,14 @@ class Yard:
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(start, range(executions)))
         deadline = time.monotonic() + _LIMIT_S
-        wanted = {"stateMachineArn": arn, "statusFilter": "RUNNING", "maxResults": 1}
-        while self.call("ListExecutions", **wanted)["executions"]:
+        parameters = {"stateMachineArn": arn, "statusFilter": "RUNNING", "maxResults": 1}
+        while self.call("ListExecutions", **parameters)["executions"]:
             if time.monotonic() > deadline:
                 raise SystemExit("not all executions ended")
             time.sleep(0.1)
         lasted = time.perf_counter() - begun
-        wanted["statusFilter"] = "FAILED"
-        if self.call("ListExecutions", **wanted)["executions"]:
+        parameters["statusFilter"] = "FAILED"
+        if self.call("ListExecutions", **parameters)["executions"]:
             raise SystemExit(f"an execution of {shape} failed")
         return lasted
 
@@ -186,15 +186,15 @@ def _measure_time(
     before = yard.used()
     time.sleep(_IDLE_S)
     idle = yard.used().since(before)
-    found = {}
+    results = {}
     for shape in shapes:
         yard.run(shape, 50, clients)  # what is slow the first time
         before = yard.used()
         lasted = yard.run(shape, executions, clients)
         used = yard.used().since(before)
         own = (now - rest * lasted / _IDLE_S for now, rest in zip(used, idle, strict=True))
-        found[shape] = (Used(*(max(each, 0.0) / executions for each in own)), executions / lasted)
-    return found
+        results[shape] = (Used(*(max(each, 0.0) / executions for each in own)), executions / lasted)
+    return results
 
 
 def _measure_wire(
@@ -205,7 +205,7 @@ def _measure_wire(
     before = wire.counted()
     time.sleep(_IDLE_S)
     idle = [(now - then) / _IDLE_S for now, then in zip(wire.counted(), before, strict=True)]
-    found = {}
+    results = {}
     for shape in shapes:
         yard.run(shape, 50, clients)
         before = wire.counted()
@@ -213,8 +213,8 @@ def _measure_wire(
         said = Counted(*(now - then for now, then in zip(wire.counted(), before, strict=True)))
         own = (count - rate * lasted for count, rate in zip(said, idle, strict=True))
         statements, trips = (count / executions for count in own)
-        found[shape] = (statements, trips)
-    return found, idle[0]
+        results[shape] = (statements, trips)
+    return results, idle[0]
 
 
 def main() -> None:
@@ -223,8 +223,8 @@ def main() -> None:
     parser.add_argument("--executions", type=int, default=400)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--shapes", default=",".join(SHAPES))
-    given = parser.parse_args()
-    shapes = [name for name in given.shapes.split(",") if name]
+    options = parser.parse_args()
+    shapes = [name for name in options.shapes.split(",") if name]
     if unknown := sorted(set(shapes) - set(SHAPES)):
         parser.error(f"--shapes: got {', '.join(unknown)}; there are {', '.join(SHAPES)}")
     with tempfile.TemporaryDirectory() as name:
@@ -234,7 +234,7 @@ def main() -> None:
         try:
             yard = Yard(folder / "plain", server, server.url)
             try:
-                times = _measure_time(yard, shapes, given.executions, given.clients)
+                times = _measure_time(yard, shapes, options.executions, options.clients)
             finally:
                 yard.stop()
             (folder / "wire").mkdir()
@@ -244,7 +244,7 @@ def main() -> None:
                 yard = Yard(folder / "counted", server, address(wire.folder))
                 try:
                     counts, idle = _measure_wire(
-                        yard, wire, shapes, given.executions, given.clients
+                        yard, wire, shapes, options.executions, options.clients
                     )
                 finally:
                     yard.stop()

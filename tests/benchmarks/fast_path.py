@@ -105,10 +105,10 @@ class Server:
         return Credentials(words["aws_access_key_id"], words["aws_secret_access_key"])
 
     def _create(self, name: str, definition: dict[str, Any]) -> str:
-        made = self.call(
+        machine = self.call(
             "CreateStateMachine", name=name, definition=json.dumps(definition), roleArn=ROLE
         )
-        return str(made["stateMachineArn"])
+        return str(machine["stateMachineArn"])
 
     def call(self, action: str, **params: Any) -> Any:
         """Make a signed call on this thread's connection."""
@@ -166,7 +166,7 @@ class Server:
 
 def measure(names: list[str], rounds: int, executions: int) -> dict[str, list[Round]]:
     """Return the rounds of each server; they take turns, so all meet the same machine."""
-    found: dict[str, list[Round]] = {name: [] for name in names}
+    results: dict[str, list[Round]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         servers: dict[str, Server] = {}
         try:
@@ -175,18 +175,18 @@ def measure(names: list[str], rounds: int, executions: int) -> dict[str, list[Ro
                 servers[name].take(50)  # what is slow the first time
             for _ in range(rounds):
                 for name, server in servers.items():
-                    found[name].append(server.take(executions))
+                    results[name].append(server.take(executions))
         finally:
             for server in servers.values():
                 server.stop()
-    return found
+    return results
 
 
-def report(found: dict[str, list[Round]]) -> None:
+def report(results: dict[str, list[Round]]) -> None:
     """Print the medians, and the ratio by which the server as it is does better."""
     medians = {
         name: Round(*(statistics.median(values) for values in zip(*rounds, strict=True)))
-        for name, rounds in found.items()
+        for name, rounds in results.items()
     }
     own = medians["none"]
     print("| plain instead of | ms/execution | ratio | /s | ratio | p50 ms | ratio |")
@@ -205,12 +205,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--executions", type=int, default=300)
     parser.add_argument("--tricks", default=",".join(name for name in TRICKS if name != "none"))
-    given = parser.parse_args()
-    names = ["none", *(name for name in given.tricks.split(",") if name)]
+    options = parser.parse_args()
+    names = ["none", *(name for name in options.tricks.split(",") if name)]
     unknown = sorted(set(names) - set(TRICKS))
     if unknown:
         parser.error(f"--tricks: got {', '.join(unknown)}; there are {', '.join(TRICKS)}")
-    report(measure(names, given.rounds, given.executions))
+    report(measure(names, options.rounds, options.executions))
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ def run(machine: Any, events: int, name: str) -> Execution:
     from console.store.executions.start import start_execution
 
     turns = (events - 4) // 4
-    given = {"n": 0, "turns": turns, "items": [0] * turns if "each" in machine.name else []}
-    execution = start_execution(machine, name=name, input=json.dumps(given))
+    data = {"n": 0, "turns": turns, "items": [0] * turns if "each" in machine.name else []}
+    execution = start_execution(machine, name=name, input=json.dumps(data))
     while step.step_execution(execution.pk):
         pass
     if machine.name == "slow":
@@ -115,7 +115,7 @@ def forget() -> None:
     time_machine._past.clear()
 
 
-def looks(client: Client, address: str, made: Execution) -> dict[str, float]:
+def looks(client: Client, address: str, execution: Execution) -> dict[str, float]:
     """Return what the first and the second look at an execution cost."""
     forget()
     return {"first": spent(client, address), "again": spent(client, address)}
@@ -134,15 +134,15 @@ def measure(shape: str, rounds: int, client: Client, project: Any) -> dict[str, 
     samples: dict[str, dict[str, list[float]]] = {view: {} for view in VIEWS}
     for number in range(-1, rounds):  # the first round only warms up
         for size in (SHORT, LONG):
-            made = run(machine, size, f"x{number}-{size}")
+            execution = run(machine, size, f"x{number}-{size}")
             for view, query in VIEWS.items():
                 at = query.format(step=step, middle=size // 2)
-                address = f"/machines/{name}/executions/{made.name}/{at}"
-                for kind, taken in looks(client, address, made).items():
+                address = f"/machines/{name}/executions/{execution.name}/{at}"
+                for kind, taken in looks(client, address, execution).items():
                     if number >= 0:
                         samples[view].setdefault(f"{kind} {size:,}", []).append(taken)
     return {
-        view: {kind: statistics.median(found) for kind, found in kinds.items()}
+        view: {kind: statistics.median(times) for kind, times in kinds.items()}
         for view, kinds in samples.items()
     }
 
@@ -170,11 +170,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--postgres", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["STATEYARD_DATA"] = folder
         os.environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
-        if given.postgres:
+        if options.postgres:
             from tests.postgres import Postgres
 
             server = Postgres(Path(folder) / "postgres")
@@ -184,17 +184,17 @@ def main() -> None:
 
         django.setup()
         client, project = prepare()
-        for shape in given.shapes.split(","):
-            tell(shape, measure(shape, given.rounds, client, project))
+        for shape in options.shapes.split(","):
+            tell(shape, measure(shape, options.rounds, client, project))
         django.db.connection.close()
 
 
-def tell(shape: str, found: dict[str, dict[str, float]]) -> None:
+def tell(shape: str, views: dict[str, dict[str, float]]) -> None:
     """Print one shape's figures and ratios."""
     looks = ("first", "again")
     print(f"{shape:<16}" + "".join(f"{look:>28}" for look in looks))
-    for view, one in found.items():
-        figures = [(one[f"{look} {SHORT:,}"], one[f"{look} {LONG:,}"]) for look in looks]
+    for view, times in views.items():
+        figures = [(times[f"{look} {SHORT:,}"], times[f"{look} {LONG:,}"]) for look in looks]
         told = (f"{short:.1f} -> {long:.1f} = {long / short:.1f}x" for short, long in figures)
         print(f"  {view:<14}" + "".join(f"{text:>28}" for text in told))
 

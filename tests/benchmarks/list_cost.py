@@ -132,9 +132,9 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     client.force_login(user)
 
     def ask(query: str) -> Callable[[], Any]:
-        wanted = ExecutionFilters.of(QueryDict(query.format(**places)))
-        assert not wanted.problems, wanted.problems
-        return lambda: scan.find_executions(here, None, wanted)
+        filters = ExecutionFilters.of(QueryDict(query.format(**places)))
+        assert not filters.problems, filters.problems
+        return lambda: scan.find_executions(here, None, filters)
 
     def page(query: str) -> Callable[[], Any]:
         address = f"/executions/?{query.format(**places)}"
@@ -142,8 +142,8 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
         assert answer.status_code == 200, answer
         return lambda: client.get(address).content
 
-    found = {name: ask(query) for name, query in QUESTIONS.items()}
-    return found | {name: page(query) for name, query in PAGES.items()}
+    calls = {name: ask(query) for name, query in QUESTIONS.items()}
+    return calls | {name: page(query) for name, query in PAGES.items()}
 
 
 def begin(rows: int, folder: str, *, postgres: bool) -> Connection:
@@ -183,19 +183,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1000,1000000")
     parser.add_argument("--postgres", action="store_true")
-    given = parser.parse_args()
-    sizes = [int(one) for one in given.rows.split(",")]
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.rows.split(",")]
     with tempfile.TemporaryDirectory() as folder:
-        pipes = [begin(size, folder, postgres=given.postgres) for size in sizes]
+        pipes = [begin(size, folder, postgres=options.postgres) for size in sizes]
         print(f"{'milliseconds a page':<30}" + "".join(f"{size:>12,}" for size in sizes))
         for name in (*QUESTIONS, *PAGES):
             spans = alternate(name, pipes)
-            print(f"{name:<30}" + "".join(f"{one:>12.1f}" for one in spans), end="")
+            print(f"{name:<30}" + "".join(f"{span:>12.1f}" for span in spans), end="")
             print(f"{spans[-1] / spans[0]:>8.1f}x", flush=True)
         for pipe in pipes:
             pipe.send(None)
-        for one in multiprocessing.active_children():
-            one.join()
+        for process in multiprocessing.active_children():
+            process.join()
 
 
 def alternate(name: str, pipes: list[Connection]) -> list[float]:

@@ -138,12 +138,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", default="1000,10000")
     parser.add_argument("--postgres", action="store_true")
-    given = parser.parse_args()
-    sizes = [int(size) for size in given.items.split(",")]
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.items.split(",")]
     with tempfile.TemporaryDirectory() as name, asyncio.Runner() as loop:
         folder = Path(name)
         folder.chmod(0o755)
-        if given.postgres:
+        if options.postgres:
             with stateyard_on_postgres(folder, workers=1) as server:
                 url = address(folder / "postgres")
                 gauge = Gauge(server, server.pids[1:2], lambda: sizes_of_postgres(url))

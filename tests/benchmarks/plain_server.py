@@ -53,12 +53,12 @@ def rows() -> None:
         row.save(force_insert=True)
         row.__dict__.update(before)
 
-    def insert_rows(model: Any, given: Any) -> None:
-        model._base_manager.bulk_create([model(**values) for values in given])
+    def insert_rows(model: Any, rows: Any) -> None:
+        model._base_manager.bulk_create([model(**values) for values in rows])
 
-    def insert_all(made: Any) -> None:
-        if made:
-            type(made[0])._base_manager.bulk_create(made)
+    def insert_all(objects: Any) -> None:
+        if objects:
+            type(objects[0])._base_manager.bulk_create(objects)
 
     replace(
         fast, fetch_one=fetch_one, insert=insert, insert_rows=insert_rows, insert_all=insert_all

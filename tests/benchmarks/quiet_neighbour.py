@@ -73,15 +73,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--noise", type=int, default=200)
     parser.add_argument("--database", choices=("sqlite", "postgres", "all"), default="all")
-    given = parser.parse_args()
-    names = ("sqlite", "postgres") if given.database == "all" else (given.database,)
+    options = parser.parse_args()
+    names = ("sqlite", "postgres") if options.database == "all" else (options.database,)
     in_time = True
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
             print(f"\n## {name}")
             with neighbours(Path(folder), name) as both:
-                in_time = measure(both, given.count, given.noise) and in_time
+                in_time = measure(both, options.count, options.noise) and in_time
     return 0 if in_time else 1
 
 

@@ -177,14 +177,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executions", default="1000,1000000")
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| waiting | first end, s | memory, MB | idle processor, % | idle transactions/s |")
     print("|---|---|---|---|---|")
-    for size in map(int, given.executions.split(",")):
+    for size in map(int, options.executions.split(",")):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o755)
-            database = Postgres(folder / "postgres") if given.database == "postgres" else None
+            database = Postgres(folder / "postgres") if options.database == "postgres" else None
             try:
                 cost = measure(folder, size, database)
             finally:

@@ -70,13 +70,13 @@ class SigningClient:
 
     async def create_machine(self, definition: dict[str, Any]) -> str:
         """Create a state machine of a new name and return its ARN."""
-        made = await self.call(
+        machine = await self.call(
             "CreateStateMachine",
             name=f"bench-{uuid.uuid4().hex[:10]}",
             definition=json.dumps(definition),
             roleArn=ROLE,
         )
-        return str(made["stateMachineArn"])
+        return str(machine["stateMachineArn"])
 
     async def run(
         self, machine: str, *, pause_s: float, text: str = "{}", limit_s: float = 120

@@ -59,10 +59,10 @@ def chain(length: int, label: str = "") -> dict[str, Any]:
 
 async def spread(job: Callable[[], Awaitable[Any]], count: int, clients: int) -> None:
     """Do something so many times, by so many clients at once."""
-    left = iter(range(count))
+    numbers = iter(range(count))
 
     async def work() -> None:
-        for _ in left:
+        for _ in numbers:
             await job()
 
     await asyncio.gather(*(work() for _ in range(clients)))
@@ -126,8 +126,8 @@ async def waits(client: SigningClient, count: int = 500) -> float:
 
 async def activities(client: SigningClient, count: int = 200) -> float:
     """Executions of one activity task, served by four workers."""
-    made = await client.call("CreateActivity", name=f"bench-{uuid.uuid4().hex[:10]}")
-    activity = made["activityArn"]
+    answer = await client.call("CreateActivity", name=f"bench-{uuid.uuid4().hex[:10]}")
+    activity = answer["activityArn"]
     state = {"Type": "Task", "Resource": activity, "End": True}
     machine = await client.create_machine({"StartAt": "Task", "States": {"Task": state}})
 

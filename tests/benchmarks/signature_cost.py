@@ -58,7 +58,7 @@ def measure(size: int, calls: int) -> tuple[list[float], list[float]]:
     body = b"x" * size
     check = checker(body)
     pairs = [(cost_us(lambda: sign(body), calls), cost_us(check, calls)) for _ in range(ROUNDS)]
-    return [one for one, _ in pairs], [one for _, one in pairs]
+    return [signing for signing, _ in pairs], [checking for _, checking in pairs]
 
 
 def main() -> None:

@@ -164,7 +164,7 @@ async def recovery_s(client: SigningClient, machine: str, usual_s: float) -> flo
 
 async def unfinished(client: SigningClient, started: Sequence[str]) -> Counter[str]:
     """Wait until all that was acknowledged has ended; return what has not succeeded, by status."""
-    left: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for arn in started:
         deadline = time.perf_counter() + _RECOVERY_LIMIT_S
         status = "RUNNING"
@@ -175,8 +175,8 @@ async def unfinished(client: SigningClient, started: Sequence[str]) -> Counter[s
                 status = str(error)
             if status == "RUNNING":
                 await asyncio.sleep(_TICK_S)
-        left[status] += status != "SUCCEEDED"
-    return +left
+        counts[status] += status != "SUCCEEDED"
+    return +counts
 
 
 # -- the report ------------------------------------------------------------------------------------
@@ -190,26 +190,26 @@ def percentiles(times: Sequence[float]) -> str:
     return f"p50 {cuts[49] * 1e3:.0f}, p99 {cuts[98] * 1e3:.0f}, longest {max(times) * 1e3:.0f} ms"
 
 
-async def measure(server: RunningServer, given: argparse.Namespace) -> None:
+async def measure(server: RunningServer, options: argparse.Namespace) -> None:
     """Put both loads on one server and print what was seen."""
     client = server.client
     client.attempts = 1  # what an SDK would try again is counted
     machines = [await client.create_machine(shape) for shape in SHAPES.values()]
     begun, cpu = time.perf_counter(), server.cpu_s()
-    seen = await crowd(client, machines, given.clients, given.seconds)
+    seen = await crowd(client, machines, options.clients, options.seconds)
     took = time.perf_counter() - begun
     rate = len(seen.calls_s) / took
-    print(f"{given.clients} clients, {took:.0f} s: {len(seen.executions_s)} executions,")
+    print(f"{options.clients} clients, {took:.0f} s: {len(seen.executions_s)} executions,")
     print(f"  {rate:.0f} calls/s; processor {100 * (server.cpu_s() - cpu) / took:.0f} %")
     print(f"  a call: {percentiles(seen.calls_s)}")
     print(f"  an execution: {percentiles(seen.executions_s)}")
     print(f"  errors: {dict(seen.errors)}", flush=True)
     machine = machines[list(SHAPES).index("function")]
     usual = [await _one_run(client, machine) for _ in range(20)]
-    asked = given.times * rate
+    asked = options.times * rate
     begun = time.perf_counter()
-    most = round(given.times * given.clients)
-    seen = await overload(client, machine, asked, most, given.seconds / 10)
+    most = round(options.times * options.clients)
+    seen = await overload(client, machine, asked, most, options.seconds / 10)
     took = time.perf_counter() - begun
     print(f"overload, {took:.0f} s: {len(seen.calls_s)} calls, {len(seen.calls_s) / took:.0f}/s")
     print(f"  of {asked:.0f}/s asked; {len(seen.started)} acknowledged, {dict(seen.errors)}")
@@ -241,12 +241,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--times", type=float, default=10)
     parser.add_argument("--database", choices=("sqlite", "postgres", "all"), default="all")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for name, server in servers(given.database, Path(folder)):
+        for name, server in servers(options.database, Path(folder)):
             print(f"\n## {name}")
             with server as running, asyncio.Runner() as loop:
-                loop.run(measure(running, given))
+                loop.run(measure(running, options))
 
 
 if __name__ == "__main__":

@@ -76,15 +76,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executions", type=int, default=1000)
     parser.add_argument("--workers", default="1,2,4,8")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| server | started a second | ended a second | processor time, ms |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        measure("`up`, SQLite", stateyard_on_sqlite(Path(folder)), given.executions)
-    for workers in map(int, given.workers.split(",")):
+        measure("`up`, SQLite", stateyard_on_sqlite(Path(folder)), options.executions)
+    for workers in map(int, options.workers.split(",")):
         name = f"web, {workers} worker{'s' * (workers > 1)}"
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
-            measure(name, stateyard_on_postgres(Path(folder), workers), given.executions)
+            measure(name, stateyard_on_postgres(Path(folder), workers), options.executions)
 
 
 if __name__ == "__main__":

@@ -51,11 +51,11 @@ def measure(
             print("processes:", *pids, flush=True)
             time.sleep(pause_s)
         postmaster = _postmaster(database)
-        found = []
+        measurements = []
         for turn in range(turns):
             storage.copy_waiting(timers, first=(turn + 1) * 1_000_000_000)
-            found.append(_turn(storage, timers, turn, pids, postmaster))
-        return found
+            measurements.append(_turn(storage, timers, turn, pids, postmaster))
+        return measurements
 
 
 def _turn(
@@ -94,13 +94,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--pause", type=float, default=0.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        database = Postgres(folder / "postgres") if given.database == "postgres" else None
+        database = Postgres(folder / "postgres") if options.database == "postgres" else None
         try:
-            turns = measure(folder, given.timers, given.turns, database, given.pause)
+            turns = measure(folder, options.timers, options.turns, database, options.pause)
         finally:
             if database is not None:
                 database.stop()

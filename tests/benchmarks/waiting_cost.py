@@ -32,8 +32,8 @@ def machine(client: Any) -> str:
     resource = "arn:aws:states:::lambda:invoke.waitForTaskToken"
     task = {"Type": "Task", "Resource": resource, "Parameters": parameters, "End": True}
     definition = json.dumps({"StartAt": "T", "States": {"T": task}})
-    made = client.create_state_machine(name="waits", definition=definition, roleArn=ROLE)
-    arn: str = made["stateMachineArn"]
+    machine = client.create_state_machine(name="waits", definition=definition, roleArn=ROLE)
+    arn: str = machine["stateMachineArn"]
     return arn
 
 
@@ -63,7 +63,9 @@ def main() -> None:
                 started = list(
                     pool.map(lambda _: client.start_execution(stateMachineArn=arn), range(count))
                 )
-            while not all(submitted(client, one["executionArn"]) for one in started[-100:]):
+            while not all(
+                submitted(client, execution["executionArn"]) for execution in started[-100:]
+            ):
                 time.sleep(0.5)
             took = time.monotonic() - begun
             time.sleep(SETTLE_S)

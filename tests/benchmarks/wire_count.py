@@ -81,7 +81,7 @@ def _serve(own: Path, server: Path, statements: Any, trips: Any) -> None:
 async def _pump(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    wanted: frozenset[int],
+    letters: frozenset[int],
     count: Any,
     *,
     greeting: bool,
@@ -102,7 +102,7 @@ async def _pump(
                 took = min(_HEAD - len(head), len(data) - at)
                 head, at = head + data[at : at + took], at + took
                 if len(head) == _HEAD:
-                    count.value += head[0] in wanted
+                    count.value += head[0] in letters
                     missing, head = int.from_bytes(head[1:], "big") - 4, b""
             await writer.drain()
     writer.close()

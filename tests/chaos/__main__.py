@@ -71,32 +71,32 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from", default="HEAD~1", dest="revision", help="what upgrade begins at")
     parser.add_argument("--keep", action="store_true", help="keep the folder, and print it")
-    given = parser.parse_args()
-    if given.db == "sqlite" and given.check not in _ON_SQLITE:
+    options = parser.parse_args()
+    if options.db == "sqlite" and options.check not in _ON_SQLITE:
         parser.error(
-            f"{given.check}: got --db sqlite, wanted --db postgres: it is of a team server"
+            f"{options.check}: got --db sqlite, wanted --db postgres: it is of a team server"
         )
-    n, faults, per_s = _SIZES[given.check]
+    n, faults, per_s = _SIZES[options.check]
     size = Size(
-        n=n if given.n is None else given.n,
-        faults=faults if given.faults is None else given.faults,
-        workers=given.workers,
-        per_s=per_s if given.per_second is None else given.per_second,
-        seed=given.seed,
-        revision=given.revision,
+        n=n if options.n is None else options.n,
+        faults=faults if options.faults is None else options.faults,
+        workers=options.workers,
+        per_s=per_s if options.per_second is None else options.per_second,
+        seed=options.seed,
+        revision=options.revision,
     )
     folder = Path(tempfile.mkdtemp(prefix="stateyard-chaos-"))
     folder.chmod(0o755)
     run_folder.begin()
     try:
-        with _disk(folder, given.check, given.db):
-            report = _run(folder, given.check, given.db, size)
+        with _disk(folder, options.check, options.db):
+            report = _run(folder, options.check, options.db, size)
     finally:
-        if given.keep:
+        if options.keep:
             print(folder, file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    report.facts["db"] = given.db
+    report.facts["db"] = options.db
     print(report.line(), flush=True)
     return 1 if report.violations else 0
 

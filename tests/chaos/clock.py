@@ -66,22 +66,22 @@ def _any_runs(client: Any) -> bool:
 def _late(client: Any, started: list[tuple[str, datetime]], report: Report, name: str) -> None:
     def one(about: tuple[str, datetime]) -> float | None:
         arn, due = about
-        found: dict[str, Any] = {}
+        execution: dict[str, Any] = {}
 
         def ended() -> bool:
-            found.update(client.describe_execution(executionArn=arn))
-            return bool(found["status"] != "RUNNING")
+            execution.update(client.describe_execution(executionArn=arn))
+            return bool(execution["status"] != "RUNNING")
 
         if not wait_until(ended, max((due - datetime.now(UTC)).total_seconds(), 0) + 120, 0.5):
             report.violations.append(f"{arn} was never woken")
             return None
-        return float((found["stopDate"] - due).total_seconds())
+        return float((execution["stopDate"] - due).total_seconds())
 
     time.sleep(max((started[-1][1] - datetime.now(UTC)).total_seconds() + 2, 0))
     # Ten thousand answers cost the server as much as the timers do: it is asked when they are done.
     wait_until(lambda: not _any_runs(client), 120, 0.5)
     with ThreadPoolExecutor(8) as pool:
-        late = sorted(one for one in pool.map(one, started) if one is not None)
-    report.violations += [f"{-one} s early" for one in late if one < -0.001]
+        late = sorted(delay for delay in pool.map(one, started) if delay is not None)
+    report.violations += [f"{-delay} s early" for delay in late if delay < -0.001]
     report.facts[f"{name}_p50_s"] = round(late[len(late) // 2], 3)
     report.facts[f"{name}_p99_s"] = round(late[int(len(late) * 0.99) - 1], 3)

@@ -18,7 +18,7 @@ from tests.chaos.load import Report
 from tests.chaos.shapes import SHAPES
 from tests.chaos.stage import begin, close
 from tests.chaos.team_server import machine_arn
-from tests.console.web.workflows import choices
+from tests.console.web.graph.workflows import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,13 +74,13 @@ def freeze(folder: Path, server: Postgres | None, size: Size) -> Report:
 def _judge(
     report: Report, times: dict[str, list[float]], answers: list[float], *, judged: bool
 ) -> None:
-    for name, found in times.items():
-        p99_ms = sorted(found)[int(len(found) * 0.99)] * 1000
-        report.facts |= {name: len(found), f"{name}_p99_ms": round(p99_ms, 1)}
-        report.facts[f"{name}_max_ms"] = round(max(found) * 1000, 1)
+    for name, durations in times.items():
+        p99_ms = sorted(durations)[int(len(durations) * 0.99)] * 1000
+        report.facts |= {name: len(durations), f"{name}_p99_ms": round(p99_ms, 1)}
+        report.facts[f"{name}_max_ms"] = round(max(durations) * 1000, 1)
         if judged and p99_ms >= _P99_MS:
             report.violations.append(f"{name}: p99 is {p99_ms:.0f} ms, wanted below {_P99_MS:.0f}")
-    late = [one for one in answers if one >= _ANSWER_S]
+    late = [seconds for seconds in answers if seconds >= _ANSWER_S]
     if judged and late:
         report.violations.append(f"{len(late)} posts took {max(late):.1f} s and less")
 
@@ -158,13 +158,13 @@ def _repeat(
 
 def _children(pid: int) -> list[int]:
     """Return the layout processes of a server."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
             if parent == pid and b"layout_child" in (path / "cmdline").read_bytes():
-                found.append(int(path.name))
-    return found
+                pids.append(int(path.name))
+    return pids
 
 
 def _busy(pid: int) -> bool:

@@ -75,9 +75,9 @@ class Fuzzer:
 
     def text(self, rng: random.Random, name: str) -> str:
         """Return a value for a field of this name: mostly one that exists, else an odd one."""
-        known = self.known.get(name) or self.known.get(name.lower())
-        if known and rng.random() < 0.8:
-            return rng.choice(known)
+        values = self.known.get(name) or self.known.get(name.lower())
+        if values and rng.random() < 0.8:
+            return rng.choice(values)
         return rng.choice(_ODD if rng.random() < 0.7 else _GOOD)
 
     def note(self, kind: str, number: int, what: str, status: int, problem: str) -> None:
@@ -228,10 +228,10 @@ def _api_problem(answer: httpx.Response) -> str:
     if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
         return f"{answer.status_code} {answer.text[:200]}"
     try:
-        found = answer.json()
+        body = answer.json()
     except ValueError:
         return f"{answer.status_code} is not JSON: {answer.text[:100]}"
-    if answer.status_code != httpx.codes.OK and not {"__type", "message"} <= found.keys():
+    if answer.status_code != httpx.codes.OK and not {"__type", "message"} <= body.keys():
         return f"{answer.status_code} without __type and message: {answer.text[:100]}"
     return ""
 
@@ -242,12 +242,12 @@ def _made(fuzzer: Fuzzer, rng: random.Random, shape: Shape, name: str, depth: in
         return rng.choice((None, True, [], {}, "x", rng.choice(NUMBERS)))
     match shape.type_name:
         case "structure":
-            found = {}
+            members = {}
             for member, inner in shape.members.items():
                 needed = member in shape.required_members
                 if rng.random() < (0.95 if needed else 0.3 / (1 + depth)):
-                    found[member] = _made(fuzzer, rng, inner, member, depth + 1)
-            return found
+                    members[member] = _made(fuzzer, rng, inner, member, depth + 1)
+            return members
         case "list":
             count = rng.choice((0, 1, 1, 1, 2, 3))
             return [_made(fuzzer, rng, shape.member, name, depth + 1) for _ in range(count)]
@@ -283,7 +283,7 @@ def _changed(rng: random.Random, value: Any) -> Any:
         return rng.choice((None, True, [], {}, [value], rng.choice(NUMBERS), rng.choice(_ODD)))
     key = rng.choice(keys)
     if isinstance(value, dict) and rng.random() < 0.1:
-        return {(rng.choice(_ODD) if one == key else one): value[one] for one in value}
+        return {(rng.choice(_ODD) if name == key else name): value[name] for name in value}
     value[key] = _changed(rng, value[key])
     return value
 
@@ -337,7 +337,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
 
 def _leaves(path: str) -> bool:
     """Tell whether a POST would end what the suite itself needs: its session, its key."""
-    return path.startswith(("/login", "/logout", "/keys/", "/password/", "/team/"))
+    return path.startswith(("/login", "/logout", "/keys/", "/password/", "/members/"))
 
 
 def addresses() -> Iterator[str]:
@@ -345,10 +345,10 @@ def addresses() -> Iterator[str]:
     from django.urls import URLResolver, get_resolver
 
     def below(resolver: Any, before: str) -> Iterator[str]:
-        for one in resolver.url_patterns:
-            route = before + str(one.pattern)
-            if isinstance(one, URLResolver):
-                yield from below(one, route)
+        for pattern in resolver.url_patterns:
+            route = before + str(pattern.pattern)
+            if isinstance(pattern, URLResolver):
+                yield from below(pattern, route)
             else:
                 yield route
 
@@ -366,8 +366,8 @@ def asked_names() -> set[str]:
 def _path(fuzzer: Fuzzer, rng: random.Random, route: str) -> str:
     """Fill the places of an address."""
 
-    def value(found: re.Match[str]) -> str:
-        text = fuzzer.text(rng, found[1])
+    def value(match: re.Match[str]) -> str:
+        text = fuzzer.text(rng, match[1])
         return quote(text.replace("\x00", ""), safe=":", errors="replace") or "-"
 
     return re.sub(r"<(?:\w+:)?(\w+)>", value, route)

@@ -28,12 +28,12 @@ _STEP = "console/store/executions/step.py"
 _MERGED = "console/db/merged.py"
 _RECORDING = "console/db/rows.py"
 _SIMULATION = "tests/simulation/test_simulation.py::test_any_order"
-_TEST_MERGED = "tests/console/store/test_merged.py"
-_TEST_STEP = "tests/console/store/test_step.py"
-_TEST_RACES = "tests/console/store/test_races.py"
-_TEST_TASKS = "tests/console/store/test_tasks.py"
-_TEST_WORKERS = "tests/console/store/test_workers.py"
-_TEST_JOINT = "tests/console/store/test_begin_outcomes.py"
+_TEST_MERGED = "tests/console/db/test_merged.py"
+_TEST_STEP = "tests/console/store/executions/test_step.py"
+_TEST_RACES = "tests/console/store/executions/test_races.py"
+_TEST_TASKS = "tests/console/store/tasks/test_tasks.py"
+_TEST_WORKERS = "tests/console/store/tasks/test_workers.py"
+_TEST_JOINT = "tests/console/store/executions/test_begin_outcomes.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ GUARDS = (
         ("console/store/machines/machines.py",),
         "return row is not None and row[0] == MachineStatus.ACTIVE",
         "return row is not None",
-        {"sqlite": "tests/console/store/test_executions.py"},
+        {"sqlite": "tests/console/store/executions/test_executions.py"},
     ),
     Guard(
         "merged start: nothing starts while its machine is deleted",
@@ -182,7 +182,7 @@ GUARDS = (
     Guard(
         "merged: two changes of one execution are not in one transaction",
         (_MERGED,),
-        "(left if clash else group).append(change)",
+        "(later if clash else group).append(change)",
         "group.append(change)",
         {"postgres": _TEST_MERGED},
     ),
@@ -208,19 +208,19 @@ def guards(folder: Path, server: Postgres | None, size: Size) -> Report:
     report = Report("guards", size.seed)
     databases = ("sqlite",) if server is None else _BOTH
     for number, guard in enumerate(GUARDS):
-        wanted = [database for database in databases if database in guard.checks]
-        if not wanted:
+        applicable = [database for database in databases if database in guard.checks]
+        if not applicable:
             continue
         tree = _copy(folder / f"tree-{number}")
         for name in guard.files:
             path = tree / name
             path.write_text(guard.without(path.read_text(encoding="utf-8")), encoding="utf-8")
-        for database in wanted:
+        for database in applicable:
             name = f"{guard.name} ({database})"
-            found, problem = _check(tree, guard.checks[database], server, database)
+            evidence, problem = _check(tree, guard.checks[database], server, database)
             report.n += 1
-            report.facts[name] = found or problem
-            if not found:
+            report.facts[name] = evidence or problem
+            if not evidence:
                 report.violations.append(f"{name}: {problem}")
     return report
 

@@ -120,8 +120,8 @@ def clock_skew(folder: Path, server: Postgres | None, size: Size) -> Report:
     Needs Debian's package faketime.
     """
     assert server is not None
-    found = sorted(Path("/").glob(_FAKETIME[1:]))
-    if not found:
+    libraries = sorted(Path("/").glob(_FAKETIME[1:]))
+    if not libraries:
         raise RuntimeError(f"no {_FAKETIME}: install the package faketime")
     report = Report("clock-skew", size.seed)
     yard = begin(folder, server, size)
@@ -131,7 +131,7 @@ def clock_skew(folder: Path, server: Postgres | None, size: Size) -> Report:
         path.write_text(offset)
     for path in offsets:
         yard.other_worker(
-            LD_PRELOAD=str(found[0]),
+            LD_PRELOAD=str(libraries[0]),
             FAKETIME_TIMESTAMP_FILE=str(path),
             FAKETIME_NO_CACHE="1",
             FAKETIME_DONT_FAKE_MONOTONIC="1",

@@ -57,7 +57,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
     """
     assert server is not None
     report = Report("upgrade", size.seed)
-    old = _export(folder / "old", size.revision)
+    old = export_revision(folder / "old", size.revision)
     yard = TeamServer(folder, server.url)
     yard.root = old
     yard.start_web()
@@ -83,7 +83,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
-def _export(place: Path, revision: str) -> Path:
+def export_revision(place: Path, revision: str) -> Path:
     """Write the files of a revision."""
     place.mkdir()
     archive = subprocess.run(

@@ -34,11 +34,11 @@ class Report:
 
     def line(self) -> str:
         """Return it as one JSON line."""
-        found = {"check": self.check, "seed": self.seed, "n": self.n}
-        found |= {"violations": len(self.violations), **self.facts}
+        fields = {"check": self.check, "seed": self.seed, "n": self.n}
+        fields |= {"violations": len(self.violations), **self.facts}
         if self.violations:
-            found["first"] = self.violations[:5]
-        return json.dumps(found)
+            fields["first"] = self.violations[:5]
+        return json.dumps(fields)
 
 
 class Load:
@@ -160,26 +160,28 @@ class Load:
     def wait(self, seconds: float) -> list[str]:
         """Wait until every execution has ended; return those that have not."""
         deadline = time.monotonic() + seconds
-        left = set(self.acked)
-        while left and time.monotonic() < deadline:
+        pending = set(self.acked)
+        while pending and time.monotonic() < deadline:
             running = self._running(self.shapes)
             if running is not None:
-                left &= running
-            if left:
+                pending &= running
+            if pending:
                 time.sleep(0.5)
-        return sorted(left)
+        return sorted(pending)
 
     def _running(self, shapes: tuple[Shape, ...]) -> set[str] | None:
-        found: set[str] = set()
+        arns: set[str] = set()
         try:
             for shape in shapes:
                 pages = self._client.get_paginator("list_executions").paginate(
                     stateMachineArn=machine_arn(shape.name), statusFilter="RUNNING"
                 )
-                found |= {one["executionArn"] for page in pages for one in page["executions"]}
+                arns |= {
+                    execution["executionArn"] for page in pages for execution in page["executions"]
+                }
         except (BotoCoreError, ClientError):
             return None
-        return found
+        return arns
 
     def judge(self, report: Report, limit_s: float = _GIVE_UP_S) -> None:
         """Wait for all, compare every output, count the names; add what is wrong."""
@@ -189,8 +191,8 @@ class Load:
             report.violations.append(f"{len(unanswered)} starts were never answered")
         report.violations += [f"{arn} does not end" for arn in self.wait(limit_s)]
         with ThreadPoolExecutor(8) as pool:
-            stalls = list(pool.map(lambda one: self._judge(report, *one), self.acked.items()))
-        late = sorted(one for one in stalls if one is not None)
+            stalls = list(pool.map(lambda item: self._judge(report, *item), self.acked.items()))
+        late = sorted(stall for stall in stalls if stall is not None)
         self.lateness = late
         if late:
             report.facts["p99_s"] = round(late[int(len(late) * 0.99) - 1][0], 2)
@@ -209,48 +211,56 @@ class Load:
         self, report: Report, arn: str, about: tuple[Shape, int]
     ) -> tuple[float, str] | None:
         shape, number = about
-        found = self._client.describe_execution(executionArn=arn)
-        wanted = shape.output(number)
-        got = json.loads(found["output"]) if found["status"] == "SUCCEEDED" else found["status"]
-        if got != wanted:
-            report.violations.append(f"{arn}: got {got}, wanted {wanted} {found.get('cause', '')}")
-        if "stopDate" not in found:
+        execution = self._client.describe_execution(executionArn=arn)
+        expected = shape.output(number)
+        got = (
+            json.loads(execution["output"])
+            if execution["status"] == "SUCCEEDED"
+            else execution["status"]
+        )
+        if got != expected:
+            report.violations.append(
+                f"{arn}: got {got}, wanted {expected} {execution.get('cause', '')}"
+            )
+        if "stopDate" not in execution:
             return None
-        self.moments += [found["startDate"].timestamp(), found["stopDate"].timestamp()]
-        took = (found["stopDate"] - found["startDate"]).total_seconds()
-        return float(took - shape.nominal_s), found["name"]
+        self.moments += [execution["startDate"].timestamp(), execution["stopDate"].timestamp()]
+        took = (execution["stopDate"] - execution["startDate"]).total_seconds()
+        return float(took - shape.nominal_s), execution["name"]
 
     def _count_names(self, report: Report) -> None:
         """One row a name, and none that nobody asked for."""
         for shape in self.shapes:
             names = self._names(shape)
             report.violations += [f"{name} twice" for name, n in names.items() if n > 1]
-            wanted = {number for one, number in self.acked.values() if one is shape}
-            missing = {f"{shape.name}-{number}" for number in wanted} - set(names)
+            numbers = {
+                number for acked_shape, number in self.acked.values() if acked_shape is shape
+            }
+            missing = {f"{shape.name}-{number}" for number in numbers} - set(names)
             report.violations += [f"{name} is lost" for name in missing]
 
     def _names(self, shape: Shape) -> Counter[str]:
         pages = self._client.get_paginator("list_executions").paginate(
             stateMachineArn=machine_arn(shape.name)
         )
-        return Counter(one["name"] for page in pages for one in page["executions"])
+        return Counter(execution["name"] for page in pages for execution in page["executions"])
 
     def _judge_children(self, report: Report) -> None:
         """Every nested execution is there, once, and came to its end as it should."""
-        parents = [one for one in self.acked.values() if one[0] in NESTED]
-        left = {execution_arn(CHILD.name, f"{shape.name}-{n}"): n for shape, n in parents}
-        running = set(left)
+        parents = [item for item in self.acked.values() if item[0] in NESTED]
+        children = {execution_arn(CHILD.name, f"{shape.name}-{n}"): n for shape, n in parents}
+        running = set(children)
         deadline = time.monotonic() + _GIVE_UP_S
         while running and time.monotonic() < deadline:
             running &= self._running((CHILD,)) or set()
             time.sleep(0.2 if running else 0)
-        report.facts["children"] = len(left)
-        for arn, number in left.items():
+        report.facts["children"] = len(children)
+        for arn, number in children.items():
             self._judge(report, arn, (CHILD, number))
-        found = self._names(CHILD)
-        wanted = {arn.rpartition(":")[2] for arn in left}
-        report.violations += [f"the child {name} is lost" for name in wanted - set(found)]
-        report.violations += [f"nobody asked for {name}" for name in set(found) - wanted]
+        names = self._names(CHILD)
+        expected = {arn.rpartition(":")[2] for arn in children}
+        report.violations += [f"the child {name} is lost" for name in expected - set(names)]
+        report.violations += [f"nobody asked for {name}" for name in set(names) - expected]
 
 
 def count_calls(yard: TeamServer, report: Report, allowed: int | None) -> None:
@@ -265,9 +275,9 @@ def count_calls(yard: TeamServer, report: Report, allowed: int | None) -> None:
 def invariants(yard: TeamServer, report: Report) -> None:
     """Let the server's own checker look at the rows."""
     printed = yard.manage("check_invariants", "--json").strip().splitlines()
-    found = json.loads(printed[-1])
-    report.facts["invariants"] = found["violations"]
-    if found["violations"]:
+    result = json.loads(printed[-1])
+    report.facts["invariants"] = result["violations"]
+    if result["violations"]:
         report.violations += printed[:-1] or [printed[-1]]
 
 

@@ -222,11 +222,11 @@ class Neighbours:
 
     def _started_s(self, label: str, moment: int) -> float:
         deadline = time.monotonic() + _GIVE_UP_S
-        while not (found := self.scheduled(label).get(moment)):
+        while not (starts := self.scheduled(label).get(moment)):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the schedule of {moment} did not start within {_GIVE_UP_S} s")
             time.sleep(0.2)
-        return found[0]
+        return starts[0]
 
     def scheduled(self, label: str) -> dict[int, list[float]]:
         """Return moment -> when the executions of its schedule began."""
@@ -234,17 +234,17 @@ class Neighbours:
         pages = states.get_paginator("list_executions").paginate(
             stateMachineArn=machine_arn(QUIET, "plain")
         )
-        found: dict[int, list[float]] = {}
+        starts: dict[int, list[float]] = {}
         for page in pages:
             for row in page["executions"]:
                 arn = row["executionArn"]
-                given = self._inputs.get(arn) or json.loads(
+                data = self._inputs.get(arn) or json.loads(
                     states.describe_execution(executionArn=arn)["input"]
                 )
-                self._inputs[arn] = given
-                if given.get("label") == label:
-                    found.setdefault(given["moment"], []).append(row["startDate"].timestamp())
-        return found
+                self._inputs[arn] = data
+                if data.get("label") == label:
+                    starts.setdefault(data["moment"], []).append(row["startDate"].timestamp())
+        return starts
 
 
 def machine_arn(project: str, name: str) -> str:

@@ -93,16 +93,16 @@ def _at(moment: float, act: Any, *arguments: Any, **more: Any) -> Any:
 
 def _one_end(client: Any, arn: str, number: int, sent: bool, told: Any) -> tuple[str, list[str]]:
     """Return how an execution ended, and what of the answers does not go with it."""
-    found = client.describe_execution(executionArn=arn)
+    execution = client.describe_execution(executionArn=arn)
     pages = client.get_paginator("get_execution_history").paginate(executionArn=arn)
     types = [event["type"] for page in pages for event in page["events"]]
     wrong = []
-    if found["stopDate"] != told:
-        wrong.append(f"{arn}: Stop answered {told}, it ended {found['stopDate']}")
-    if [one for one in types if one in _TERMINAL] != types[-1:]:
+    if execution["stopDate"] != told:
+        wrong.append(f"{arn}: Stop answered {told}, it ended {execution['stopDate']}")
+    if [kind for kind in types if kind in _TERMINAL] != types[-1:]:
         wrong.append(f"{arn}: {types}")
     if sent != ("ActivitySucceeded" in types):
         wrong.append(f"{arn}: the outcome was {'taken' if sent else 'refused'}, events {types}")
-    if found["status"] == "SUCCEEDED" and found["output"] != str(number):
-        wrong.append(f"{arn}: got {found['output']}")
-    return found["status"], wrong
+    if execution["status"] == "SUCCEEDED" and execution["output"] != str(number):
+        wrong.append(f"{arn}: got {execution['output']}")
+    return execution["status"], wrong

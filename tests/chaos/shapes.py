@@ -88,12 +88,12 @@ _START = "arn:aws:states:::states:startExecution"
 
 def _nested(name: str, suffix: str, **more: Any) -> dict[str, Any]:
     """Return a machine that starts the child, under a name that tells whose it is."""
-    given = {
+    parameters = {
         "StateMachineArn": f"{_MACHINE}child",
         "Name.$": f"States.Format('{name}-{{}}', $.n)",
         "Input": {"n.$": "$.n"},
     }
-    return _one(Type="Task", Resource=_START + suffix, Parameters=given, **more)
+    return _one(Type="Task", Resource=_START + suffix, Parameters=parameters, **more)
 
 
 _CHILD = {

@@ -34,6 +34,7 @@ class TeamServer:
     def __init__(self, folder: Path, url: str | None, *, lease_s: float = 10.0) -> None:
         self.folder = folder
         self.root = ROOT
+        self.migrated = True  # on SQLite: a new database is a copy, and not made by ``up``
         self.url = url
         self.port = free_port()
         self.calls = folder / "calls.jsonl"
@@ -91,7 +92,7 @@ class TeamServer:
     def start_web(self) -> None:
         """Start what serves the API, and wait until it answers."""
         what = "up" if self.url is None else "web"
-        if self.url is None:
+        if self.url is None and self.migrated:
             initial_database.copy_to(self.folder / "data")
         self.web = self._start("web", what, "--port", str(self.port))
         deadline = time.monotonic() + START_S
@@ -131,7 +132,7 @@ class TeamServer:
         """Return the numbers of the worker processes."""
         assert self.workers is not None
         path = Path(f"/proc/{self.workers.pid}/task/{self.workers.pid}/children")
-        return [int(one) for one in path.read_text().split()] if path.exists() else []
+        return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
     def end_workers(self) -> None:
         """Ask the workers to hand over, and wait until they have."""
@@ -153,15 +154,17 @@ class TeamServer:
 
     def crashes(self) -> list[str]:
         """Return what says that a process crashed, which nobody here had ended that way."""
-        found = []
+        problems = []
         if self.web is not None and self.web.poll() in _CRASHES:
-            found.append(f"what serves the API ended with {self.web.poll()}")
+            problems.append(f"what serves the API ended with {self.web.poll()}")
         workers = self.folder / "workers.log"
         if workers.exists():
             ends = re.findall(r"a worker died and is replaced.*?status=(\d+)", workers.read_text())
             signals = [-(int(status) & 0x7F) for status in ends]
-            found += [f"a worker ended with {one}" for one in signals if one in _CRASHES]
-        return found
+            problems += [
+                f"a worker ended with {number}" for number in signals if number in _CRASHES
+            ]
+        return problems
 
     def stop(self) -> None:
         """End everything."""

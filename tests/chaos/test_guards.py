@@ -28,9 +28,9 @@ def test_it_stands_in_its_files_and_can_be_taken_out(guard: Guard) -> None:
     assert guard.files
     for name in guard.files:
         text = (ROOT / name).read_text(encoding="utf-8")
-        left = guard.without(text)
-        assert left != text
-        compile(left, name, "exec")
+        rest = guard.without(text)
+        assert rest != text
+        compile(rest, name, "exec")
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=by_name)

@@ -37,9 +37,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A throw-away server, which knows the projects' functions."""
     data = tmp_path_factory.mktemp("deploy") / "data"
     options = ("--empty", "--allow-reset")
-    made = Server(data, options=options, STATEYARD_FUNCTIONS=FUNCTIONS).start()
-    yield made
-    made.stop()
+    server = Server(data, options=options, STATEYARD_FUNCTIONS=FUNCTIONS).start()
+    yield server
+    server.stop()
 
 
 def run(server: Server, *words: object, code: int = 0) -> str:
@@ -59,8 +59,8 @@ def run(server: Server, *words: object, code: int = 0) -> str:
 
 def command(server: Server, *words: object) -> list[str]:
     """Return the command line."""
-    given = ["--data", str(server.data)]
-    return [sys.executable, "-m", "console.command_line", *map(str, words), *given]
+    options = ["--data", str(server.data)]
+    return [sys.executable, "-m", "console.command_line", *map(str, words), *options]
 
 
 def clean() -> dict[str, str]:
@@ -77,9 +77,9 @@ def empty(server: Server) -> Any:
     return client
 
 
-def outcome(client: Any, name: str, given: str = "{}") -> Any:
+def outcome(client: Any, name: str, data: str = "{}") -> Any:
     """Start a state machine; return its output."""
-    started = client.start_execution(stateMachineArn=ARN.format(name), input=given)
+    started = client.start_execution(stateMachineArn=ARN.format(name), input=data)
     ended = wait_for_end(client, started["executionArn"])
     assert ended["status"] == "SUCCEEDED", ended
     return json.loads(ended["output"])
@@ -97,9 +97,9 @@ def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     assert "event Web of type Api" in shown
     assert "OnlyProduction" not in shown
     assert outcome(empty, "Orders") == {"table": "orders-table", "day": "2026-01-02"}
-    found = empty.describe_state_machine(stateMachineArn=ARN.format("Orders"))
-    assert found["tracingConfiguration"] == {"enabled": True}
-    assert found["roleArn"].endswith(":role/OrdersRole")
+    machine = empty.describe_state_machine(stateMachineArn=ARN.format("Orders"))
+    assert machine["tracingConfiguration"] == {"enabled": True}
+    assert machine["roleArn"].endswith(":role/OrdersRole")
     tags = empty.list_tags_for_resource(resourceArn=ARN.format("Orders"))["tags"]
     assert {"key": "team", "value": "shop"} in tags
     assert {tag["key"] for tag in tags} == {"team", "stateyard:deployed"}
@@ -254,8 +254,8 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(
     assert '-      "Type": "Pass",' in shown
     assert '+      "Type": "Succeed"' in shown
     assert "updated" in run(server, "deploy", tmp_path)
-    found = empty.describe_state_machine(stateMachineArn=ARN.format("hello"))
-    assert "Succeed" in found["definition"]
+    machine = empty.describe_state_machine(stateMachineArn=ARN.format("hello"))
+    assert "Succeed" in machine["definition"]
 
 
 @pytest.mark.slow
@@ -270,7 +270,7 @@ def test_only_what_a_stack_had_is_pruned_and_only_when_asked(
     )
     run(server, "deploy", tmp_path, "--stack", "shop")
     (tmp_path / "two.asl.json").unlink()
-    names = lambda: {one["name"] for one in empty.list_state_machines()["stateMachines"]}  # noqa: E731
+    names = lambda: {machine["name"] for machine in empty.list_state_machines()["stateMachines"]}  # noqa: E731
     run(server, "deploy", tmp_path, "--stack", "shop")
     assert names() == {"one", "two", "theirs"}
     assert "wanted the one" in run(server, "deploy", tmp_path, "--prune", code=2)
@@ -350,10 +350,10 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
     fails = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Odd", "Cause": "why"}}}
     (tmp_path / "fails.asl.json").write_text(json.dumps(fails), "utf-8")
     run(server, "deploy", tmp_path)
-    given = tmp_path / "input.json"
-    given.write_text('{"n": 1}', "utf-8")
+    path = tmp_path / "input.json"
+    path.write_text('{"n": 1}', "utf-8")
     done = subprocess.run(
-        command(server, "start", "hello", "--input", given, "--wait"),
+        command(server, "start", "hello", "--input", path, "--wait"),
         cwd=ROOT,
         env=clean(),
         capture_output=True,
@@ -422,7 +422,7 @@ def test_a_machine_pulled_elsewhere_shows_from_where(
     """From one server to the other with its type; later changes there are a difference."""
     other = Server(tmp_path / "other", options=("--empty",)).start()
     try:
-        made = other.client().create_state_machine(
+        arn = other.client().create_state_machine(
             name="fast",
             definition=json.dumps(PASSES),
             roleArn="arn:aws:iam::123456789012:role/x",
@@ -431,13 +431,13 @@ def test_a_machine_pulled_elsewhere_shows_from_where(
         out = tmp_path / "out"
         run(other, "pull", "--to", out)
         run(server, "deploy", out)
-        found = empty.describe_state_machine(stateMachineArn=ARN.format("fast"))
-        assert found["type"] == "EXPRESS"
+        machine = empty.describe_state_machine(stateMachineArn=ARN.format("fast"))
+        assert machine["type"] == "EXPRESS"
         tags = empty.list_tags_for_resource(resourceArn=ARN.format("fast"))["tags"]
-        assert {"key": "stateyard:source", "value": made} in tags
+        assert {"key": "stateyard:source", "value": arn} in tags
         assert run(server, "deploy", out) == "= state machine fast: unchanged\n"
         changed = json.dumps({**PASSES, "Comment": "a hot fix"})
-        other.client().update_state_machine(stateMachineArn=made, definition=changed)
+        other.client().update_state_machine(stateMachineArn=arn, definition=changed)
         shown = run(other, "pull", "--to", out, "--check", code=1)
         assert shown.startswith(f"{out}/fast.asl.json: changed\n")
         assert '  +  "Comment": "a hot fix"' in shown
@@ -463,11 +463,11 @@ def test_a_page_shows_what_changed_since_a_deployment(
 
     def tag() -> str:
         listed = empty.list_tags_for_resource(resourceArn=ARN.format("Passes"))["tags"]
-        return str(next(one["value"] for one in listed if one["key"] == "stateyard:deployed"))
+        return str(next(tag["value"] for tag in listed if tag["key"] == "stateyard:deployed"))
 
     def stored() -> str:
-        found = empty.describe_state_machine(stateMachineArn=ARN.format("Passes"))
-        return hashlib.sha256(found["definition"].encode()).hexdigest()
+        machine = empty.describe_state_machine(stateMachineArn=ARN.format("Passes"))
+        return hashlib.sha256(machine["definition"].encode()).hexdigest()
 
     first = tag()
     assert first == stored()

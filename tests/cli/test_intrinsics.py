@@ -40,7 +40,7 @@ def template(parameters: Parameters | None = None) -> Template:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("!Ref Stage", "dev"),
         ("!Ref Zones", ["a", "b"]),
@@ -63,13 +63,13 @@ def template(parameters: Parameters | None = None) -> Template:
         ("Condition: '{% $x %}'", {"Condition": "{% $x %}"}),
     ],
 )
-def test_values(text: str, wanted: Any) -> None:
+def test_values(text: str, expected: Any) -> None:
     """Each function, in its short or its long form."""
-    assert template().resolve(parse_document(text, "x.yaml")) == wanted
+    assert template().resolve(parse_document(text, "x.yaml")) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("!Ref Nobody", "--param Nobody=VALUE"),
         ("!GetAtt Thing.Arn", "--param Thing.Arn=VALUE"),
@@ -81,11 +81,11 @@ def test_values(text: str, wanted: Any) -> None:
         ("!Odd ''", "--param Fn::Odd=VALUE"),
     ],
 )
-def test_what_cannot_be_known_is_asked_for(text: str, wanted: str) -> None:
+def test_what_cannot_be_known_is_asked_for(text: str, expected: str) -> None:
     """The line names the template, the place, and what to add."""
     with pytest.raises(SourceError, match=r"^t\.yaml: ") as refused:
         checked(text)
-    assert wanted in str(refused.value)
+    assert expected in str(refused.value)
 
 
 def checked(text: str) -> None:
@@ -97,7 +97,7 @@ def checked(text: str) -> None:
 
 def test_parameters_come_before_everything() -> None:
     """Also for an attribute that no server knows, and for a stage that hides resources."""
-    found = template(Parameters({"Thing.Arn": "arn:x", "Stage": "prod"}))
-    assert found.resolve({"Fn::GetAtt": ["Thing", "Arn"]}) == "arn:x"
-    assert found.holds("NotDev")
+    prod_template = template(Parameters({"Thing.Arn": "arn:x", "Stage": "prod"}))
+    assert prod_template.resolve({"Fn::GetAtt": ["Thing", "Arn"]}) == "arn:x"
+    assert prod_template.holds("NotDev")
     assert not template().holds("NotDev")

@@ -29,16 +29,19 @@ def machine(value: Any, **more: Any) -> dict[str, Any]:
     return {"Type": MACHINE, "Properties": {"Definition": definition(value), **more}}
 
 
-def results(path: Path, **given: str) -> dict[str, Any]:
+def results(path: Path, **parameters: str) -> dict[str, Any]:
     """Return what the state machines of a project yield, by name."""
-    found = read_paths([path], Account(), Parameters(given)).machines
-    return {one.name: json.loads(one.definition)["States"]["P"]["Result"] for one in found}
+    machines = read_paths([path], Account(), Parameters(parameters)).machines
+    return {
+        machine.name: json.loads(machine.definition)["States"]["P"]["Result"]
+        for machine in machines
+    }
 
 
-def asked(path: Path, **given: str) -> set[str]:
+def asked(path: Path, **parameters: str) -> set[str]:
     """Return the names that one run asks for."""
     with pytest.raises(SourceError) as refused:
-        read_paths([path], Account(), Parameters(given))
+        read_paths([path], Account(), Parameters(parameters))
     lines = str(refused.value).splitlines()
     assert all(line.endswith("=VALUE") for line in lines), lines
     return {line.rpartition("--param ")[2].removesuffix("=VALUE").strip("'") for line in lines}
@@ -78,8 +81,8 @@ def test_nested_stacks(tmp_path: Path, kind: str) -> None:
     write(tmp_path / "template.json", body)
     write(tmp_path / "child.json", CHILD)
     assert asked(tmp_path) == {"X.A", "Stage"}
-    found = results(tmp_path, **{"X.A": "1", "Stage": "qa"})
-    assert found == {"Part-Inner": ["given", 1], "Outer": ["given!", "qa"]}
+    values = results(tmp_path, **{"X.A": "1", "Stage": "qa"})
+    assert values == {"Part-Inner": ["given", 1], "Outer": ["given!", "qa"]}
 
 
 def test_a_nested_stack_that_is_not_here_or_holds_itself(tmp_path: Path) -> None:
@@ -118,8 +121,8 @@ def test_stacks_of_an_assembly_export_to_each_other(tmp_path: Path) -> None:
     for name, body in stacks.items():
         write(tmp_path / f"{name}.template.json", body)
     assert asked(tmp_path) == {"other-app"}
-    found = results(tmp_path, **{"other-app": "x"})
-    assert found["M"] == ["arn:aws:sns:us-east-1:123456789012:Topic", "x"]
+    values = results(tmp_path, **{"other-app": "x"})
+    assert values["M"] == ["arn:aws:sns:us-east-1:123456789012:Topic", "x"]
 
 
 def test_a_service_of_many_files(tmp_path: Path) -> None:
@@ -145,8 +148,8 @@ def test_a_service_of_many_files(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, "utf-8")
     assert asked(tmp_path) == {"sha1", "/a", "net.Vpc"}
     arn = "arn:aws:lambda:us-east-1:123456789012:function:shop-qa-one"
-    found = results(tmp_path, **{"sha1": "c0ffee", "/a": "1", "net.Vpc": "v"})
-    assert found == {"one-qa": [5, arn, "c0ffee"], "two": "1-v"}
+    values = results(tmp_path, **{"sha1": "c0ffee", "/a": "1", "net.Vpc": "v"})
+    assert values == {"one-qa": [5, arn, "c0ffee"], "two": "1-v"}
 
 
 def test_a_plan_of_terraform_names_all_that_the_apply_knows(tmp_path: Path) -> None:
@@ -164,8 +167,8 @@ def test_a_plan_of_terraform_names_all_that_the_apply_knows(tmp_path: Path) -> N
     rule, schedule = "aws_cloudwatch_event_target.nightly.arn", "aws_scheduler_schedule.hourly"
     assert asked(path) == {machine_name, rule, f"{schedule}.target.arn"}
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:orders"
-    given = {rule: arn, f"{schedule}.target.arn": arn, machine_name: json.dumps(definition(7))}
-    assert results(path, **given) == {"orders": 7}
+    parameters = {rule: arn, f"{schedule}.target.arn": arn, machine_name: json.dumps(definition(7))}
+    assert results(path, **parameters) == {"orders": 7}
 
 
 def test_a_folder_of_definitions_and_templates(tmp_path: Path) -> None:
@@ -174,5 +177,5 @@ def test_a_folder_of_definitions_and_templates(tmp_path: Path) -> None:
     write(tmp_path / "flows/two.asl.json", definition("${TableName}"))
     write(tmp_path / "infra/stack.json", {"Resources": {"M": machine({"Ref": "Stage"})}})
     assert asked(tmp_path) == {"LambdaArn", "TableName", "Stage"}
-    found = results(tmp_path, LambdaArn="l", TableName="t", Stage="s")
-    assert found == {"one": "l", "two": "t", "M": "s"}
+    values = results(tmp_path, LambdaArn="l", TableName="t", Stage="s")
+    assert values == {"one": "l", "two": "t", "M": "s"}

@@ -73,21 +73,21 @@ def test_projects_and_folders_are_searched(
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("StartAt: [", "no YAML"),
         ("!!python/object/apply:os.system ['true']", "no YAML"),
     ],
 )
 def test_what_is_no_yaml_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, wanted: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, expected: str
 ) -> None:
     """The exit code is that of wrong use, and nothing in a file is run."""
     path = tmp_path / "x.asl.yaml"
     path.write_text(text, "utf-8")
     code, _, told = lint(capsys, path)
     assert code == 2
-    assert wanted in told
+    assert expected in told
     assert str(path) in told
 
 

@@ -41,12 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data.mkdir()
     (data / "talking.py").write_text(TALK, encoding="utf-8")
     (data / "functions.json").write_text(json.dumps({"talk": "talking:talk"}), encoding="utf-8")
-    made = Server(data, options=("--empty",)).start()
-    made.client().create_state_machine(
+    server = Server(data, options=("--empty",)).start()
+    server.client().create_state_machine(
         name="Talks", definition=json.dumps(DEFINITION), roleArn=ROLE
     )
-    yield made
-    made.stop()
+    yield server
+    server.stop()
 
 
 def start(server: Server, name: str, **event: Any) -> str:
@@ -121,8 +121,8 @@ def test_the_aws_cli_reads_the_log_of_a_function(server: Server) -> None:
     wait_for_end(server.client(), start(server, "for-aws", n=4))
     run(server, "logs", "Talks")  # which waits until the log is there
     logs = server.client("logs")
-    found = logs.filter_log_events(logGroupName="/aws/lambda/talk", filterPattern='"said 4"')
-    (event,) = found["events"]
+    page = logs.filter_log_events(logGroupName="/aws/lambda/talk", filterPattern='"said 4"')
+    (event,) = page["events"]
     assert event["message"] == "said 4"
     assert event["logStreamName"].endswith("/[$LATEST]Talks/for-aws")
     pages = logs.get_paginator("filter_log_events").paginate(
@@ -142,7 +142,7 @@ def test_boto3_walks_from_the_group_of_a_function_to_its_lines(server: Server) -
     run(server, "logs", "Talks")  # which waits until the log is there
     logs, group = server.client("logs"), "/aws/lambda/talk"
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda")
-    assert [known["logGroupName"] for page in pages for known in page["logGroups"]] == [group]
+    assert [row["logGroupName"] for page in pages for row in page["logGroups"]] == [group]
     (newest,) = logs.describe_log_streams(
         logGroupName=group, orderBy="LastEventTime", descending=True, limit=1
     )["logStreams"]

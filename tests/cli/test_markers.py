@@ -27,9 +27,9 @@ def definition(value: Any) -> dict[str, Any]:
     }
 
 
-def read(path: Path, **given: str) -> SourceProject:
+def read(path: Path, **parameters: str) -> SourceProject:
     """Read a project with the values of ``--param``."""
-    return read_paths([path], Account(), Parameters(given))
+    return read_paths([path], Account(), Parameters(parameters))
 
 
 def missing(path: Path) -> list[str]:
@@ -149,23 +149,23 @@ def test_one_run_names_every_marker(tmp_path: Path) -> None:
         (line,) = (line for line in lines if marker in line)
         assert line.startswith(f"{folder}/serverless.yml: m.definition")
         assert line.endswith(f"wanted --param {name}=VALUE")
-    given = {name.strip("'"): str(number) for number, name in enumerate(MARKERS.values())}
-    found = value_of(read(folder, **given))
+    parameters = {name.strip("'"): str(number) for number, name in enumerate(MARKERS.values())}
+    value = value_of(read(folder, **parameters))
     numbers = list(range(len(MARKERS)))
     texts = {"${Plain}", "#{AWS::Nothing}"}  # which stay texts, as CloudFormation has them
-    wanted = [
+    expected = [
         str(number) if marker in texts else number
         for number, marker in zip(numbers, MARKERS, strict=True)
     ]
-    assert found == [*wanted, *(f"in {number}" for number in numbers)]
+    assert value == [*expected, *(f"in {number}" for number in numbers)]
 
 
 def test_a_value_may_be_json_and_stays_as_written_in_a_text(tmp_path: Path) -> None:
     """Lists, objects, booleans; a version number keeps its zero; quotes make a text of a number."""
     markers = ["${ssm:/a}", "${ssm:/b}", "${ssm:/c}", "v${ssm:/d}", "${ssm:/e}"]
     folder = service(tmp_path, markers)
-    given = {"/a": "[1, 2]", "/b": '{"k": true}', "/c": "false", "/d": "1.10", "/e": '"7"'}
-    assert value_of(read(folder, **given)) == [[1, 2], {"k": True}, False, "v1.10", "7"]
+    parameters = {"/a": "[1, 2]", "/b": '{"k": true}', "/c": "false", "/d": "1.10", "/e": '"7"'}
+    assert value_of(read(folder, **parameters)) == [[1, 2], {"k": True}, False, "v1.10", "7"]
 
 
 def test_what_the_state_machine_does_not_need_is_not_asked_for(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ def test_one_run_names_all_that_only_aws_knows(tmp_path: Path) -> None:
     lines = missing(folder)
     assert [line.rpartition("--param ")[2] for line in lines] == [f"{n}=VALUE" for n in ASKED]
     assert "/my/ssm" not in "".join(lines)
-    given = {name: f"value {number}" for number, name in enumerate(ASKED)}
-    assert value_of(read(folder, **given)) == list(given.values())
+    parameters = {name: f"value {number}" for number, name in enumerate(ASKED)}
+    assert value_of(read(folder, **parameters)) == list(parameters.values())
 
 
 def test_what_no_state_machine_needs_does_not_stop_a_template(tmp_path: Path) -> None:
@@ -319,8 +319,8 @@ def test_parameters_have_the_types_of_the_template(tmp_path: Path) -> None:
     }
     value = [{"Ref": name} for name in parameters]
     folder = template(tmp_path, value, Parameters=parameters)
-    found = value_of(read(folder, Zones="a, b", Size="3", Name="12", Stage="qa"))
-    assert found == [["a", "b"], 3, "12", "qa"]
+    values = value_of(read(folder, Zones="a, b", Size="3", Name="12", Stage="qa"))
+    assert values == [["a", "b"], 3, "12", "qa"]
     assert value_of(read(folder, Zones='["c"]', Size="3", Name="12"))[0] == ["c"]
     with pytest.raises(SourceError, match="wanted a number"):
         read(folder, Zones="a", Size="three", Name="n")
@@ -340,8 +340,8 @@ def test_placeholders_of_plain_definitions(tmp_path: Path) -> None:
         *("Text=VALUE", "Version=VALUE", "Bare=VALUE")
     ]
     assert all(line.startswith(f"{tmp_path}/a.asl.json: line 2: ${{") for line in lines)
-    given = {"Text": 'say "hi"', "Version": "1.10", "Bare": "[1]"}
-    assert value_of(read(tmp_path, **given)) == ['say "hi"', "1.10", [1]]
+    parameters = {"Text": 'say "hi"', "Version": "1.10", "Bare": "[1]"}
+    assert value_of(read(tmp_path, **parameters)) == ['say "hi"', "1.10", [1]]
     (tmp_path / "a.asl.json").rename(tmp_path / "a.txt")
     (tmp_path / "b.asl.yaml").write_text(
         "StartAt: P\nStates:\n  P: {Type: Pass, End: true}\n", "utf-8"
@@ -349,8 +349,8 @@ def test_placeholders_of_plain_definitions(tmp_path: Path) -> None:
     text = "StartAt: P\nStates:\n  P:\n    Type: Pass\n    End: true\n    Result:\n      v:\n"
     text += "        - ${Text}\n        - '${Version}'\n        - ${Bare}\n        - ${Size}\n"
     (tmp_path / "b.asl.yaml").write_text(text, "utf-8")
-    given |= {"Text": "a: b # c", "Size": "5"}
-    assert value_of(read(tmp_path, **given)) == ["a: b # c", "1.10", [1], 5]
+    parameters |= {"Text": "a: b # c", "Size": "5"}
+    assert value_of(read(tmp_path, **parameters)) == ["a: b # c", "1.10", [1], 5]
 
 
 def test_substitutions_of_sam_are_texts_of_json(tmp_path: Path) -> None:
@@ -368,8 +368,8 @@ def test_substitutions_of_sam_are_texts_of_json(tmp_path: Path) -> None:
     (tmp_path / "m.asl.json").write_text(text.replace('"BARE"', "${Number}"), "utf-8")
     (line,) = missing(tmp_path / "template.json")
     assert line.endswith("m.asl.json: line 1: ${Other}: got no value, wanted --param Other=VALUE")
-    found = value_of(read(tmp_path / "template.json", Other="o"))
-    assert found == ["true", 'a "b"', 3, "o"]
+    value = value_of(read(tmp_path / "template.json", Other="o"))
+    assert value == ["true", 'a "b"', 3, "o"]
 
 
 def test_a_name_that_no_file_has_is_refused(tmp_path: Path) -> None:

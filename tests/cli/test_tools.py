@@ -62,14 +62,14 @@ def aws() -> Iterator[Moto]:
 def server(aws: Moto, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose Tasks call moto, and the function of the projects."""
     targets = json.dumps({"*": {"endpoint_url": aws.url, **KEYS}})
-    made = Server(
+    server = Server(
         tmp_path_factory.mktemp("tools") / "data",
         options=("--empty", "--allow-reset"),
         STATEYARD_TARGETS=targets,
         STATEYARD_FUNCTIONS=FUNCTIONS,
     ).start()
-    yield made
-    made.stop()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -98,18 +98,18 @@ def saved(aws: Moto, number: str) -> dict[str, Any]:
     """Return what the table has of an order, once it is there."""
     deadline = time.monotonic() + END_S
     while True:
-        found = aws.client("dynamodb").get_item(TableName="orders", Key={"id": {"S": number}})
-        if "Item" in found:
-            return dict(found["Item"])
+        answer = aws.client("dynamodb").get_item(TableName="orders", Key={"id": {"S": number}})
+        if "Item" in answer:
+            return dict(answer["Item"])
         assert time.monotonic() < deadline, number
         time.sleep(0.1)
 
 
-def outcome(server: Server, name: str, given: str) -> Any:
+def outcome(server: Server, name: str, data: str) -> Any:
     """Start a state machine; return its output."""
     client = server.client()
     arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
-    started = client.start_execution(stateMachineArn=arn, input=given)
+    started = client.start_execution(stateMachineArn=arn, input=data)
     ended = wait_for_end(client, started["executionArn"])
     assert ended["status"] == "SUCCEEDED", ended
     return json.loads(ended["output"])
@@ -139,8 +139,8 @@ def test_a_project_runs_against_moto(
     name = PROJECTS[path]
     assert f"+ state machine {name}: created" in shown
     assert {line[0] for line in shown.splitlines()} == {"+"}
-    given = json.dumps({"id": path, "amount": 21})
-    assert outcome(server, name, given)["price"] == {"total": 42}
+    data = json.dumps({"id": path, "amount": 21})
+    assert outcome(server, name, data)["price"] == {"total": 42}
     assert saved(aws, path)["total"] == {"N": "42"}
     assert sent(aws, path)["price"] == {"total": 42}
     detail = json.dumps({"id": f"event {path}", "amount": 4})
@@ -211,7 +211,9 @@ def test_what_no_call_can_carry_is_named_and_the_rest_deployed(
     """The client refuses a value before the server sees it; the message says of which thing."""
     state = json.loads((TOOLS / "terraform/state.json").read_text("utf-8"))
     resources = state["values"]["root_module"]["resources"]
-    (schedule,) = (one for one in resources if one["type"] == "aws_scheduler_schedule")
+    (schedule,) = (
+        resource for resource in resources if resource["type"] == "aws_scheduler_schedule"
+    )
     window = {"mode": "FLEXIBLE", "maximum_window_in_minutes": -1}
     schedule["values"]["flexible_time_window"] = [window]
     (tmp_path / "state.json").write_text(json.dumps(state), "utf-8")

@@ -44,29 +44,29 @@ DISAGREE = {
 def load(pattern: str) -> list[dict[str, Any]]:
     """Return the entries of the files."""
     files = sorted(DEFINITIONS.glob(pattern))
-    return [one for file in files for one in json.loads(file.read_text(encoding="utf-8"))]
+    return [entry for file in files for entry in json.loads(file.read_text(encoding="utf-8"))]
 
 
 def problems(entry: dict[str, Any]) -> list[engine.Diagnostic]:
     """Return what is wrong with a definition."""
     definition = entry["definition"]
     text = definition if isinstance(definition, str) else json.dumps(definition)
-    return [one for one in engine.check(text) if one.severity == "ERROR"]
+    return [problem for problem in engine.check(text) if problem.severity == "ERROR"]
 
 
-@pytest.mark.parametrize("entry", load("labelled.json"), ids=lambda one: one["name"])
+@pytest.mark.parametrize("entry", load("labelled.json"), ids=lambda entry: entry["name"])
 def test_labelled_definitions(entry: dict[str, Any]) -> None:
     """Valid ones are accepted; invalid ones are refused with the place."""
-    found = problems(entry)
-    agrees = not found if entry["expect_valid"] else bool(found)
+    errors = problems(entry)
+    agrees = not errors if entry["expect_valid"] else bool(errors)
     assert agrees != (entry["name"].removesuffix(".json") in DISAGREE)
-    assert all(one.location or one.line for one in found)
+    assert all(error.location or error.line for error in errors)
 
 
 @pytest.mark.slow
 def test_published_definitions_are_read_without_a_crash() -> None:
     """Whatever is in them; and nine of ten are accepted as they are."""
-    entries = [one for one in load("*+*.json") if "expect_valid" not in one]
-    refused = [one["id"] for one in entries if problems(one)]
+    entries = [entry for entry in load("*+*.json") if "expect_valid" not in entry]
+    refused = [entry["id"] for entry in entries if problems(entry)]
     assert len(entries) > 100
     assert len(refused) < len(entries) / 10

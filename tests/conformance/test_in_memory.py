@@ -60,11 +60,11 @@ def test_the_history_is_the_recorded_one(case: dict[str, Any]) -> None:
     data = json.loads(started["params"].get("input", "{}"))
     now_ms = int(time.time() * 1000)
     result = engine.run(created["params"]["definition"], data, start_ms=now_ms)
-    wanted = told["expect"]["get_execution_history"]["events"]
-    found = json.loads(json.dumps([_shaped(event) for event in result.events]))
-    if wanted[-1]["type"] == "WaitStateEntered":  # recorded while it waited; here time passes
-        found = found[: len(wanted)]
-    difference = cases.runner().diff_events(wanted, found, "events")
+    expected = told["expect"]["get_execution_history"]["events"]
+    events = json.loads(json.dumps([_shaped(event) for event in result.events]))
+    if expected[-1]["type"] == "WaitStateEntered":  # recorded while it waited; here time passes
+        events = events[: len(expected)]
+    difference = cases.runner().diff_events(expected, events, "events")
     if cases.defect(case["id"]) or cases.unreachable(case["id"]):
         assert difference is not None
     else:

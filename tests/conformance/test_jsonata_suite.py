@@ -88,17 +88,19 @@ def unaskable(case: dict[str, Any]) -> str:
     return _NO_ROOT if reads_nothing or mentions_root(tree) else ""
 
 
-def same(found: Any, wanted: Any) -> bool:
+def same(actual: Any, expected: Any) -> bool:
     """Compare values; numbers to 13 digits, as sums of doubles differ by their order."""
-    if isinstance(found, bool) or isinstance(wanted, bool):
-        return found is wanted
-    if isinstance(found, int | float) and isinstance(wanted, int | float):
-        return math.isclose(found, wanted, rel_tol=1e-13)
-    if isinstance(found, list) and isinstance(wanted, list):
-        return len(found) == len(wanted) and all(map(same, found, wanted))
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(same(found[k], wanted[k]) for k in found)
-    return type(found) is type(wanted) and bool(found == wanted)
+    if isinstance(actual, bool) or isinstance(expected, bool):
+        return actual is expected
+    if isinstance(actual, int | float) and isinstance(expected, int | float):
+        return math.isclose(actual, expected, rel_tol=1e-13)
+    if isinstance(actual, list) and isinstance(expected, list):
+        return len(actual) == len(expected) and all(map(same, actual, expected))
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return actual.keys() == expected.keys() and all(
+            same(actual[k], expected[k]) for k in actual
+        )
+    return type(actual) is type(expected) and bool(actual == expected)
 
 
 def as_wanted(case: dict[str, Any], kind: str, value: Any) -> bool:

@@ -39,5 +39,5 @@ def _replay(server: Server, results: Path) -> dict[str, str | None]:
     environment = os.environ | {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
     command = [sys.executable, str(cases.RUNNER), server.url, "--json", str(results)]
     subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL)
-    found: dict[str, str | None] = json.loads(results.read_text(encoding="utf-8"))
-    return found
+    verdicts: dict[str, str | None] = json.loads(results.read_text(encoding="utf-8"))
+    return verdicts

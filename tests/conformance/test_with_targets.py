@@ -121,26 +121,26 @@ def _lenient() -> Any:
 
 def _stable() -> list[dict[str, Any]]:
     """Return the cases without what their recorder marked as unstable."""
-    found = copy.deepcopy(wanted())
-    for case in found:
+    copies = copy.deepcopy(wanted())
+    for case in copies:
         names = {path.removeprefix("$..") for path in case["unstable_paths"]}
         for step in case["steps"]:
             step["expect"] = _blurred(step.get("expect", {}), names)
-    return found
+    return copies
 
 
 def _blurred(value: Any, names: set[str]) -> Any:
     if isinstance(value, dict):
-        return {key: ANY if key in names else _blurred(one, names) for key, one in value.items()}
+        return {key: ANY if key in names else _blurred(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [_blurred(one, names) for one in value]
+        return [_blurred(item, names) for item in value]
     return value
 
 
 def excuse(case_id: str) -> str:
     """Return why a case fails here, "" if it must pass."""
-    found = (why for pattern, why in OUT_OF_REACH.items() if re.search(pattern, case_id))
-    return next(found, cases.defect(case_id))
+    reasons = (why for pattern, why in OUT_OF_REACH.items() if re.search(pattern, case_id))
+    return next(reasons, cases.defect(case_id))
 
 
 @pytest.mark.slow

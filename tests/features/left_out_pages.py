@@ -166,13 +166,13 @@ def _addresses() -> Iterator[str]:
     task = TaskRow.objects.values_list("execution__state_machine__name", "execution__name", "task")
     asking = task.filter(execution__state_machine__name="asking")
     machine, execution, number = asking.first() or ("", "", 0)
-    known = {"machine_name": machine, "execution_name": execution, "number": str(number)}
+    values = {"machine_name": machine, "execution_name": execution, "number": str(number)}
     for pattern in _patterns("console.web.urls"):
         if "GET" not in PAGES.get(pattern.name or "", {}) or pattern.name in _OTHER:
             continue
         route = str(pattern.pattern)
-        if set(_PARAMETER.findall(route)) <= set(known):
-            yield "/" + _PARAMETER.sub(lambda match: known[match[1]], route)
+        if set(_PARAMETER.findall(route)) <= set(values):
+            yield "/" + _PARAMETER.sub(lambda match: values[match[1]], route)
             if "execution_name" in route and "number" not in route:
                 for each in Execution.objects.filter(name="run1"):
                     yield _page_of(route, each)

@@ -18,6 +18,17 @@ from tests.acceptance.server import ROOT
 
 _OF_CORE = re.compile(r"/machines/\w+/executions/run1/\?|/machines/mapping/.*/map-runs/\d+/$")
 """What shows a query or a Map Run is of the core, and there: no 404 stands for it."""
+_SIGNED = {
+    "/api/branches": "branches",
+    "/api/executions/paused": "pause",
+    "/api/inputs": "named_inputs",
+    "/api/projects": "projects",
+    "/api/schedules/paused": "notifications",
+    "/api/settings": "project_settings",
+}
+"""Address -> its feature. It takes signed calls only: to the session of a person it answers 401."""
+_OF_ADMINISTRATORS = {"/sign-in/", "/server-audit/", "/server-audit.csv"}
+"""Refused to an owner who is no administrator: 403."""
 _MAY_ANSWER = {200, 204, 302, 404, 405}
 """A file that is not there yet is 404; so is a page of what the yard has none of."""
 
@@ -31,10 +42,14 @@ def test_the_core_works_without(left_out: tuple[str, ...], tmp_path_factory: Any
     """
     needs = {feature.name: {*feature.needs} for feature in chosen_features()}
     left_out = tuple(name for name in NAMES if {name, *needs[name]} & {*left_out})
-    kept = [name for name in NAMES if name not in left_out]
-    seen = look({"STATEYARD_FEATURES": ",".join(kept) or "none"}, tmp_path_factory)
-    assert seen["features"] == kept
+    features = [name for name in NAMES if name not in left_out]
+    seen = look({"STATEYARD_FEATURES": ",".join(features) or "none"}, tmp_path_factory)
+    assert seen["features"] == features
     assert seen["dead"] == {}
+    for path, feature in _SIGNED.items():
+        assert seen["status"].pop(path, 404) == (401 if feature in features else 404)
+    refused = {seen["status"].pop(path, 403) for path in _OF_ADMINISTRATORS}
+    assert refused <= {403, 404}
     odd = {path: status for path, status in seen["status"].items() if status not in _MAY_ANSWER}
     assert odd == {}
     for page in ("/", "/machines/", "/machines/asking/", "/executions/", "/tasks/", "/audit/"):

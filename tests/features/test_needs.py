@@ -15,6 +15,8 @@ from tests.acceptance.server import ROOT
 NEEDS = {
     "alarms": ("metrics", "notifications"),
     "approvals": ("notifications",),
+    "branches": ("projects",),
+    "hot_states": ("metrics",),
 }
 """Feature -> the features without which it does not work."""
 

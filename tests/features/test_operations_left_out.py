@@ -14,7 +14,10 @@ from tests.acceptance.server import Server, wait_for_end
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LEFT_OUT = ("alarms", "approvals", "logs", "metrics", "notifications", "test_state")
+LEFT_OUT = (
+    *("alarms", "approvals", "hot_states", "logs", "metrics", "notifications"),
+    "test_state",
+)
 ROLE = "arn:aws:iam::123456789012:role/r"
 PASS = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
 ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -39,8 +42,8 @@ TASKS = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running ``manage.py up`` without the features that have actions, and what needs them."""
-    kept = ",".join(name for name in NAMES if name not in LEFT_OUT)
-    up = Server(tmp_path_factory.mktemp("left-out") / "data", STATEYARD_FEATURES=kept).start()
+    features = ",".join(name for name in NAMES if name not in LEFT_OUT)
+    up = Server(tmp_path_factory.mktemp("left-out") / "data", STATEYARD_FEATURES=features).start()
     yield up
     up.stop()
 
@@ -88,8 +91,8 @@ def run(server: Server, definition: str, **more: Any) -> dict[str, Any]:
     """Return an execution of a new machine after its end."""
     client = server.client()
     name = f"m{len(client.list_state_machines()['stateMachines'])}"
-    made = client.create_state_machine(name=name, definition=definition, roleArn=ROLE, **more)
+    machine = client.create_state_machine(name=name, definition=definition, roleArn=ROLE, **more)
     started = client.start_execution(
-        stateMachineArn=made["stateMachineArn"], input=json.dumps({"tea": 1})
+        stateMachineArn=machine["stateMachineArn"], input=json.dumps({"tea": 1})
     )
     return wait_for_end(client, started["executionArn"])
