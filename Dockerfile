@@ -19,12 +19,14 @@ RUN pip install --require-hashes --no-deps --requirement requirements-team.lock 
          pip install --require-hashes --no-deps --requirement requirements-parquet.lock; \
        fi
 
-COPY LICENSE manage.py ./
+COPY LICENSE manage.py pyproject.toml ./
 COPY engine engine
 COPY console console
 COPY templates templates
 COPY static static
-RUN python -m compileall -q engine console \
+# What `stateyard version` says beside the release: --build-arg REVISION=$(git rev-parse --short HEAD)
+ARG REVISION=
+RUN echo "$REVISION" > revision && python -m compileall -q engine console \
     && useradd --system --uid 10001 --no-create-home --home-dir /data stateyard \
     && install --directory --owner=10001 --group=stateyard --mode=0700 /data
 
