@@ -122,7 +122,7 @@ from engine.runtime.commands import (
 from engine.runtime.context import iso_text
 from engine.runtime.events import Event
 from engine.runtime.halted_lines import HaltedLine, describe_halt, halted_lines
-from engine.runtime.memory import FunctionCall, Result, run
+from engine.runtime.memory import FunctionCall, NoAnswer, Result, run
 from engine.runtime.messages import (
     AnswerTask,
     Continue,
@@ -208,6 +208,7 @@ __all__ = [
     "Mock",
     "Moment",
     "NewerFormat",
+    "NoAnswer",
     "Node",
     "NoteEdit",
     "PathSet",

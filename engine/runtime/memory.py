@@ -43,6 +43,10 @@ _START_MS = 1_700_000_000_000
 _FUNCTION_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 
 
+class NoAnswer(Exception):
+    """Raised by a function of ``tasks`` that never answers; only a timeout ends the task then."""
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
     """A call of one of the ``tasks``, with the calling state and the result.
@@ -97,14 +101,16 @@ def run(
     the result as a JSON value. With ``lambda:invoke`` a function that is found by the name in
     ``FunctionName`` gets the ``Payload`` and returns that of the answer; with a task token it
     returns what is sent back with the token. If it raises a ``StatesError``, that is the task's
-    error; any other exception becomes an error with the name of its class and its text. ``seed``:
-    of everything random. ``start_ms``: the time at the start, in epoch milliseconds.
-    ``breakpoints``: where lines of control stop; the name of a state stops before it. ``debug``
-    gets each line that has stopped, and says how it goes on: ``lambda line: line.go_on()``.
+    error; any other exception becomes an error with the name of its class and its text. If it
+    raises ``NoAnswer``, the task stays open until its TimeoutSeconds or HeartbeatSeconds have
+    passed. ``seed``: of everything random. ``start_ms``: the time at the start, in epoch
+    milliseconds. ``breakpoints``: where lines of control stop; the name of a state stops before it.
+    ``debug`` gets each line that has stopped, and says how it goes on:
+    ``lambda line: line.go_on()``.
 
     Raise ``DefinitionError`` for a bad definition, ``BreakpointError`` for a bad breakpoint,
     ``KeyError`` naming the Resource of a task that is not in ``tasks``, and ``EngineBug`` if the
-    execution has not ended after ``max_steps``.
+    execution has not ended after ``max_steps``, or waits for a task that never ends.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed, start_ms, debug=debug)
@@ -146,6 +152,7 @@ class _Runner:
     events: list[Event] = field(default_factory=list)
     inbox: deque[messages.Message] = field(default_factory=deque)
     timers: list[tuple[int, str]] = field(default_factory=list)
+    deadlines: list[tuple[int, int, bool]] = field(default_factory=list)
     steps: int = 0
     calls: list[FunctionCall] = field(default_factory=list)
     edits: list[commands.NoteEdit] = field(default_factory=list)
@@ -189,6 +196,10 @@ class _Runner:
             self.send(message)
         elif self.inbox:
             self.send(self.inbox.popleft())
+        elif self.deadlines and (not self.timers or self.deadlines[0][0] <= self.timers[0][0]):
+            due, task, heartbeat = heapq.heappop(self.deadlines)
+            self.now_ms = max(self.now_ms, due)
+            self.send(messages.TaskTimedOut(task, heartbeat))
         elif self.timers:
             due, timer = heapq.heappop(self.timers)
             self.now_ms = max(self.now_ms, due)
@@ -208,7 +219,7 @@ class _Runner:
     def _apply(self, command: commands.Command) -> None:
         match command:
             case commands.RunTask():
-                self.inbox.append(self._call(command))
+                self._run_task(command)
             case commands.SetTimer(timer=timer, due_ms=due):
                 heapq.heappush(self.timers, (due, timer))
             case commands.CancelTimer(timer=timer):
@@ -220,14 +231,23 @@ class _Runner:
                 self.finish = command
             case commands.NoteEdit():
                 self.edits.append(command)
-            case commands.CancelTask() | commands.AnsweredTask():
-                pass  # a task of this runner is over as soon as it is called
+            case commands.CancelTask(task=task):
+                self.deadlines = [entry for entry in self.deadlines if entry[1] != task]
+                heapq.heapify(self.deadlines)
+            case commands.AnsweredTask():
+                pass  # nothing was called
             case commands.RedriveMapRun():
                 raise EngineBug("a runner that sends no Redrive is asked to redrive a Map Run")
             case _:
                 assert_never(command)
 
-    def _call(self, task: commands.RunTask) -> messages.Message:
+    def _run_task(self, task: commands.RunTask) -> None:
+        message = self._call(task)
+        if message is not None:
+            self.inbox.append(message)
+
+    def _call(self, task: commands.RunTask) -> messages.Message | None:
+        """Call the function of a task, and return its outcome; None if there is no answer."""
         data = jsontext.loads(task.input)
         invoked = _invoked_function(task, data)
         name = next((name for name in _names(task, invoked) if name in self.tasks), None)
@@ -238,6 +258,10 @@ class _Runner:
         argument = data.get("Payload", {}) if by_function else data
         try:
             value = self.tasks[name](argument)
+        except NoAnswer:
+            self.calls.append(FunctionCall(task.state, name, argument))
+            self._set_deadlines(task)
+            return None
         except StatesError as error:
             return self._failed(task, name, argument, error.name, error.cause)
         except Exception as error:  # noqa: BLE001 - a function's own error is the task's error
@@ -246,6 +270,14 @@ class _Runner:
         if by_function and task.pattern != IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             value = {"ExecutedVersion": "$LATEST", "Payload": value, "StatusCode": 200}
         return messages.TaskSucceeded(task.task, jsontext.dumps(value))
+
+    def _set_deadlines(self, task: commands.RunTask) -> None:
+        """Let the task time out if it has TimeoutSeconds or HeartbeatSeconds."""
+        limits = (task.timeout_seconds, False), (task.heartbeat_seconds, True)
+        for seconds, heartbeat in limits:
+            if seconds is not None:
+                due = self.now_ms + seconds * 1000
+                heapq.heappush(self.deadlines, (due, task.task, heartbeat))
 
     def _failed(
         self, task: commands.RunTask, name: str, argument: Any, error: str | None, cause: str | None

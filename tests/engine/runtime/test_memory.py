@@ -78,3 +78,55 @@ def test_path_and_calls_tell_which_way_it_went() -> None:
     assert result.path == ("Ask", "Both", "In")
     call = engine.FunctionCall("Ask", "price", {"n": 1}, error="Busy")
     assert result.calls == (call, call)
+
+
+def silent(_event: Any) -> Any:
+    """Never answer, as a worker that was lost."""
+    raise engine.NoAnswer
+
+
+@pytest.mark.parametrize(
+    ("limits", "error", "seconds"),
+    [
+        ({"TimeoutSeconds": 40}, "States.Timeout", 40),
+        ({"TimeoutSeconds": 40, "HeartbeatSeconds": 5}, "States.Timeout", 5),
+    ],
+)
+def test_a_task_without_an_answer_times_out(
+    limits: dict[str, int], error: str, seconds: int
+) -> None:
+    """The clock moves to the deadline of each attempt, and over the pause before the retry."""
+    machine = invoking("price")
+    machine["States"]["Ask"] |= limits
+    machine["States"]["Ask"]["Retry"] = [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 1}]
+    result = engine.run(machine, {}, {"price": silent})
+    assert (result.status, result.error) == ("FAILED", error)
+    assert (result.slept, len(result.calls)) == (2 * seconds + 1, 2)
+
+
+def test_a_heartbeat_that_is_lost_has_its_own_name() -> None:
+    """A Retrier of States.HeartbeatTimeout takes it; the second call answers."""
+    machine = invoking("price")
+    retrier = {"ErrorEquals": ["States.HeartbeatTimeout"], "MaxAttempts": 1}
+    machine["States"]["Ask"] |= {"HeartbeatSeconds": 5, "Retry": [retrier]}
+    answers = iter([silent, lambda _event: 7])
+
+    def price(event: Any) -> Any:
+        return next(answers)(event)
+
+    result = engine.run(machine, {}, {"price": price})
+    assert (result.status, result.output["Payload"], result.slept) == ("SUCCEEDED", 7, 6)
+
+
+def test_a_task_without_an_answer_and_without_a_limit_never_ends() -> None:
+    """The runner says so instead of waiting."""
+    with pytest.raises(engine.EngineBug, match="waits for nothing"):
+        engine.run(invoking("price"), {}, {"price": silent})
+
+
+def test_the_time_limit_of_the_execution_ends_a_task_without_an_answer() -> None:
+    """The deadline of the task is later."""
+    machine = {**invoking("price"), "TimeoutSeconds": 30}
+    machine["States"]["Ask"]["TimeoutSeconds"] = 40
+    result = engine.run(machine, {}, {"price": silent})
+    assert (result.status, result.slept) == ("TIMED_OUT", 30)
