@@ -21,7 +21,7 @@ from engine.errors import JsonTextError
 from engine.language.model import Fail, Map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from engine.language.model import Block, Machine, State
 
@@ -61,8 +61,9 @@ class Halt(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fie
     """A line of control that stands at a breakpoint.
 
     ``number``: no other halt of the execution has it. ``state``: whose breakpoint it is: that of
-    the frame, or with ERROR one around it. ``stepped``: a step over led here. ``entered_after``:
-    the event before ...StateEntered, -1 if a former step wrote it. ``problem``: why the condition
+    the frame, or with ERROR one around it. ``stepped``: no breakpoint, but a step or a run to the
+    state led here. ``entered_after``: the event before ...StateEntered, -1 if a former step wrote
+    it. ``problem``: why the condition
     has no value. AFTER has the ``output``, the JSON text of what is ``assigned``, and the
     ``following`` state (None: the line ends). ERROR has the error, as ``StatesError`` has it.
     """
@@ -84,11 +85,26 @@ class Halt(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fie
     of_result: bool = False
 
 
+class LineDestination(
+    Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A state to which a line of control runs, to stop before its work once.
+
+    The ``frame``, or a line within it, stops there. ``depth``: how many Parallel and Map states
+    are around both the frame and the state; a frame that ends deeper hands it to its owner.
+    """
+
+    frame: int
+    state: str
+    depth: int = 0
+
+
 class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """The breakpoints of an execution, and what has come of them.
 
     ``reached``: how often each breakpoint was reached with its condition true. ``stepping``: the
-    frames that stop before the next state that they enter.
+    frames that stop before the next state that they enter. ``entering``: the frames whose branches
+    or iterations stop before their first state. ``destinations``: of lines that run to a state.
     """
 
     breakpoints: tuple[Breakpoint, ...] = ()
@@ -96,6 +112,8 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
     halts: tuple[Halt, ...] = ()
     stepping: tuple[int, ...] = ()
     next_halt: int = 1
+    entering: tuple[int, ...] = ()
+    destinations: tuple[LineDestination, ...] = ()
 
     @classmethod
     def of(cls, breakpoints: Iterable[Breakpoint]) -> DebugPlan:
@@ -123,24 +141,72 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
 
     def forget(self, frame: int) -> DebugPlan:
         """Return the plan without all that it has of a frame."""
-        if frame not in self.stepping and self.halt_of(frame) is None:
+        ends = (place.frame for place in self.destinations)
+        if self.halt_of(frame) is None and frame not in (*self.stepping, *self.entering, *ends):
             return self
         return replace(
             self,
             halts=tuple(halt for halt in self.halts if halt.frame != frame),
-            stepping=tuple(number for number in self.stepping if number != frame),
+            stepping=_without(self.stepping, frame),
+            entering=_without(self.entering, frame),
+            destinations=tuple(place for place in self.destinations if place.frame != frame),
         )
 
-    def step_outwards(self, frame: int, owner: int) -> DebugPlan:
-        """Let the owner of a group stop if a line steps that ends in the group."""
-        if frame not in self.stepping:
+    def arrive(self, frame: int, state: str, around: Collection[int]) -> DebugPlan:
+        """Return the plan once a line has come to where its step, or its run to a state, ends.
+
+        ``around``: the frame and those that own the groups it is in. A step into a state ends
+        here, too, whether its group was opened or not.
+        """
+        rest = tuple(
+            place
+            for place in self.destinations
+            if place.state != state or place.frame not in around
+        )
+        stepping, entering = _without(self.stepping, frame), _without(self.entering, frame)
+        return replace(self, stepping=stepping, entering=entering, destinations=rest)
+
+    def step_outwards(self, frame: int, owner: int, depth: int) -> DebugPlan:
+        """Let the owner of a group go on as a line that ends in the group should have.
+
+        ``depth``: how many Parallel and Map states are around the line.
+        """
+        plan = self
+        if frame in self.stepping:
+            others = _without(_without(self.stepping, frame), owner)
+            plan = replace(plan, stepping=(*others, owner))
+        if self.destinations:
+            moved = (_outwards(place, frame, owner, depth) for place in self.destinations)
+            plan = replace(plan, destinations=tuple(moved))
+        return plan
+
+    def open_group(self, owner: int, children: int) -> DebugPlan:
+        """Let a line that steps into a group without children stop at its next state."""
+        if children or owner not in self.entering:
             return self
-        others = tuple(number for number in self.stepping if number not in (frame, owner))
-        return replace(self, stepping=(*others, owner))
+        entering = _without(self.entering, owner)
+        return replace(self, entering=entering, stepping=(*self.stepping, owner))
+
+    def begin_child(self, owner: int, child: int) -> DebugPlan:
+        """Let a branch or iteration stop at its first state if its owner is stepped into."""
+        if owner not in self.entering:
+            return self
+        return replace(self, stepping=(*self.stepping, child))
 
     def at_rest(self) -> DebugPlan:
         """Return what a redrive goes on with, once the execution has ended: the breakpoints."""
-        return replace(self, halts=(), stepping=())
+        return replace(self, halts=(), stepping=(), entering=(), destinations=())
+
+
+def _without(frames: tuple[int, ...], frame: int) -> tuple[int, ...]:
+    return tuple(number for number in frames if number != frame)
+
+
+def _outwards(place: LineDestination, frame: int, owner: int, depth: int) -> LineDestination:
+    """Return the destination of a line that has ended, for its owner if it may be reached there."""
+    if place.frame != frame or depth <= place.depth:
+        return place
+    return replace(place, frame=owner)
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -205,6 +271,25 @@ def own_states(machine: Machine) -> Iterator[tuple[str, State]]:
         for name, state in block.states.items():
             yield name, state
             blocks.extend(_inner_blocks(state))
+
+
+def states_ahead(machine: Machine, path: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """Yield the states that a line of control on this path may come to, each with a depth.
+
+    The depth is how many Parallel and Map states are around both the line and the state. Left out
+    are the states of the other branches of a Parallel: their own lines enter them.
+    """
+    blocks: list[tuple[Block, int, bool]] = [(machine.block, 0, True)]
+    while blocks:
+        block, depth, is_around = blocks.pop()
+        for name, state in block.states.items():
+            yield name, depth
+            is_on_path = is_around and depth < len(path) and path[depth][0] == name
+            for index, inner in enumerate(_inner_blocks(state)):
+                if not is_on_path:
+                    blocks.append((inner, depth, False))
+                elif path[depth][1] == index:
+                    blocks.append((inner, depth + 1, True))
 
 
 def _inner_blocks(state: Any) -> Iterable[Block]:

@@ -63,6 +63,8 @@ def _open(turn: Turn, frame: Frame, group: Group) -> Group:
     group = replace(group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor)
     turn.groups[group.id] = group
     turn.outputs[group.id] = {}
+    if turn.plan is not None:
+        turn.plan = turn.plan.open_group(frame.id, group.total)
     turn.keep(
         frame, phase=FramePhase.GROUP, waits_for=group.id, started_event=frame.cursor, timer=""
     )
@@ -82,6 +84,8 @@ def _add_child(
         index=index,
     )
     turn.frames[frame.id] = frame
+    if turn.plan is not None:
+        turn.plan = turn.plan.begin_child(owner.id, frame.id)
     return frame
 
 
@@ -131,7 +135,7 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
         return
     group = turn.groups[frame.group]
     if turn.plan is not None:
-        turn.plan = turn.plan.step_outwards(frame.id, group.owner)
+        turn.plan = turn.plan.step_outwards(frame.id, group.owner, len(frame.path))
     last = frame.cursor
     if group.kind is GroupKind.MAP:
         name = turn.frames[group.owner].state
@@ -197,7 +201,7 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     if turn.plan is not None:
         if _stops_for_owner(turn, frame, owner, error):
             return
-        turn.plan = turn.plan.step_outwards(frame.id, owner.id)
+        turn.plan = turn.plan.step_outwards(frame.id, owner.id, len(frame.path))
     failing = frame.cursor
     if group.kind is GroupKind.MAP:
         details = {"name": owner.state, "index": frame.index}

@@ -9,7 +9,7 @@ from engine import jsontext
 from engine.errors import StatesError
 from engine.language.model import Task
 from engine.runtime import flow, messages
-from engine.runtime.breakpoints import BreakTime
+from engine.runtime.breakpoints import BreakTime, states_ahead
 from engine.runtime.release import release_problem
 from engine.runtime.states import task
 from engine.runtime.turn import Turn
@@ -31,7 +31,8 @@ class HaltedLine:
     ``Each[3]/Both[0]``. ``input``: of the state, JSON text. ``variables``: all that it sees, as
     values; ``own_variables``: JSON text of those of its own scope, which can be edited.
     ``parameters``: what the work of the state begins with, None if there is no such thing; then
-    ``parameters_problem`` may say why.
+    ``parameters_problem`` may say why. ``states_ahead``: the names of the states that the line may
+    come to, sorted, for ``run_to``.
     """
 
     halt: Halt
@@ -44,6 +45,7 @@ class HaltedLine:
     parameters: str | None = None
     parameters_problem: str = ""
     entered_event: int = 0
+    states_ahead: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -61,18 +63,30 @@ class HaltedLine:
         return not self.problem_of(messages.AnswerTask(self.number))
 
     @property
+    def is_enterable(self) -> bool:
+        """Tell whether the line can stop again inside the state, at each of its inner lines."""
+        return not self.problem_of(messages.Release(self.number, into=True))
+
+    @property
     def is_skippable(self) -> bool:
         """Tell whether the state can be left with an output in place of its work."""
         return not self.problem_of(messages.Skip(self.number, "{}"))
 
     def problem_of(self, message: ReleaseMessage) -> str:
         """Return why the line cannot go on so, "" if it can."""
-        return release_problem(self.halt, self.definition, message)
+        return release_problem(self.halt, self.definition, message, self.states_ahead)
 
-    def go_on(self, *, step: bool = False, **edits: Any) -> messages.Release:
-        """Continue, or step over; ``edits``: new values of ``input``, ``variables``, ``output``."""
+    def go_on(
+        self, *, step: bool = False, into: bool = False, run_to: str = "", **edits: Any
+    ) -> messages.Release:
+        """Continue, and perhaps stop again.
+
+        ``step``: before the line's next state. ``into``: before the first state of each branch or
+        iteration. ``run_to``: before a state, by its name. ``edits``: new values of ``input``,
+        ``variables``, ``output``.
+        """
         texts = {name: jsontext.dumps(value) for name, value in edits.items()}
-        return messages.Release(self.number, step=step, **texts)
+        return messages.Release(self.number, step=step, into=into, run_to=run_to, **texts)
 
     def answer(self, value: Any) -> messages.AnswerTask:
         """Take a value for the result of the task, which is not called."""
@@ -116,6 +130,7 @@ def describe_halt(machine: Machine, run: Run, halt: Halt, moment: Moment) -> Hal
         parameters,
         problem,
         frame.entered_event,
+        tuple(sorted({name for name, _ in states_ahead(machine, frame.path)})),
     )
 
 

@@ -35,17 +35,31 @@ if TYPE_CHECKING:
 
 def stops_before(turn: Turn, frame: Frame) -> bool:
     """Let a frame stop before the work of its state, if it should; tell whether it has."""
-    plan = plan_of(turn)
-    # A step over leads to the next state: a retry does the work of the same one again.
-    stepped = frame.id in plan.stepping and not frame.retry_count
-    if stepped:
-        others = tuple(number for number in plan.stepping if number != frame.id)
-        turn.plan = replace(plan, stepping=others)
+    stepped = _has_arrived(turn, frame)
     problem = _reach(turn, frame, frame.state, BreakTime.BEFORE)
     if problem is None and not stepped:
         return False
     _stop(turn, frame, BreakTime.BEFORE, problem, stepped=stepped and problem is None)
     return True
+
+
+def _has_arrived(turn: Turn, frame: Frame) -> bool:
+    """Tell whether a frame has come to where a step or a run to a state ends, and end it.
+
+    A retry does the work of the same state again, and is no next state.
+    """
+    before = plan_of(turn)
+    around = [frame.id]
+    owner = frame
+    while before.destinations and owner.group:
+        owner = turn.frames[turn.groups[owner.group].owner]
+        around.append(owner.id)
+    plan = before.arrive(frame.id, frame.state, around)
+    if frame.retry_count:
+        plan = replace(before, entering=plan.entering)
+    if plan != before:
+        turn.plan = plan
+    return (plan.stepping, plan.destinations) != (before.stepping, before.destinations)
 
 
 def stops_after(

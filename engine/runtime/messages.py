@@ -123,7 +123,9 @@ class Release(Struct, frozen=True, gc=False):
 
     ``halt``: the number of the ``Halt``. ``by``: who says so. Edits, as JSON texts, None for none:
     the state's ``input``, before its work; the ``variables`` of the line's own scope, all of them;
-    the ``output``, after its work. ``step``: stop again before the next state of the line.
+    the ``output``, after its work. At most one of these says where to stop again: ``step``, before
+    the next state of the line; ``into``, before the first state of each branch or iteration of the
+    Parallel or Map; ``run_to``, before the state of this name, once it is entered.
     """
 
     halt: int
@@ -132,6 +134,8 @@ class Release(Struct, frozen=True, gc=False):
     variables: str | None = None
     output: str | None = None
     step: bool = False
+    into: bool = False
+    run_to: str = ""
 
 
 class AnswerTask(Struct, frozen=True, gc=False):

@@ -13,17 +13,28 @@ from msgspec.structs import replace
 
 from engine import jsontext
 from engine.errors import JsonTextError, StatesError
-from engine.language.model import Choice, Fail, Task
+from engine.language.model import Choice, Fail, Map, Parallel, Task
 from engine.runtime import commands, flow, halts, messages, recovery
-from engine.runtime.breakpoints import BreakTime, Halt, read_breakpoints
+from engine.runtime.breakpoints import (
+    BreakTime,
+    Halt,
+    LineDestination,
+    read_breakpoints,
+    states_ahead,
+)
 from engine.runtime.payload import Payload
 from engine.runtime.run import FramePhase
 from engine.runtime.states import ENTER, task
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from engine.language.model import State
+    from engine.runtime.breakpoints import DebugPlan
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
+
+_NESTED = ("states", "startExecution")
 
 ReleaseMessage = messages.Release | messages.AnswerTask | messages.Skip | messages.FailState
 
@@ -40,14 +51,20 @@ def frame_to_release(turn: Turn, message: ReleaseMessage) -> Frame | None:
     if halt is None:
         return None
     frame = turn.frames[halt.frame]
-    return None if release_problem(halt, turn.state(frame), message) else frame
+    ahead = _depths(turn, frame) if isinstance(message, messages.Release) and message.run_to else ()
+    return None if release_problem(halt, turn.state(frame), message, ahead) else frame
 
 
-def release_problem(halt: Halt, state: State, message: ReleaseMessage) -> str:
-    """Return why a line of control cannot go on so, "" if it can."""
+def release_problem(
+    halt: Halt, state: State, message: ReleaseMessage, ahead: Collection[str]
+) -> str:
+    """Return why a line of control cannot go on so, "" if it can.
+
+    ``ahead``: the states that it may come to.
+    """
     match message:
         case messages.Release():
-            return _edit_problem(halt, message)
+            return _stop_problem(halt, state, message, ahead) or _edit_problem(halt, message)
         case messages.AnswerTask():
             if not isinstance(state, Task) or halt.when is not BreakTime.BEFORE:
                 return "Only a Task that stands before its work can be answered."
@@ -63,6 +80,41 @@ def release_problem(halt: Halt, state: State, message: ReleaseMessage) -> str:
             return ""
         case _:
             assert_never(message)
+
+
+def _stop_problem(
+    halt: Halt, state: State, message: messages.Release, ahead: Collection[str]
+) -> str:
+    """Return why a line of control cannot stop again where the message wants it to."""
+    if message.step + message.into + bool(message.run_to) > 1:
+        return "A line stops again at one place: wanted one of step, into and run_to."
+    if message.run_to and message.run_to not in ahead:
+        return (
+            f"Run to: got the state {message.run_to!r}, wanted one that this line can come to:"
+            f" {', '.join(sorted(ahead))}"
+        )
+    return _into_problem(halt, state) if message.into else ""
+
+
+def _into_problem(halt: Halt, state: State) -> str:
+    """Return why a person cannot step into a state, "" if they can."""
+    if isinstance(state, Task) and (state.resource.service, state.resource.action) == _NESTED:
+        return "A nested execution cannot be stepped into: set breakpoints in it once it runs."
+    if isinstance(state, Map) and state.distributed is not None:
+        return (
+            "A distributed Map cannot be stepped into: set breakpoints in its child executions"
+            " once they run."
+        )
+    if not isinstance(state, Map | Parallel):
+        return f"Only a Parallel or Map can be stepped into, not a {type(state).__name__}."
+    if halt.when is not BreakTime.BEFORE:
+        return f"The {type(state).__name__} has run: it can only be stepped into before its work."
+    return ""
+
+
+def _depths(turn: Turn, frame: Frame) -> dict[str, int]:
+    """Return the depth of each state that a line of control may come to."""
+    return dict(states_ahead(turn.machine, frame.path))
 
 
 def _edit_problem(halt: Halt, message: messages.Release) -> str:
@@ -100,11 +152,10 @@ def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> N
     plan = halts.plan_of(turn)
     halt = plan.halt(message.halt)
     assert halt is not None  # noqa: S101 - ``frame_to_release`` has seen it
-    stepping = plan.stepping
-    if isinstance(message, messages.Release) and message.step:
-        stepping = (*stepping, frame.id)
     others = tuple(other for other in plan.halts if other.number != halt.number)
-    turn.plan = replace(plan, halts=others, stepping=stepping)
+    turn.plan = replace(plan, halts=others)
+    if isinstance(message, messages.Release):
+        turn.plan = _stop_again(turn, frame, turn.plan, message)
     if halt.entered_after >= 0:
         turn.entered_after[frame.id] = halt.entered_after
     turn.released = (frame.id, halt.state)
@@ -127,6 +178,20 @@ def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> N
             recovery.recover(turn, frame, state, StatesError(error, cause))
         case _:
             assert_never(message)
+
+
+def _stop_again(turn: Turn, frame: Frame, plan: DebugPlan, message: messages.Release) -> DebugPlan:
+    """Return the plan with the place at which a line that is released stops again."""
+    if message.step:
+        return replace(plan, stepping=(*plan.stepping, frame.id))
+    if message.into:
+        return replace(plan, entering=(*plan.entering, frame.id))
+    if message.run_to:
+        depth = _depths(turn, frame)[message.run_to]
+        place = LineDestination(frame.id, message.run_to, depth)
+        others = tuple(other for other in plan.destinations if other.frame != frame.id)
+        return replace(plan, destinations=(*others, place))
+    return plan
 
 
 def _as_task(state: State) -> Task:

@@ -19,16 +19,20 @@ import pytest
 from msgspec.structs import replace
 
 import engine
+from engine.runtime.breakpoints import LineDestination
 from engine.runtime.run import FORMAT, Frame, Group
 from tests.engine.runtime.harness import Sim, activity, machine
 
 ROOT = Path(__file__).parents[3]
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
 HELD = [path for path in FORMATS if "held" in json.loads(path.read_text())["snapshot"]]
-HALTED = [path for path in FORMATS if "plan" in json.loads(path.read_text())["snapshot"]]
-RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
+PLANNED = [path for path in FORMATS if "plan" in json.loads(path.read_text())["snapshot"]]
+HALTED, STEPPING = PLANNED[:1], PLANNED[1:]
+RUNNING = [
+    path for path in FORMATS if json.loads(path.read_text())["tasks"] and path not in PLANNED
+]
 TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
-ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *HALTED]]
+ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *PLANNED]]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
 FIELDS = {
@@ -46,7 +50,8 @@ FIELDS[2] = FIELDS[1] | {
 }
 FIELDS[3] = FIELDS[2] | {
     "run": f"{FIELDS[2]['run']} plan",
-    "plan": "breakpoints reached halts stepping next_halt",
+    "plan": "breakpoints reached halts stepping next_halt entering destinations",
+    "destination": "frame state depth",
     "breakpoint": "state when condition hits",
     "halt": "number frame state when since_ms stepped entered_after problem output assigned "
     "following error cause fatal of_result",
@@ -140,6 +145,24 @@ def test_what_stood_at_a_breakpoint_goes_on(path: Path) -> None:
     assert sim.output == ["called", {"n": 7}, {"Error": "Broken", "Cause": "it broke"}]
 
 
+@pytest.mark.parametrize("path", STEPPING, ids=lambda path: path.stem)
+def test_what_stepped_stops_where_it_should(path: Path) -> None:
+    """One line steps into a Map, one runs to a state, and a third steps over a task."""
+    sim = revived(path)
+    for _ in range(3):
+        sim.succeed(sim.tasks[min(sim.tasks)].state, "called")
+    lines = engine.halted_lines(sim.machine, sim.run, engine.Moment(sim.now_ms))
+    assert sorted((line.state, line.place) for line in lines) == [
+        ("Each", "All[0]/Map[1]"),
+        ("Stepped", "All[2]"),
+        ("There", "All[1]"),
+    ]
+    for line in lines:
+        sim.send(line.go_on())
+    sim.succeed("Each", "called")
+    assert sim.output == [["called", "called"], "called", "called"]
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_texts_are_read_and_written_as_before(path: Path) -> None:
     """A text loads, and is the one that this version writes: servers of both may share a run."""
@@ -168,7 +191,7 @@ def test_a_text_of_another_class_is_a_text() -> None:
 
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
-    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a", "3a"]
+    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a", "3a", "3b"]
     assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
 
 
@@ -180,6 +203,7 @@ def test_a_new_field_is_a_new_format() -> None:
     assert set(engine.RunTask.__struct_fields__) == fields["task"]
     assert set(engine.DebugPlan.__struct_fields__) == fields["plan"]
     assert set(engine.Breakpoint.__struct_fields__) == fields["breakpoint"]
+    assert set(LineDestination.__struct_fields__) == fields["destination"]
     assert set(engine.Halt.__struct_fields__) == fields["halt"]
     held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
     whole = replace(held, plan=halted.plan)
