@@ -121,8 +121,20 @@ from engine.runtime.commands import (
 )
 from engine.runtime.context import iso_text
 from engine.runtime.events import Event
+from engine.runtime.faults import (
+    FAULT_TYPES,
+    MOST_FAULTS,
+    Fault,
+    FaultError,
+    FaultPlan,
+    FaultTime,
+    FaultType,
+    describe_faults,
+    faults_text,
+    read_faults,
+)
 from engine.runtime.halted_lines import HaltedLine, describe_halt, halted_lines
-from engine.runtime.memory import FunctionCall, NoAnswer, Result, run
+from engine.runtime.memory import FunctionCall, NoAnswer, Result, StruckFault, run
 from engine.runtime.messages import (
     AnswerTask,
     Continue,
@@ -156,12 +168,14 @@ __all__ = [
     "DETAILS",
     "EVENT_TYPES",
     "EXECUTION_TIMER",
+    "FAULT_TYPES",
     "LIMITS",
     "LINT_FORMATS",
     "MAX_BYTES",
     "MAX_EVENTS",
     "MAX_EXECUTION_S",
     "MOST_BREAKPOINTS",
+    "MOST_FAULTS",
     "NEW_RUN",
     "SCENARIO",
     "TOP",
@@ -192,6 +206,11 @@ __all__ = [
     "ExecutionStatus",
     "FailState",
     "Family",
+    "Fault",
+    "FaultError",
+    "FaultPlan",
+    "FaultTime",
+    "FaultType",
     "Finish",
     "Frame",
     "FunctionCall",
@@ -234,6 +253,7 @@ __all__ = [
     "StatesError",
     "Step",
     "Stop",
+    "StruckFault",
     "TaskFailed",
     "TaskKind",
     "TaskStarted",
@@ -261,11 +281,13 @@ __all__ = [
     "control_paths",
     "covered_ms",
     "current_platform",
+    "describe_faults",
     "describe_halt",
     "draw_unfinished",
     "dumps",
     "event_names",
     "event_types",
+    "faults_text",
     "fields_of",
     "halted_lines",
     "has_surrogate",
@@ -285,6 +307,7 @@ __all__ = [
     "payload_limit",
     "processor_definition",
     "read_breakpoints",
+    "read_faults",
     "replay",
     "run",
     "service_actions",

@@ -68,7 +68,7 @@ def test_the_examples_of_quotas_are_accepted() -> None:
 def test_the_examples_of_the_engine_alone_run() -> None:
     """The page of CI has three whole examples; the others lack the definition."""
     page = blocks(ROOT / "docs/how-to/ci.md", "python")
-    whole, path, halted, mocked = [block for block in page if "engine.run" in block]
+    whole, path, halted, faulty, mocked = [block for block in page if "engine.run" in block]
     (short,) = [block for block in blocks(ROOT / "README.md", "python") if "engine.run" in block]
     names: dict[str, Any] = {}
     exec(whole, names)  # noqa: S102 - our own documentation
@@ -79,4 +79,5 @@ def test_the_examples_of_the_engine_alone_run() -> None:
     exec(path, names)  # noqa: S102 - our own documentation
     assert names["result"].path
     exec(halted, {})  # noqa: S102 - our own documentation
+    exec(faulty, {})  # noqa: S102 - our own documentation
     exec(mocked, {})  # noqa: S102 - our own documentation

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any, assert_never
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
 from engine.execution_status import ExecutionStatus
 from engine.language.model import Fail, Map, Pass, Succeed, Task, Wait
-from engine.runtime import commands, flow, groups, halts, messages, recovery, redrive, release
+from engine.runtime import (
+    commands,
+    fault_strikes,
+    flow,
+    groups,
+    halts,
+    messages,
+    recovery,
+    redrive,
+    release,
+)
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, FramePhase, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
@@ -224,7 +234,8 @@ def _timer_fired(turn: Turn, timer: str) -> None:
         turn.keep(frame, phase=_READY, timer="")
         turn.ready.append(frame.id)
     else:
-        _with_recovery(turn, frame, wait.resume, messages.TimerFired(timer))
+        waited = task.end_delay if frame.phase is FramePhase.DELAY else wait.resume
+        _with_recovery(turn, frame, waited, messages.TimerFired(timer))
 
 
 def _execution_timed_out(turn: Turn) -> None:
@@ -354,6 +365,8 @@ def _enter_first_state(turn: Turn, frame: Frame) -> Frame | None:
 
 
 def _enter_state(turn: Turn, frame: Frame) -> None:
+    if turn.faults is not None and fault_strikes.fails_child(turn, frame):
+        return
     state = turn.state(frame)
     ENTER[type(state)](turn, frame, state)
 

@@ -69,7 +69,10 @@ class CancelTimer(Struct, frozen=True, gc=False):
 
 
 class AnsweredTask(Struct, frozen=True, gc=False):
-    """A person answered a task at a breakpoint: it has its events, and is never called."""
+    """A person answered a task at a breakpoint, or a fault failed it: it is never called.
+
+    It has its events.
+    """
 
     task: RunTask
 
@@ -79,6 +82,8 @@ class NoteEdit(Struct, frozen=True, gc=False):
 
     ``event``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for an
     edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or the error.
+    ``fault``: not a person, but a fault struck; ``after`` has it, ``before`` the outcome that it
+    replaces, "" for none.
     """
 
     event: int

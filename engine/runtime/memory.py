@@ -29,6 +29,8 @@ from engine.runtime.breakpoints import (
     DebugPlan,
     check_breakpoints,
 )
+from engine.runtime.fault_strikes import FAULT
+from engine.runtime.faults import Fault, FaultPlan, FaultType, read_faults
 from engine.runtime.halted_lines import HaltedLine, describe_halt
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run
 
@@ -62,13 +64,22 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True)
+class StruckFault:
+    """A fault that struck a state. ``visit``: the how manieth time it began its work, from 1."""
+
+    state: str
+    type: FaultType
+    visit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result of a run in memory.
 
     ``output``: a JSON value, None without one. ``events``: the whole history. ``slept``: how many
     seconds were skipped. ``path``: the names of the states in the order they were entered.
     ``calls``: of the ``tasks``, in the order they were made. ``edits``: what ``debug`` did at
-    breakpoints.
+    breakpoints. ``struck``: the faults that struck, in their order.
     """
 
     status: str
@@ -80,6 +91,7 @@ class Result:
     path: tuple[str, ...] = ()
     calls: tuple[FunctionCall, ...] = ()
     edits: tuple[commands.NoteEdit, ...] = ()
+    struck: tuple[StruckFault, ...] = ()
 
 
 def run(
@@ -92,6 +104,7 @@ def run(
     max_steps: int = 100_000,
     breakpoints: Iterable[Breakpoint | str] = (),
     debug: Callable[[HaltedLine], ReleaseMessage] | None = None,
+    faults: Iterable[Fault | Mapping[str, Any]] = (),
 ) -> Result:
     """Run a definition to its end and return the result.
 
@@ -106,15 +119,18 @@ def run(
     passed. ``seed``: of everything random. ``start_ms``: the time at the start, in epoch
     milliseconds. ``breakpoints``: where lines of control stop; the name of a state stops before it.
     ``debug`` gets each line that has stopped, and says how it goes on:
-    ``lambda line: line.go_on()``.
+    ``lambda line: line.go_on()``. ``faults``: errors and latency to inject, as
+    ``{"state": "Pay", "error": "Card.Declined"}``; their rates are drawn by ``seed``.
 
     Raise ``DefinitionError`` for a bad definition, ``BreakpointError`` for a bad breakpoint,
+    ``FaultError`` for a fault that cannot strike,
     ``KeyError`` naming the Resource of a task that is not in ``tasks``, and ``EngineBug`` if the
     execution has not ended after ``max_steps``, or waits for a task that never ends.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed, start_ms, debug=debug)
     runner.stop_at(breakpoints)
+    runner.inject(read_faults([*faults], runner.machine, seed=seed))
     runner.send(start_message({} if data is None else data, start_ms))
     for _ in range(max_steps):
         if runner.finish is not None:
@@ -156,6 +172,7 @@ class _Runner:
     steps: int = 0
     calls: list[FunctionCall] = field(default_factory=list)
     edits: list[commands.NoteEdit] = field(default_factory=list)
+    struck: list[StruckFault] = field(default_factory=list)
     debug: Callable[[HaltedLine], ReleaseMessage] | None = None
 
     def __post_init__(self) -> None:
@@ -170,6 +187,11 @@ class _Runner:
                 raise BreakpointError("debug: got None, wanted a function for lines that stop")
             plan = DebugPlan.of(check_breakpoints(places, self.machine))
             self.run = self.run.with_plan(plan)
+
+    def inject(self, plan: FaultPlan) -> None:
+        """Inject faults, before the start."""
+        if plan.faults:
+            self.run = self.run.with_faults(plan)
 
     def send(self, message: messages.Message) -> None:
         """Take a message, and act on the commands that follow from it."""
@@ -214,7 +236,8 @@ class _Runner:
         events = tuple(self.events)
         path = tuple(event.state for event in events if event.type in STATE_ENTRIES)
         ending = (finish.status, output, finish.error, finish.cause)
-        return Result(*ending, events, slept, path, tuple(self.calls), tuple(self.edits))
+        notes = tuple(self.edits), tuple(self.struck)
+        return Result(*ending, events, slept, path, tuple(self.calls), *notes)
 
     def _apply(self, command: commands.Command) -> None:
         match command:
@@ -230,7 +253,7 @@ class _Runner:
             case commands.Finish():
                 self.finish = command
             case commands.NoteEdit():
-                self.edits.append(command)
+                self._note(command)
             case commands.CancelTask(task=task):
                 self.deadlines = [entry for entry in self.deadlines if entry[1] != task]
                 heapq.heapify(self.deadlines)
@@ -245,6 +268,13 @@ class _Runner:
         message = self._call(task)
         if message is not None:
             self.inbox.append(message)
+
+    def _note(self, edit: commands.NoteEdit) -> None:
+        if edit.what != FAULT:
+            self.edits.append(edit)
+            return
+        fault = jsontext.loads(edit.after)
+        self.struck.append(StruckFault(edit.state, FaultType(fault["type"]), fault["visit"]))
 
     def _call(self, task: commands.RunTask) -> messages.Message | None:
         """Call the function of a task, and return its outcome; None if there is no answer."""

@@ -20,6 +20,7 @@ from engine.errors import NewerFormat
 from engine.execution_status import ExecutionStatus
 from engine.runtime.breakpoints import DebugPlan
 from engine.runtime.commands import RunTask  # noqa: TC001 - msgspec reads annotations
+from engine.runtime.faults import FaultPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Command
     from engine.runtime.events import Event
 
-FORMAT = 3
+FORMAT = 4
 """Version of the snapshot text; every format ever written must load.
 
-Format 2 has ``held``, format 3 ``plan``. A run without breakpoints is written in format 2, and if
-it holds no task in format 1: earlier versions read those.
+Format 2 has ``held``, format 3 ``plan``, format 4 ``faults``. A run is written in the first format
+that has all of it: earlier versions read that.
 A change that an earlier version could not read, or would lose, makes a new format; even one more
 field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
-_HELD_FORMAT = 2
+_HELD_FORMAT, _PLAN_FORMAT = 2, 3
 INLINE = 1024
 """Inputs longer than this many characters are kept as values, so that no step writes them again."""
 
@@ -92,6 +93,7 @@ class FramePhase(StrEnum):
     BACKOFF = "backoff"  # it waits for the pause before a retry to pass
     GROUP = "group"  # it waits for its branches or iterations
     BREAK = "break"  # it stands at a breakpoint, and waits for a person
+    DELAY = "delay"  # its task is scheduled, and a fault holds the call back
 
 
 class GroupKind(StrEnum):
@@ -162,7 +164,7 @@ class Run(Struct, frozen=True):
     history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
     while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
     from them. ``plan``: the breakpoints, and the lines of control that stand at them; None if there
-    are none.
+    are none. ``faults``: those that are injected, None if there are none.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -176,6 +178,7 @@ class Run(Struct, frozen=True):
     held: Mapping[int, RunTask] = {}
     values: Values = field(default_factory=DictValues)
     plan: DebugPlan | None = None
+    faults: FaultPlan | None = None
 
     def dumps(self) -> str:
         """Return the snapshot as JSON text, without the values."""
@@ -194,12 +197,16 @@ class Run(Struct, frozen=True):
             stored["held"] = self.held
         if self.plan is not None:
             stored["plan"] = self.plan
+        if self.faults is not None:
+            stored["faults"] = self.faults
         return _encode(stored).decode()
 
     def _format(self) -> int:
         """Return the first format that has all that there is to write."""
-        if self.plan is not None:
+        if self.faults is not None:
             return FORMAT
+        if self.plan is not None:
+            return _PLAN_FORMAT
         return _HELD_FORMAT if self.held else 1
 
     def reading(self, values: Values) -> Run:
@@ -210,6 +217,10 @@ class Run(Struct, frozen=True):
         """Return the same run with other breakpoints."""
         return replace(self, plan=plan)
 
+    def with_faults(self, faults: FaultPlan | None) -> Run:
+        """Return the same run with other faults."""
+        return replace(self, faults=faults)
+
     @classmethod
     def loads(cls, text: str, values: Values) -> Run:
         """Read a snapshot back.
@@ -219,7 +230,7 @@ class Run(Struct, frozen=True):
         raw = _decode(text)
         _check_format(raw.pop("format", None))
         _restore_inputs([raw["about"], *raw["frames"]], values)
-        plan = raw.pop("plan", None)  # read apart: most runs have none
+        plan, faults = raw.pop("plan", None), raw.pop("faults", None)  # most runs have neither
         stored = msgspec.convert(raw, _Snapshot, str_keys=True)
         return cls(
             about=stored.about,
@@ -233,6 +244,7 @@ class Run(Struct, frozen=True):
             held=stored.held,
             values=values,
             plan=None if plan is None else msgspec.convert(plan, DebugPlan),
+            faults=None if faults is None else msgspec.convert(faults, FaultPlan, str_keys=True),
         )
 
 
@@ -274,6 +286,7 @@ class _Snapshot(Struct, forbid_unknown_fields=True):
 # crashes the process (0.22). So they are asked for here, where the import lets one thread pass.
 msgspec.json.Decoder(_Snapshot)
 msgspec.json.Decoder(DebugPlan)
+msgspec.json.Decoder(FaultPlan)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -313,7 +326,7 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
 
 def _check_format(number: object) -> None:
     """Refuse formats that this version does not know."""
-    if number in (1, _HELD_FORMAT, FORMAT):
+    if number in (1, _HELD_FORMAT, _PLAN_FORMAT, FORMAT):
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
     # A team upgrades one server after another. An older one that meets the snapshot of a newer one

@@ -70,6 +70,7 @@ class Turn:
         self.ready = deque(run.ready)
         self.held = dict(run.held)
         self.plan = run.plan
+        self.faults = run.faults
         self.next_event = run.next_event
         self.next_id = run.next_id
         self.events: list[Event] = []
@@ -233,12 +234,18 @@ class Turn:
             self.plan = self.plan.forget(frame.id)
             if frame.phase is FramePhase.BREAK:  # a redrive does the work of its state again
                 frame = replace(frame, phase=FramePhase.READY)
+        if self.faults is not None:
+            self.faults = self.faults.forget(frame.id)
+            if frame.phase is FramePhase.DELAY:  # as above
+                frame = replace(frame, phase=FramePhase.READY, waits_for=0, timer="")
         if not done:
             self.lost_frames[frame.id] = frame
 
     def close_group(self, group: Group, *, done: bool = False) -> None:
         """Forget a group; if ``done``, also its stored values."""
         del self.groups[group.id]
+        if self.faults is not None:
+            self.faults = self.faults.forget_group(group.id)
         if done:
             self._drop_values(group)
         else:
@@ -276,6 +283,7 @@ class Turn:
         if self.plan is not None:
             ended_well = status is ExecutionStatus.SUCCEEDED
             self.plan = None if ended_well else self.plan.at_rest()
+        self.faults = None  # a redrive goes on without them
         self.status = status
         self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
 
@@ -295,6 +303,7 @@ class Turn:
             held=self.held,
             values=self.before.values,
             plan=self.plan,
+            faults=self.faults,
         )
         values = self._new_values()  # adds to ``dropped``, which is therefore read after it
         events, dropped = tuple(self.events), tuple(self.dropped)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.data.expression import EvaluationScope
 from engine.errors import InterpreterError
 from engine.language.model import INLINE_FAULT
-from engine.runtime import flow, groups
+from engine.runtime import fault_strikes, flow, groups
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.states import distributed, map_items
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
     """Open the group of iterations, or start a Map Run if the Map is distributed."""
+    visit, struck = 0, list[int]()
+    if turn.faults is not None:
+        visit, struck = fault_strikes.visit_group(turn, frame)
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
@@ -29,6 +32,8 @@ def enter(turn: Turn, frame: Frame, state: Map) -> None:
     limit = map_items.evaluate_concurrency(turn, frame, state, payload.value)
     items = map_items.evaluate_items(turn, frame, state, payload.value)
     groups.open_map(turn, frame, items, limit)
+    if struck:
+        fault_strikes.choose_children(turn, turn.frames[frame.id], visit, struck)
 
 
 def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:

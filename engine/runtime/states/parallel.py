@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.runtime import flow, groups
+from engine.runtime import fault_strikes, flow, groups
 from engine.runtime.payload import ensure_within_limit
 
 if TYPE_CHECKING:
@@ -15,5 +15,7 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
     """Open the group of branches."""
+    if turn.faults is not None:
+        fault_strikes.visit_group(turn, frame)
     payload = ensure_within_limit(flow.effective_input(turn, frame, state.data), state.name)
     groups.open_parallel(turn, frame, state, payload)

@@ -9,12 +9,14 @@ The events of a task and the messages that cause them::
     TaskSucceeded         ...Succeeded, then ...StateExited
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
     TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
+
+A fault may hold the call back, make it fail before it is made, or replace its outcome.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine import jsontext
 from engine.data.expression import EvaluationScope
@@ -28,7 +30,7 @@ from engine.errors import (
 )
 from engine.history.event_types import Family
 from engine.language.model import IntegrationPattern, QueryLanguage, TaskKind
-from engine.runtime import commands, flow, messages
+from engine.runtime import commands, fault_strikes, flow, messages
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
@@ -66,6 +68,10 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     # The command is made before the event is written: an error in the arguments leaves no
     # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
+    if turn.faults is not None:
+        strike = fault_strikes.visit_task(turn, frame)
+        if strike is not None and _enter_faulty(turn, frame, state, command, strike):
+            return
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
     phase = FramePhase.SCHEDULED
     if command.kind is _ACTIVITY:  # offered at once: nothing says that it has started
@@ -74,6 +80,54 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     else:
         turn.held[frame.id] = command
     turn.keep(frame, phase=phase, waits_for=command.task, started_event=0, submitted=False)
+
+
+def _enter_faulty(
+    turn: Turn,
+    frame: Frame,
+    state: Task,
+    command: commands.RunTask,
+    strike: fault_strikes.Strike,
+) -> bool:
+    """Schedule a task that faults strike; return whether that is all: the call is not made now."""
+    if strike.answer >= 0 and strike.ending < 0:
+        fault_strikes.replace_answer(turn, frame, strike)
+    if strike.ending < 0 and not strike.seconds:
+        return False
+    family = _FAMILY[command.kind]
+    frame = turn.emit(frame, family + "Scheduled", _scheduled_details(turn, command))
+    frame = turn.keep(frame, waits_for=command.task, started_event=0, submitted=False)
+    if command.kind is not _ACTIVITY or not strike.seconds:
+        frame = turn.emit(frame, family + "Started", _resource_details(state))
+        frame = turn.keep(frame, started_event=frame.cursor)
+    if not strike.seconds:
+        _fail_uncalled(turn, frame, state, command, strike.ending, strike.visit)
+    fault_strikes.delay_call(turn, frame, command, strike)
+    return True
+
+
+def end_delay(turn: Turn, frame: Frame, state: Task, _fired: Message) -> None:
+    """Make the call that a fault has held back, or end the task without it."""
+    call = fault_strikes.take_delayed(turn, frame)
+    frame = turn.keep(frame, timer="")
+    if call.times_out:
+        turn.command(commands.AnsweredTask(call.task))
+        raise time_out(turn, frame, heartbeat=False)
+    if call.ending >= 0:
+        _fail_uncalled(turn, frame, state, call.task, call.ending, call.visit)
+    turn.keep(frame, phase=FramePhase.TASK)
+    turn.command(call.task)
+
+
+def _fail_uncalled(
+    turn: Turn, frame: Frame, state: Task, command: commands.RunTask, fault: int, visit: int
+) -> NoReturn:
+    """Fail a task that a fault ends before its call."""
+    turn.command(commands.AnsweredTask(command))
+    fault_strikes.note_strike(turn, frame, fault, visit)
+    if fault_strikes.is_timeout(turn, fault):
+        raise time_out(turn, frame, heartbeat=False)
+    raise _record_failure(turn, frame, state, "Failed", fault_strikes.error_of(turn, frame, fault))
 
 
 def start_held(turn: Turn) -> None:
@@ -113,6 +167,13 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
     TaskStarted and TaskSubmitted count once: a caller that repeats them writes no second event.
     """
     family = _FAMILY[state.resource.kind]
+    if turn.faults is not None and isinstance(
+        message, messages.TaskSucceeded | messages.TaskFailed
+    ):
+        outcome = message.output if isinstance(message, messages.TaskSucceeded) else ""
+        replaced = fault_strikes.replaced_answer(turn, frame, outcome)
+        if replaced is not None:
+            raise _record_failure(turn, frame, state, "Failed", replaced)
     match message:
         case messages.TaskStarted(worker_name=name) if not frame.started_event:
             frame = turn.emit(frame, family + "Started", {"workerName": name} if name else {})
@@ -151,6 +212,8 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
 
 def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
     """Write ...TimedOut; return the error with which the state has failed."""
+    if turn.faults is not None:
+        turn.faults = turn.faults.forget(frame.id)
     error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
     return _record_failure(turn, frame, turn.state(frame), "TimedOut", error)
 

@@ -4,7 +4,7 @@
 times before a first release. (What the engine wrote before there was a store, nobody has kept.)
 ``formats/texts`` holds the very texts that a version wrote: retries, branches, iterations, waits,
 redrives and bad ends, with odd characters and numbers in their data. Format 2 has ``held``, format
-3 ``plan``.
+3 ``plan``, format 4 ``faults``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 import engine
 from engine.runtime.breakpoints import LineDestination
+from engine.runtime.faults import DelayedCall, FailingChildren, FaultPlan, FaultyAnswer
 from engine.runtime.run import FORMAT, Frame, Group
 from tests.engine.runtime.harness import Sim, activity, machine
 
@@ -32,7 +33,8 @@ RUNNING = [
     path for path in FORMATS if json.loads(path.read_text())["tasks"] and path not in PLANNED
 ]
 TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
-ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *PLANNED]]
+FAULTY = [path for path in FORMATS if "faults" in json.loads(path.read_text())["snapshot"]]
+ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *PLANNED, *FAULTY]]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
 FIELDS = {
@@ -55,6 +57,14 @@ FIELDS[3] = FIELDS[2] | {
     "breakpoint": "state when condition hits",
     "halt": "number frame state when since_ms stepped entered_after problem output assigned "
     "following error cause fatal of_result",
+}
+FIELDS[4] = FIELDS[3] | {
+    "run": f"{FIELDS[3]['run']} faults",
+    "faults": "faults seed by visits delayed answers children",
+    "fault": "state type error cause when seconds children visits rate",
+    "delayed": "task fault visit ending times_out",
+    "answer": "frame fault visit",
+    "children": "group fault visit indices",
 }
 
 
@@ -163,6 +173,24 @@ def test_what_stepped_stops_where_it_should(path: Path) -> None:
     assert sim.output == [["called", "called"], "called", "called"]
 
 
+@pytest.mark.parametrize("path", FAULTY, ids=lambda path: path.stem)
+def test_what_faults_hold_back_goes_on(path: Path) -> None:
+    """A delayed call is made, an outcome is replaced, and an iteration that was chosen fails."""
+    sim = revived(path)
+    plan = sim.run.faults
+    assert plan is not None
+    lost, item = (
+        next(frame.waits_for for frame in sim.run.frames.values() if frame.state == state)
+        for state in ("Lost", "Item")
+    )
+    sim.send(engine.TaskSucceeded(lost, "1"))
+    sim.send(engine.TaskSucceeded(item, "1"))
+    sim.fire()
+    sim.succeed("Late", "called")
+    broken = {"Error": "Broken", "Cause": "it broke"}
+    assert sim.output == ["called", {"Error": "Gone", "Cause": "lost"}, broken]
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_texts_are_read_and_written_as_before(path: Path) -> None:
     """A text loads, and is the one that this version writes: servers of both may share a run."""
@@ -191,7 +219,8 @@ def test_a_text_of_another_class_is_a_text() -> None:
 
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
-    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d", "2a", "3a", "3b"]
+    stems = [path.stem[:2] for path in FORMATS]
+    assert stems == ["1a", "1b", "1c", "1d", "2a", "3a", "3b", "4a"]
     assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
 
 
@@ -205,18 +234,28 @@ def test_a_new_field_is_a_new_format() -> None:
     assert set(engine.Breakpoint.__struct_fields__) == fields["breakpoint"]
     assert set(LineDestination.__struct_fields__) == fields["destination"]
     assert set(engine.Halt.__struct_fields__) == fields["halt"]
+    assert set(FaultPlan.__struct_fields__) == fields["faults"]
+    assert set(engine.Fault.__struct_fields__) == fields["fault"]
+    assert set(DelayedCall.__struct_fields__) == fields["delayed"]
+    assert set(FaultyAnswer.__struct_fields__) == fields["answer"]
+    assert set(FailingChildren.__struct_fields__) == fields["children"]
     held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
-    whole = replace(held, plan=halted.plan)
+    faulty = revived(FAULTY[-1]).run
+    whole = replace(held, plan=halted.plan, faults=faulty.faults)
+    assert engine.Run.loads(faulty.dumps(), faulty.values) == faulty
     assert set(json.loads(whole.dumps())) - {"format"} == fields["run"]
     assert engine.Run.loads(held.dumps(), held.values) == held
     assert engine.Run.loads(halted.dumps(), halted.values) == halted
 
 
 def test_only_what_a_run_has_makes_its_format_newer() -> None:
-    """A run without breakpoints is written as before there were any."""
+    """A run without breakpoints and faults is written as before there were any."""
     held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
+    faulty = revived(FAULTY[-1]).run
     plain = Sim(machine("A", A=activity())).run
-    assert [json.loads(run.dumps())["format"] for run in (plain, held, halted)] == [1, 2, 3]
+    assert [json.loads(run.dumps())["format"] for run in (plain, held, halted, faulty)] == [
+        *(1, 2, 3, 4)
+    ]
 
 
 @pytest.mark.parametrize(
