@@ -24,6 +24,7 @@ from console.models.events import (
 from console.models.executions import (
     DebugEdit,
     Execution,
+    HaltedExecution,
     HistoryEvent,
     InboxMessage,
     MapItem,
@@ -78,6 +79,7 @@ __all__ = [
     "EventTarget",
     "Execution",
     "ExecutionNote",
+    "HaltedExecution",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",

@@ -8,7 +8,8 @@ than writing them: invariant I17 does.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models.functions import Coalesce
@@ -311,6 +312,45 @@ class Pause(models.Model):
     paused_by = models.CharField(max_length=150, default="")
     stops_clock = models.BooleanField(default=False)
     note = models.TextField(default="")
+
+
+class StoppedLine(NamedTuple):
+    """A line of control at a breakpoint; ``number``: of its halt, ``when``: a ``BreakTime``."""
+
+    number: int
+    state: str
+    when: str
+    since_ms: int
+
+
+class HaltedExecution(models.Model):
+    """An execution of which lines of control stand at breakpoints. Its steps write the row.
+
+    ``since_ms``: when the first line stopped; ``count``: how many stand; ``newest``: the number of
+    the newest halt. ``lines``: the first of them as JSON, each ``[number, state, when, since_ms]``.
+    """
+
+    execution = models.OneToOneField(
+        Execution,
+        primary_key=True,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        related_name="halted",
+    )
+    since_ms = models.BigIntegerField()
+    count = models.IntegerField()
+    newest = models.IntegerField()
+    lines = models.TextField()
+
+    @property
+    def stamp(self) -> str:
+        """Return what changes with each line that stops or continues."""
+        return f"b{self.newest}.{self.count}"
+
+    @property
+    def stops(self) -> list[StoppedLine]:
+        """Return the lines that the row names, in the order in which they stopped."""
+        return [StoppedLine(*line) for line in json.loads(self.lines)]
 
 
 class DebugEdit(models.Model):

@@ -229,7 +229,9 @@
     detail.textContent = node.under;
     const span = document.createElementNS("http://www.w3.org/2000/svg", "tspan");
     if (node.countdown && !inPast()) {
-      span.dataset.until = node.countdown.until;
+      const { since, until } = node.countdown;
+      if (since) span.dataset.since = since;
+      else span.dataset.until = until;
       detail.replaceChildren(node.countdown.before, span, node.countdown.after);
     } else if (node.since && !inPast()) {
       span.dataset.since = node.since;

@@ -20,6 +20,7 @@ from console.masking.masked_execution import masked_execution
 from console.models import DebugEdit
 from console.store.executions import breakpoints
 from console.web.core import json_view
+from console.web.core.formatting import BREAK_TIMES
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from console.web.core.scope import HtmxRequest
 
 _MOST_EDITS = 50
-_TIMES = {"before": "Before its work", "after": "After its success", "error": "When it fails"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _render_page(
         if shown
         else (),
         "states": sorted(shown.states) if shown else (),
-        "times": _TIMES,
+        "times": BREAK_TIMES,
         "lines": [_shown_line(line, hidden) for line in shown.lines] if shown else (),
         "edits": [_shown_edit(row, hidden) for row in edits],
         **more,
@@ -118,7 +118,7 @@ def _shown_line(line: engine.HaltedLine, hidden: Mask) -> ShownLine:
     has_output = halt.when is engine.BreakTime.AFTER
     return ShownLine(
         line,
-        _TIMES[halt.when],
+        BREAK_TIMES[halt.when],
         json_view.payload_view(hidden.payload(line.input)),
         json_view.payload_view(hidden.payload(variables)),
         None
@@ -145,8 +145,8 @@ def _shown_edit(row: DebugEdit, hidden: Mask) -> ShownEdit:
 
 def _set_place(request: HtmxRequest, execution: Execution) -> str:
     sent = BreakpointForm(request.POST).values
-    if sent["when"] not in _TIMES:
-        raise ValidationException(f"when: got {sent['when']!r}, wanted {', '.join(_TIMES)}")
+    if sent["when"] not in BREAK_TIMES:
+        raise ValidationException(f"when: got {sent['when']!r}, wanted {', '.join(BREAK_TIMES)}")
     hits = sent["hits"] or "1"
     if not hits.isdecimal() or not hits.isascii():
         raise ValidationException(f"hits: {hits!r} is not a number from 1")

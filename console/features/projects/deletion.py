@@ -46,6 +46,7 @@ from console.models import (
     DebugEdit,
     Definition,
     Execution,
+    HaltedExecution,
     InboxMessage,
     Invitation,
     MapRun,
@@ -214,7 +215,8 @@ def _stop_some(number: int) -> bool:
             return False
         runs = MapRun.objects.filter(parent__in=numbers, status=MapRunStatus.RUNNING)
         runs.update(status=MapRunStatus.ABORTED)
-        for model in (RunRow, TaskRow, Timer, InboxMessage, Pause, DebugEdit):
+        of_runs = (RunRow, TaskRow, Timer, InboxMessage, Pause, HaltedExecution, DebugEdit)
+        for model in of_runs:
             model.objects.filter(execution__in=numbers).delete()
         return True
 

@@ -25,6 +25,7 @@ from console.db.rows import Statement
 from console.db.writer import Change, is_embedded, is_outage
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.events import outbox
+from console.store.executions import halted
 from console.store.executions.commands import Fenced, apply_commands
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
 from console.store.machines.activity_limits import limits_of
@@ -78,7 +79,8 @@ class Loaded:
     ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
     the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
     ``limits``: of the activities that it names, of those that exist. ``epoch``: of the database
-    when the rows were read, if nothing that this process remembers stands beside them.
+    when the rows were read, if nothing that this process remembers stands beside them. ``halts``:
+    the lines of control that stood at breakpoints before.
     """
 
     execution_id: int
@@ -101,6 +103,7 @@ class Loaded:
     read_at: float = field(default_factory=time.monotonic)
     limits: dict[str, Limits] | None = None
     epoch: str = ""
+    halts: tuple[engine.Halt, ...] = ()
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -393,6 +396,7 @@ def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
     """Take the messages for one commit; the others stay for the next one."""
     until = time.monotonic() + seconds
     steps: list[engine.Step] = []
+    loaded.halts = halted.halts_of(loaded.run)
     budget = most_states()
     if loaded.budget is not None:
         budget = min(budget, loaded.budget.allowed)
@@ -493,6 +497,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
     apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row, loaded.limits)
+    if halted.halts_of(run) != loaded.halts:
+        halted.record_halts(number, run)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

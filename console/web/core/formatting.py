@@ -35,6 +35,12 @@ EXECUTION: dict[str, StatusLabel] = {
 }
 _UNLISTED = (ExecutionStatus.PENDING_REDRIVE, ExecutionStatus.UNFINISHED)
 LISTED = {key: label for key, label in EXECUTION.items() if key not in _UNLISTED}
+BREAK_TIMES = {
+    "before": "Before its work",
+    "after": "After its success",
+    "error": "When it fails",
+}
+"""When a line of control stops at a state, in words."""
 STEP = {
     "": StatusLabel("idle", "Not entered"),
     "running": StatusLabel("running", "In progress"),

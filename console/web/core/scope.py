@@ -176,7 +176,7 @@ def _executions_named(with_success: bool, project: int, arn: str) -> QuerySet[Ex
 
 
 def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution]:
-    beside = ("definition", "state_machine", "runrow", "note", "pause")
+    beside = ("definition", "state_machine", "runrow", "note", "pause", "halted")
     rows = Execution.objects.select_related(*beside).filter(project_id=project)
     return rows.annotate(has_last_success=_HAS_LAST_SUCCESS) if with_success else rows
 

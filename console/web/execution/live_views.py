@@ -193,6 +193,8 @@ def _live_parts(
     if beaten:
         beating = waiting.states_with_heartbeats(waits.lines)
         changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
+    if note:
+        changed |= {trace.graph.by_name.get(name, "") for name in waits.halts} - {""}
     changed |= _owners_of_folded(trace, painted, changed)
     return _LiveParts(
         header=header.with_figures(head, execution, trace),

@@ -1,4 +1,4 @@
-"""Tell whether the note and the pause of an execution that a page shows are still the latest."""
+"""Tell whether note, pause and breakpoints of an execution that a page shows are the latest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 
 def note_stamp(execution: Execution) -> str:
-    """Return what changes with an execution's note, assignee and pause, "" if it has none."""
+    """Return what changes with note, assignee, pause and stopped lines, "" if it has none."""
     note = execution.note.stamp if hasattr(execution, "note") else ""
-    return f"{note}{execution.pause.since_ms}" if hasattr(execution, "pause") else note
+    pause = execution.pause.since_ms if hasattr(execution, "pause") else ""
+    halted = execution.halted.stamp if hasattr(execution, "halted") else ""
+    return f"{note}{pause}{halted}"

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 PAGE = 50
 MOST = 50
+BREAKPOINT = "Breakpoint"
+"""Kind of a line of control that stands at one."""
 _EXECUTION_TIMER = "execution"
 _APPROVAL = re.compile(
     r"approv|review|reject|accept|confirm|authori[sz]|consent|decision|decide|sign.?off|manual|human",
@@ -324,6 +326,11 @@ class WaitingLine:
     event: int = 0
 
     @property
+    def is_halted(self) -> bool:
+        """Tell whether the line of control stands at a breakpoint."""
+        return self.kind == BREAKPOINT
+
+    @property
     def is_pause(self) -> bool:
         """Tell whether the state goes on by itself when the time is over: a Wait, or a backoff."""
         return self.kind in _PAUSES
@@ -331,8 +338,12 @@ class WaitingLine:
     def countdown(self, *, together: int) -> dict[str, str | int] | None:
         """Return the words around the time left that a box of the graph shows, None if none.
 
-        ``together``: how many lines are about its state, this one included.
+        At a breakpoint: around the time since. ``together``: how many lines are about its state,
+        this one included.
         """
+        if self.is_halted and self.since_ms is not None:
+            before = f"{together:,} at a breakpoint · " if together > 1 else "At a breakpoint · "
+            return {"before": before, "since": self.since_ms, "after": ""}
         if not self.is_pause or self.until_ms is None:
             return None
         before, after = _PAUSES[self.kind]
@@ -352,7 +363,7 @@ class WaitingPart:
 
     ``more``: there are other lines. ``countdowns``: state -> its time left, as its box shows it.
     ``lone_states``: the states that a single line is about. ``heartbeats``: a stamp that changes
-    with each heartbeat, "" if none is awaited.
+    with each heartbeat, "" if none is awaited. ``halts``: state -> its first line at a breakpoint.
     """
 
     lines: Sequence[WaitingLine] = ()
@@ -360,6 +371,7 @@ class WaitingPart:
     countdowns: Mapping[str, dict[str, str | int]] = field(default_factory=dict)
     lone_states: frozenset[str] = frozenset()
     heartbeats: str = ""
+    halts: Mapping[str, WaitingLine] = field(default_factory=dict)
 
 
 def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
@@ -377,6 +389,7 @@ def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
         countdowns=_countdowns(lines, times, whole=whole),
         lone_states=frozenset(state for state, count in times.items() if count == 1),
         heartbeats=heartbeat_stamp(execution) if beating else "",
+        halts={line.state: line for line in reversed(lines) if line.is_halted},
     )
 
 
@@ -455,17 +468,19 @@ class _NoTexts:
 
 def _timer_lines(execution: Execution, *, alone: bool) -> Iterator[WaitingLine]:
     """Yield the timers, and the lines of control at breakpoints. ``alone``: no task is open."""
+    stands = hasattr(execution, "halted")
     armed: dict[str, int] = dict(read_rows("timers", _read_timers, execution.pk))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token_timer(name)]:
         text = "Throttled by the project's limit of state transitions"
         yield WaitingLine("", "Execution", text, None, armed.pop(name), "continues")
-    if armed or alone:
-        for frame in _frames(execution):
+    if armed or alone or stands:
+        run = _read_run(execution)
+        for frame in run.frames.values() if run is not None else ():
             if frame.timer in armed:
                 yield _timer_line(frame, armed[frame.timer])
-            elif frame.phase == "break":
-                yield WaitingLine(frame.state, "Breakpoint", "Stands until somebody continues it")
+        if run is not None and run.plan is not None:
+            yield from (_halted_line(run, halt) for halt in run.plan.halts)
     if limit is not None:
         yield WaitingLine("", "Execution", "Time limit", execution.start_ms, limit, "times out")
 
@@ -475,19 +490,26 @@ def _read_timers(execution: int) -> QuerySet[Timer, tuple[str, int]]:
     return armed.order_by("due_ms")[: MOST + 1].values_list("name", "due_ms")
 
 
-def _frames(execution: Execution) -> Iterable[Any]:
-    """Return the lines of control of an execution; of what a later version wrote, none.
+def _halted_line(run: engine.Run, halt: engine.Halt) -> WaitingLine:
+    text = f"{formatting.BREAK_TIMES[halt.when]}, until somebody continues it"
+    return WaitingLine(
+        run.frames[halt.frame].state, BREAKPOINT, text, halt.since_ms, event=halt.number
+    )
 
-    None either if it has succeeded meanwhile. They are read now: those that came with the execution
+
+def _read_run(execution: Execution) -> engine.Run | None:
+    """Return the run of an execution without its long texts; None for one of a later version.
+
+    None, too, if it has succeeded meanwhile. It is read now: what came with the execution
     may be older than the timers, and than the last event, behind which a page asks for more.
     """
     ((snapshot,),) = read_rows("lines of control", _read_snapshot, execution.pk) or [("",)]
     if not snapshot:
-        return ()
+        return None
     try:
-        return engine.Run.loads(snapshot, _NoTexts()).frames.values()
+        return engine.Run.loads(snapshot, _NoTexts())
     except engine.NewerFormat:
-        return ()
+        return None
 
 
 def _read_snapshot(execution: int) -> QuerySet[RunRow, tuple[str]]:

@@ -104,6 +104,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "running": running,
         "states": states,
         "open_tasks": open_tasks,
+        "halted_count": tally.get(lists.HALTED, 0),
         "tasks": tasks,
         "tally": {
             "running": tally.get(ExecutionStatus.RUNNING, 0),

@@ -114,7 +114,7 @@ def _moved_on(scope: Scope, shown: str, listed: set[int]) -> list[Execution]:
     current = open_states(list(entered))
     moved = [number for number, (_, event) in current.items() if event != entered[number]]
     rows = Execution.objects.filter(project=scope.project, pk__in=moved)
-    rows = rows.select_related("note", "pause", "state_machine").defer(*scan.BARE)
+    rows = rows.select_related("note", "pause", "halted", "state_machine").defer(*scan.BARE)
     return list(rows) if moved else []
 
 

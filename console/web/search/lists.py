@@ -298,7 +298,7 @@ def changed_executions(
     """
     numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
     rows = Execution.objects.filter(project=scope.project, pk__in=numbers)
-    executions = rows.select_related("note", "pause", "state_machine").defer(*BARE)
+    executions = rows.select_related("note", "pause", "halted", "state_machine").defer(*BARE)
     ended = set(running)
     return [
         execution
@@ -323,13 +323,14 @@ def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[
     return masked_execution.mask_list(project, read_models(key, build))
 
 
-OPEN_TASKS = "open tasks"
+OPEN_TASKS, HALTED = "open tasks", "at breakpoints"
 
 
 def status_counts(scope: Scope) -> dict[str, int]:
     """Return how many run now, and how many ended how in the last 24 hours.
 
-    The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them.
+    The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them; ``HALTED`` that
+    of the executions at breakpoints.
     """
 
     def count(since: int) -> QuerySet[Any, tuple[str, int]]:
@@ -340,7 +341,9 @@ def status_counts(scope: Scope) -> dict[str, int]:
             .values_list("status")
             .annotate(Count("id"))
         )
-        return rows.union(waiting.open_task_count(scope, OPEN_TASKS), all=True)
+        halted = _rows_of(scope, None).filter(halted__isnull=False).order_by()
+        counted = halted.annotate(key=Value(HALTED)).values_list("key").annotate(Count("id"))
+        return rows.union(waiting.open_task_count(scope, OPEN_TASKS), counted, all=True)
 
     project = scope.project
     key = ("status counts", project.pk, project.account_id, scope.region)

@@ -102,7 +102,7 @@ def _read_newest() -> QuerySet[Execution, tuple[int]]:
 
 def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
     executions = Execution.objects.filter(pk__in=numbers)
-    return executions.select_related("note", "pause", "state_machine").defer(*BARE)
+    return executions.select_related("note", "pause", "halted", "state_machine").defer(*BARE)
 
 
 def find_executions(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from django.template import Context
 
-    from console.models import Execution, ExecutionNote, Pause
+    from console.models import Execution, ExecutionNote, HaltedExecution, Pause
     from console.web.execution.steps import InProgress
     from console.web.graph.shapes import Box, Picture
     from console.web.history.event_table import EventPage, EventRow
@@ -382,6 +382,18 @@ def note_of(execution: Execution) -> ExecutionNote | None:
 def pause_of(execution: Execution) -> Pause | None:
     """Return the pause of an execution, None if it is not paused."""
     return getattr(execution, "pause", None)
+
+
+@register.filter
+def halted_of(execution: Execution) -> HaltedExecution | None:
+    """Return where lines of control of an execution stand, None if none is at a breakpoint."""
+    return getattr(execution, "halted", None)
+
+
+@register.filter
+def break_time(when: str) -> str:
+    """Return when a line of control stops at a state, in words within a sentence."""
+    return formatting.BREAK_TIMES[when].lower()
 
 
 @register.filter

@@ -58,7 +58,7 @@ def post(client: Client, act: str, **fields: str) -> Any:
 def test_a_line_is_seen_and_continues(client: Client, execution: Execution) -> None:
     """Its input, its parameters and its place are there; the edit is noted afterwards."""
     assert f'href="{PAGE}"' in shown(client.get(RUN))
-    assert "Stands until somebody continues it" in shown(client.get(RUN))
+    assert "Before its work, until somebody continues it" in shown(client.get(RUN))
     text = shown(client.get(PAGE))
     assert "Before its work" in text
     assert "secret-4711" in text
