@@ -261,6 +261,10 @@ USE_TZ = True
 USE_I18N = False
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [_shipped("static")]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "console.web.core.static_finder.LoadedFinder",
+]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 WHITENOISE_ALLOW_ALL_ORIGINS = False
