@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import psycopg
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
 from console.command_line import program
-from console.db import identity, postgres
+from console.db import identity, postgres, ready_tables
 from console.management import capacity, pooler
 from console.store.state import wait_scale
 from console.worker.worker_lock import server_parameters
@@ -43,7 +42,7 @@ def prepare(processes: int = 1) -> None:
     from console.worker import queue_consumer
 
     with one_at_a_time():
-        call_command("migrate", verbosity=0, interactive=False)
+        ready_tables.bring_up_to_date()
         queue_consumer.install_queue()
     identity.claim_database()
     wait_scale.note_scale()

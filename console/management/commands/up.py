@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.files import locks
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.http.request import validate_host
 
@@ -26,7 +25,7 @@ from console.config.client_profile import (
 from console.config.data_folder import PRIVATE, make_private, write_private
 from console.config.function_options import general_options, read_entry
 from console.config.version import server_version
-from console.db import identity
+from console.db import identity, ready_tables
 from console.functions.cpu_affinity import stay_on_one
 from console.management import capacity
 from console.management.addresses import local_address, store_address
@@ -101,7 +100,7 @@ class Command(DataFolderCommand):
         )
         reach_database()
         capacity.fit_pool()
-        call_command("migrate", verbosity=0, interactive=False)
+        ready_tables.bring_up_to_date()
         identity.claim_database()  # before anything is written with a wrong secret
         address = local_address(host, port)
         settings.STATEYARD_URL = settings.STATEYARD_URL or address
