@@ -108,6 +108,8 @@ class BulkAction(StrEnum):
     """Pause it."""
     RESUME = "resume"
     """Resume it."""
+    REPLAY = "replay"
+    """Repeat it from the state that failed, with the new definition of its state machine."""
 
 
 class BulkJobStatus(StrEnum):

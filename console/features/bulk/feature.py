@@ -1,4 +1,4 @@
-"""Bulk actions: start, stop, redrive, pause or resume many executions as one job."""
+"""Bulk actions: start, stop, redrive, replay, pause or resume many executions as one job."""
 
 from console.feature import Feature
 

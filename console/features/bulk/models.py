@@ -18,7 +18,7 @@ class BulkJob(models.Model):
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    action = models.CharField(max_length=10)  # stop | redrive | start | pause | resume
+    action = models.CharField(max_length=10)  # stop | redrive | start | pause | resume | replay
     actor = models.CharField(max_length=150, default="")
     status = models.CharField(max_length=8, default=BulkJobStatus.RUNNING)
     asked = models.TextField(default="")

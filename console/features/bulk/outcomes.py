@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from console.features.bulk.models import BulkJob
 
+_STARTS = (BulkAction.START, BulkAction.REPLAY)
+"""The actions that start new executions."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
@@ -49,6 +52,7 @@ class JobResult:
             BulkAction.START: "started again",
             BulkAction.PAUSE: "paused",
             BulkAction.RESUME: "resumed",
+            BulkAction.REPLAY: "replayed",
         }[BulkAction(self.action)]
         counts = (
             ("succeeded", self.done, done),
@@ -84,11 +88,11 @@ def count_outcomes(job: BulkJob) -> JobOutcome | None:
 
     Two queries that look up at most as many executions as one job takes.
     """
-    if job.action not in (BulkAction.REDRIVE, BulkAction.START):
+    if job.action not in (BulkAction.REDRIVE, *_STARTS):
         return None
     done = BulkItem.objects.filter(job=job, status=BulkItemStatus.DONE)
     rows = Execution.objects.filter(project=job.project_id)
-    if job.action == BulkAction.START:
+    if job.action in _STARTS:
         rows = rows.filter(arn__in=done.values("result"))
     else:
         rows = rows.filter(pk__in=done.values("number"))

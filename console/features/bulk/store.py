@@ -1,8 +1,8 @@
 """Apply one action to many executions, to each exactly once, even if a process dies.
 
-A job is rows. A redrive, start, pause or resume and the note that it was done are one transaction;
-a stop is noted before and after, and stopping twice is stopping once. So a job goes on where its
-rows stand.
+A job is rows. A redrive, start, replay, pause or resume and the note that it was done are one
+transaction; a stop is noted before and after, and stopping twice is stopping once. So a job goes on
+where its rows stand.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from console import access
 from console.db import audit, clock, rows
 from console.db.writer import is_outage, write
 from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
+from console.features.bulk import replays
 from console.features.bulk.models import BulkItem, BulkJob
 from console.models import Execution
 from console.statuses import (
@@ -84,7 +85,7 @@ def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
     executions = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
         executions.select_related("state_machine", "pause")
-        .defer("input", "output", "error", "cause", "definition")
+        .defer("input", "output", "error", "cause")
         .order_by("-start_ms", "-pk")
     )
     return BulkPlan(action, chosen, refusals_of(action, chosen))
@@ -142,6 +143,7 @@ _BULK: dict[str, str] = {
     BulkAction.START: "BulkStart",
     BulkAction.PAUSE: "BulkPauseExecutions",
     BulkAction.RESUME: "BulkResumeExecutions",
+    BulkAction.REPLAY: "BulkReplay",
 }
 
 
@@ -217,9 +219,8 @@ def _finish(number: int) -> None:
 
 def _item(job: BulkJob, position: int) -> bool:
     """Do one item; return whether the job may go on at once."""
-    act = _stop if job.action == BulkAction.STOP else _in_one_transaction
     try:
-        return act(job, position)
+        return _OTHER_ACTS.get(job.action, _in_one_transaction)(job, position)
     except ThrottlingException:
         return False  # the sweeper comes back
     except Exception as error:
@@ -310,6 +311,34 @@ def _stop(job: BulkJob, position: int) -> bool:
     error = NOT_RUNNING if words else ""
     write(lambda: _close(job, position, error=error, words=words))
     return True
+
+
+def _replay(job: BulkJob, position: int) -> bool:
+    """Replay an execution from the state that failed, with the new definition.
+
+    Its history, which may be long, is read before the transaction.
+    """
+    item = BulkItem.objects.filter(job=job, position=position).first()
+    if item is None or not _goes_on(job):
+        return _goes_on(job)
+    execution = _execution(job, item)
+    begin = replays.read_beginning(execution)
+
+    def store() -> bool:
+        if _claim(job, position) is None:
+            return _goes_on(job)
+        started = replays.start_from(execution, begin, _actor(job))
+        _close(job, position, result=started.arn)
+        return True
+
+    return write(store)
+
+
+_OTHER_ACTS: dict[str, Callable[[BulkJob, int], bool]] = {
+    BulkAction.STOP: _stop,
+    BulkAction.REPLAY: _replay,
+}
+"""Acts that are more than one transaction."""
 
 
 def _claim(job: BulkJob, position: int) -> BulkItem | None:

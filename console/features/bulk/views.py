@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.feature import has_feature
-from console.features.bulk import outcomes, store
+from console.features.bulk import outcomes, replays, store
 from console.features.bulk.forms import BulkForm, JobForm
 from console.features.bulk.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
@@ -64,6 +65,14 @@ WORDS = {
         "Each enters no state until it is resumed. Executions that start later are not paused.",
     ),
     "resume": ("Resume", "resumed", "Each continues from where the pause stopped it."),
+    "replay": (
+        "Replay",
+        "replayed",
+        (
+            "Each is repeated as a new execution that begins at the failed state, with the "
+            "recorded input and the current definition. Earlier states do not run again."
+        ),
+    ),
 }
 RESULTS: dict[str, tuple[str, str]] = {
     BulkItemStatus.WAITING: ("idle", "Waiting"),
@@ -123,8 +132,13 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
         keys, more = scan.all_keys(scope, None, filters, store.MOST)
         marked = [number for _, number in keys]
     planned = store.plan_job(scope.project, action, marked)
+    replayed = None
+    if action == BulkAction.REPLAY:
+        replayed = replays.plan_replays(planned.eligible)
+        planned = replace(planned, refusals={**planned.refusals, **replayed.refusals})
     verb, done, meaning = WORDS[action]
     context = _futile_context(scope, planned) | {
+        "replayed": replayed,
         "section": "executions",
         "plan": planned,
         "verb": verb,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from console import arns
-from console.statuses import BulkAction, ExecutionStatus, MachineStatus
-from console.store.executions import redrive
+from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus, MachineStatus
+from console.store.executions import redrive, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ ACTIONS: dict[str, str] = {
     BulkAction.START: "StartExecution",
     BulkAction.PAUSE: "PauseExecution",
     BulkAction.RESUME: "ResumeExecution",
+    BulkAction.REPLAY: "StartExecution",
 }
 """Each action on many executions, and the API action whose right it needs."""
 
@@ -48,13 +49,13 @@ def refusal_of(action: str, execution: Execution) -> str:
         case BulkAction.START:
             if is_child:
                 return "A child of a Map Run is started by its parent"
-            machine = execution.state_machine
-            has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
-            return "" if has_machine else "Its state machine was deleted"
+            return _machine_refusal(execution)
         case BulkAction.PAUSE:
             return _pause_refusal(execution)
         case BulkAction.RESUME:
             return "" if hasattr(execution, "pause") else "It is not paused"
+        case BulkAction.REPLAY:
+            return _replay_refusal(execution)
         case _:
             assert_never(bulk_action)
 
@@ -65,3 +66,21 @@ def _pause_refusal(execution: Execution) -> str:
     if arns.is_express(execution.arn):
         return "An Express execution cannot be paused"
     return "It is paused already" if hasattr(execution, "pause") else ""
+
+
+def _machine_refusal(execution: Execution) -> str:
+    machine = execution.state_machine
+    has_machine = machine is not None and machine.status == MachineStatus.ACTIVE
+    return "" if has_machine else "Its state machine was deleted"
+
+
+def _replay_refusal(execution: Execution) -> str:
+    if execution.status not in UNSUCCESSFUL:
+        return "Only executions that failed, timed out or were aborted are replayed"
+    if execution.map_run_id is not None:
+        return "A child of a Map Run cannot be replayed"
+    if reason := _machine_refusal(execution):
+        return reason
+    if not replay.has_changed(execution):
+        return "It ran with the current definition of its state machine"
+    return ""

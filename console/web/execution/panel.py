@@ -195,13 +195,13 @@ def panel_of_state(  # the arguments are what an address says
         status = formatting.STEP[""] if index else summary.status
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
-        number = _telling_visit(trace, visits, places)
+        number = telling_visit(trace, visits, places)
     visit = visits[number - 1]
     events = traces.events_of_visit(execution, visit, with_iterations=all_events)
     return _panel_of_visit(execution, trace, summary, number, events, maps)
 
 
-def _telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
+def telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
     """Return the visit to show first. Failures that a retry replaced come last."""
     last = places[-1]
     statuses = visits.statuses()

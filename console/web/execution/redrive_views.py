@@ -17,6 +17,7 @@ from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import iterations, root_cause
 from console.web.execution.header import base_context
 from console.web.execution.only_fail import runs_only_fail
+from console.web.execution.repeated_calls import calls_of_redrive
 from console.web.history.traces import open_trace
 from engine import VisitStatus
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution
+    from console.web.execution.repeated_calls import RepeatedCalls
     from engine import Graph
 
 
@@ -78,10 +80,17 @@ def _preview(execution: Execution) -> dict[str, Any]:
     return {
         "again": again,
         "items_again": _items_again(execution),
+        "calls": _calls_again(execution, again),
         "replays": _replays(execution, graph, again),
         "only_fail": only_fail,
         "root": root_cause.root_cause_of(execution) if only_fail else None,
     }
+
+
+def _calls_again(execution: Execution, again: list[str]) -> RepeatedCalls:
+    """Return the calls that the states which run again have made."""
+    with open_trace(execution) as trace:
+        return calls_of_redrive(trace, again)
 
 
 def _replays(execution: Execution, graph: Graph, again: list[str]) -> list[str]:

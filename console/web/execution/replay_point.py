@@ -1,22 +1,24 @@
 """Choose the state from which a replay repeats a failure, so that a corrected definition is tried.
 
 This is the state whose error was caught, else the one in which the execution ended. If it is inside
-a Parallel or Map, the outermost of these is chosen, because no execution begins inside of one.
+a Parallel or Map, the outermost of these is chosen, because no execution begins inside of one. The
+plan of a replay names the calls that would be made again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import engine
 from console.store.executions import replay
 from console.web.execution import chosen_step, root_cause
+from console.web.execution.repeated_calls import RepeatedCalls, calls_of_replay
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from console.models import Execution
-    from engine import Graph
+    from engine import Graph, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +29,67 @@ class ReplayPoint:
     visit: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayPlan:
+    """Where a replay with the current definition begins, and what it would call again.
+
+    ``refusal``: why there is no such state; ``point`` is None then.
+    """
+
+    point: ReplayPoint | None = None
+    calls: RepeatedCalls = field(default_factory=RepeatedCalls)
+    refusal: str = ""
+
+
 def replay_point(execution: Execution) -> ReplayPoint | None:
     """Return where a replay with the current definition begins, None if there is no such state.
 
     There is none if the definition is still that of the execution, if it has lost the state, or if
     only a Fail state would run again.
     """
+    return plan_replay(execution).point
+
+
+def plan_replay(execution: Execution) -> ReplayPlan:
+    """Return the plan of a replay with the current definition. Changes nothing."""
     machine = execution.state_machine
-    if machine is None or execution.map_run_id is not None or not replay.has_changed(execution):
-        return None
+    if machine is None:
+        return ReplayPlan(refusal="Its state machine was deleted")
+    if execution.map_run_id is not None:
+        return ReplayPlan(refusal="A child of a Map Run cannot be replayed")
+    if not replay.has_changed(execution):
+        return ReplayPlan(refusal="It ran with the current definition of its state machine")
     try:
+        graph = engine.build_graph(engine.parse_stored(machine.definition.text))
         with open_trace(execution) as trace:
-            root = root_cause.root_cause(execution, trace)
-            ended_in = chosen_step.ended_in(execution, trace)
-            if root is not None and root.can_begin:
-                point = ReplayPoint(root.at.state, root.at.visit)
-            else:
-                name = root.at.state if root is not None else ended_in.name
-                point = ReplayPoint(_outermost(trace.graph, name))
-            type_ = _type_of(trace.graph, point.state)
+            point = _failed_state(execution, trace)
+            if refusal := _refusal(trace.graph, machine.definition.text, point.state):
+                return ReplayPlan(refusal=refusal)
+            calls = calls_of_replay(trace, graph, point.state, point.visit)
     except engine.DefinitionError:  # stored by a version that checked less
-        return None
-    if type_ in ("", "Fail") or not replay.begins_in(machine.definition.text, point.state):
-        return None
-    return point
+        return ReplayPlan(refusal="Its definition can no longer be run")
+    return ReplayPlan(point, calls)
+
+
+def _failed_state(execution: Execution, trace: Trace) -> ReplayPoint:
+    """Return the visit that failed, at the top of the definition; the state is "" if unknown."""
+    root = root_cause.root_cause(execution, trace)
+    if root is not None and root.can_begin:
+        return ReplayPoint(root.at.state, root.at.visit)
+    name = root.at.state if root is not None else chosen_step.ended_in(execution, trace).name
+    return ReplayPoint(_outermost(trace.graph, name))
+
+
+def _refusal(graph: Graph, text: str, state: str) -> str:
+    """Return why a replay cannot begin in a failed state with a new definition; "" if it can."""
+    type_ = _type_of(graph, state)
+    if not type_:
+        return "It ended before its first state, or in a state that is not known"
+    if type_ == "Fail":
+        return f"Only the Fail state {state} would run again"
+    if not replay.begins_in(text, state):
+        return f"The new definition has no state {state} outside of Parallel and Map"
+    return ""
 
 
 def _outermost(graph: Graph, name: str) -> str:

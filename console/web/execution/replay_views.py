@@ -14,7 +14,7 @@ from console.errors import ServiceError
 from console.masking import mask, masked_execution
 from console.store.executions import replay as store
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution import data_flow, panel
+from console.web.execution import data_flow, panel, repeated_calls
 from console.web.execution.forms import ReplayForm
 from console.web.execution.header import base_context
 from console.web.history import traces
@@ -41,7 +41,7 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
             request,
             execution,
             step,
-            **_recorded_fields(execution, step, request.GET.get("visit", "")),
+            **recorded_fields(execution, step, request.GET.get("visit", "")),
         )
     sent = ReplayForm(request.POST).values
     typed = {name: sent[name] for name in ("name", "input", "variables")}
@@ -82,14 +82,14 @@ def recorded_input(
     execution: Execution, step: str, visit: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
-    return _recorded_fields(execution, step, visit), _recorded_fields(
+    return recorded_fields(execution, step, visit), recorded_fields(
         masked_execution.unmask_execution(execution), step, visit
     )
 
 
-def _recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
+def recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
     """Return input and variables of a visit; raise ``Http404`` if there was none."""
-    number = int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
+    number = _visit_number(visit)
     try:
         with open_trace(execution) as trace:
             shown = panel.panel_of_state(execution, trace, step, number)
@@ -118,8 +118,31 @@ def _render_form(
         "drifted": drifted,
         "keeps": keeps,
         "changed": keeps,  # who fixed the definition wants to see the fix run
+        **_calls_again(execution, step, request.GET.get("visit", ""), keeps=keeps),
     }
     return render(request, "execution/replay.html", context | fields, status=status)
+
+
+def _calls_again(execution: Execution, step: str, visit: str, *, keeps: bool) -> dict[str, Any]:
+    """Return what a replay would call again, by definition.
+
+    ``keeps``: the current definition has changed, and an execution can begin there.
+    """
+    number, machine = _visit_number(visit), execution.state_machine
+    try:
+        with open_trace(execution) as trace:
+            own = repeated_calls.calls_of_replay(trace, trace.graph, step, number)
+            if not keeps or machine is None:
+                return {"own_calls": own}
+            graph = engine.build_graph(engine.parse_stored(machine.definition.text))
+            new = repeated_calls.calls_of_replay(trace, graph, step, number)
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {}
+    return {"own_calls": own, "new_calls": new}
+
+
+def _visit_number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
 
 
 def _refusal(execution: Execution, step: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from django.db.models import F
 from django.views.decorators.http import require_safe
 
 from console.db import clock
@@ -74,6 +76,9 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "redrivable": _redrivable_kinds(groups[:MOST_SHOWN])
         if scope.may("RedriveExecution")
         else (),
+        "replayable": _count_replayable(scope.project, groups[:MOST_SHOWN])
+        if scope.may("StartExecution")
+        else {},
     }
     return render(request, "search/failure_groups.html", context)
 
@@ -89,6 +94,22 @@ def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
     rows = StateMachine.objects.filter(pk__in=machines, status=MachineStatus.ACTIVE)
     active = set(rows.values_list("pk", flat=True))
     return {key for key, numbers in kinds.items() if numbers & active}
+
+
+def _count_replayable(project: Project, groups: list[store.FailureGroup]) -> dict[str, int]:
+    """Return key of a group -> how many of its executions ran with an earlier definition."""
+    kinds = {
+        failure.number: group.like.key
+        for group in groups
+        if not group.like.is_child
+        for failure in group.failures
+    }
+    if not kinds:
+        return {}
+    rows = Execution.objects.filter(project=project, pk__in=kinds, map_run=None)
+    rows = rows.filter(state_machine__status=MachineStatus.ACTIVE)
+    earlier = rows.exclude(definition=F("state_machine__definition")).order_by()
+    return Counter(kinds[number] for number in earlier.values_list("pk", flat=True))
 
 
 def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, RootCause]:

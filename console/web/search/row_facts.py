@@ -95,13 +95,14 @@ def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, 
 def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, dict[str, str]]:
     """Return execution number -> bulk action -> why it would leave the execution out.
 
-    Of the actions that the reader may do, as the dry run says it. ``executions``: with their state
-    machines and pauses. A list without a paused execution offers no resume.
+    Of the actions that lists offer and the reader may do, as the dry run says it. ``executions``:
+    with their state machines and pauses. A list without a paused execution offers no resume.
     """
     refusals: dict[int, dict[str, str]] = {}
     any_paused = any(hasattr(execution, "pause") for execution in executions)
+    offered = set(ACTIONS) - {BulkAction.REPLAY} - (set() if any_paused else {BulkAction.RESUME})
     for action, right in ACTIONS.items():
-        if scope.may(right) and (any_paused or action != BulkAction.RESUME):
+        if scope.may(right) and action in offered:
             for number, reason in refusals_of(action, executions).items():
                 refusals.setdefault(number, {})[str(action)] = reason
     return refusals

@@ -97,6 +97,7 @@ def paths(server: Server) -> dict[str, str]:
         "filtered": "/executions/?status=RUNNING&from=2026-01-01&q=run&find=input.x+%3D+1",
         "bad filter": "/executions/?min=x&find=x+%3D",
         "dry run": "/executions/bulk/?action=redrive&all=1",
+        "dry run of replays": "/executions/bulk/?action=replay&all=1",
         "bulk jobs": "/executions/bulk/",
         "compare": f"/compare/?a={arn}:run&b={arn}:other",
         "compare form": "/compare/",

@@ -1,0 +1,95 @@
+"""Replay failed executions with the new definition of their state machine: plan and act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.http import Http404
+
+from console.errors import ValidationException
+from console.masking import masked_execution
+from console.models import Execution
+from console.statuses import BulkAction
+from console.store.executions.refusals import refusal_of
+from console.store.executions.replay import start_replay
+from console.web.execution.repeated_calls import RepeatedCalls
+from console.web.execution.replay_point import plan_replay
+from console.web.execution.replay_views import recorded_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from console.db.audit import Actor
+    from console.web.execution.replay_point import ReplayPlan
+
+MOST_PLANNED = 200
+"""Of how many executions, the newest ones, a dry run reads the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPlans:
+    """The plans of a dry run. ``plans``: execution number -> its plan, of those that were read."""
+
+    plans: Mapping[int, ReplayPlan]
+
+    @property
+    def refusals(self) -> dict[int, str]:
+        """Return execution number -> why it cannot be replayed, as far as its history shows."""
+        return {number: plan.refusal for number, plan in self.plans.items() if plan.refusal}
+
+    @property
+    def calls(self) -> RepeatedCalls:
+        """Return what all of them would call again."""
+        return RepeatedCalls.summed(plan.calls for plan in self.plans.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a replay begins. ``input`` and ``variables``: as they were recorded, unmasked."""
+
+    state: str
+    input: str
+    variables: str
+
+
+def plan_replays(executions: Sequence[Execution]) -> ReplayPlans:
+    """Return from which state each replay would begin, and what it would call again.
+
+    Reads the histories of the first ``MOST_PLANNED``.
+    """
+    numbers = [execution.pk for execution in executions[:MOST_PLANNED]]
+    rows = Execution.objects.filter(pk__in=numbers)
+    rows = rows.select_related("definition", "project", "state_machine__definition")
+    found = rows.in_bulk()
+    return ReplayPlans(
+        {number: plan_replay(found[number]) for number in numbers if number in found}
+    )
+
+
+def read_beginning(execution: Execution) -> Beginning:
+    """Return where the replay of an execution begins; raise ``ValidationException`` if nowhere."""
+    if reason := refusal_of(BulkAction.REPLAY, execution):
+        raise ValidationException(reason)
+    plan = plan_replay(execution)
+    if plan.point is None:
+        raise ValidationException(plan.refusal)
+    state, visit = plan.point.state, plan.point.visit
+    try:
+        read = recorded_fields(masked_execution.unmask_execution(execution), state, str(visit))
+    except Http404 as error:
+        raise ValidationException(str(error)) from None
+    return Beginning(state, read["input"], read["variables"])
+
+
+def start_from(execution: Execution, begin: Beginning, actor: Actor) -> Execution:
+    """Start the replay; it names the execution as its origin."""
+    variables = "" if begin.variables == "{}" else begin.variables
+    return start_replay(
+        execution,
+        begin.state,
+        input=begin.input,
+        variables=variables,
+        changed=True,
+        actor=actor,
+    )
