@@ -250,6 +250,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.config.data_folder",
         "console.config.former_name",
         "console.config.yaml_loader",
+        "console.resilience",
     )
     others -= {"console.config"}  # the package of those modules
     assert not {name for name in others if not name.startswith(allowed)}

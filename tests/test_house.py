@@ -72,7 +72,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console", "console.features", "console.errors", "console.arns", "console.statuses"),
     ("console.models",),
     ("console.db",),
-    ("console.samples",),
+    ("console.samples", "console.resilience"),
     ("console.config",),
     ("console.feature", "console.access", "console.masking", "console.events", "console.functions"),
     ("console.execution_rights", "console.own_api"),

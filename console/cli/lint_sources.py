@@ -49,7 +49,7 @@ def lint_path(
         return
     parameters = Parameters(values, placeholders=True)
     for machine in read_paths([path], Account(), parameters).machines:
-        text = _without_bare_placeholders(machine.definition)
+        text = without_bare_placeholders(machine.definition)
         yield machine.place, _known(engine.check(text, machine.type), _parsed(text))
 
 
@@ -57,7 +57,7 @@ def lint_text(text: str, name: str, kind: str, values: Mapping[str, str]) -> Seq
     """Return the problems of a definition. ``name``: tells YAML, whose lines are found again."""
     placeholders = Placeholders(Parameters(values, placeholders=True), name)
     if not name.endswith(YAML_ENDS):
-        text = _without_bare_placeholders(placeholders.fill(text))
+        text = without_bare_placeholders(placeholders.fill(text))
         return _known(engine.check(text, kind), _parsed(text))
     root = placeholders.filled_yaml(text)
     document = construct_yaml(root, name)
@@ -85,7 +85,7 @@ def _is_alone(path: Path) -> bool:
     )
 
 
-def _without_bare_placeholders(text: str) -> str:
+def without_bare_placeholders(text: str) -> str:
     """Put a number of the same length where a placeholder stands outside of a text."""
     return _BARE.sub(
         lambda match: match[0] if match[0].startswith('"') else "1".ljust(len(match[0])), text

@@ -1,0 +1,151 @@
+"""Find the states of a definition, with the Parallel and Map states around each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+EXPRESS_S = 300
+"""Seconds that an Express execution may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestedState:
+    """A state of a definition. ``around``: its Parallel and inline Map states, outermost first.
+
+    ``siblings``: the states of its own level. ``limit_s``: how long the execution may run that it
+    belongs to, None for a year. A distributed Map begins a new execution, so ``around`` ends there;
+    ``child``: the state belongs to such a child execution.
+    """
+
+    name: str
+    state: Mapping[str, Any]
+    siblings: Mapping[str, Any]
+    jsonata: bool
+    express: bool
+    limit_s: int | None
+    around: tuple[TestedState, ...] = ()
+    child: bool = False
+
+    @property
+    def retriers(self) -> list[Mapping[str, Any]]:
+        """Return the entries of Retry."""
+        return _entries(self.state, "Retry")
+
+    @property
+    def catchers(self) -> list[Mapping[str, Any]]:
+        """Return the entries of Catch."""
+        return _entries(self.state, "Catch")
+
+    @property
+    def resource(self) -> str:
+        """Return the Resource of a Task, "" for other states."""
+        value = self.state.get("Resource", "") if self.state.get("Type") == "Task" else ""
+        return value if isinstance(value, str) else ""
+
+    @property
+    def tasks_inside(self) -> list[TestedState]:
+        """Return the Task states inside of a Parallel or Map: a retry runs them again."""
+        return [
+            place
+            for inside, _ in blocks_of(self.state)
+            for place in _places(inside, self)
+            if place.resource
+        ]
+
+
+def list_places(definition: Mapping[str, Any], kind: str) -> list[TestedState]:
+    """Return all states, in the order of the definition. ``kind``: STANDARD or EXPRESS."""
+    express = kind == "EXPRESS"
+    limit = definition.get("TimeoutSeconds")
+    root = TestedState(
+        "",
+        {},
+        {},
+        jsonata=definition.get("QueryLanguage") == "JSONata",
+        express=express,
+        limit_s=_shorter(limit if isinstance(limit, int) else None, express=express),
+    )
+    return list(_places(definition, root, top=True))
+
+
+def blocks_of(state: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    """Yield the branches or the processor of a state; True for a distributed one."""
+    branches = state.get("Branches")
+    for branch in branches if isinstance(branches, list) else []:
+        if isinstance(branch, dict):
+            yield branch, False
+    processor = state.get("ItemProcessor", state.get("Iterator"))
+    if isinstance(processor, dict):
+        yield processor, is_distributed(state)
+
+
+def is_distributed(state: Mapping[str, Any]) -> bool:
+    """Tell whether a state is a Map whose iterations are executions of their own."""
+    processor = state.get("ItemProcessor")
+    settings = processor.get("ProcessorConfig") if isinstance(processor, dict) else None
+    return isinstance(settings, dict) and settings.get("Mode") == "DISTRIBUTED"
+
+
+def following(state: Mapping[str, Any], *, caught: bool = True) -> list[str]:
+    """Return the names of the states that a state may lead to; ``caught``: also its Catchers."""
+    rules = _entries(state, "Choices")
+    entries = [state, *rules, *(_entries(state, "Catch") if caught else [])]
+    names = [entry.get("Next") for entry in entries] + [state.get("Default")]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _places(
+    block: Mapping[str, Any], outer: TestedState, *, top: bool = False
+) -> Iterator[TestedState]:
+    states = block.get("States")
+    if not isinstance(states, dict):
+        return
+    for name, state in states.items():
+        if not isinstance(state, dict):
+            continue
+        language = state.get("QueryLanguage")
+        place = TestedState(
+            name,
+            state,
+            states,
+            jsonata=outer.jsonata if language is None else language == "JSONata",
+            express=outer.express,
+            limit_s=outer.limit_s,
+            around=() if top or is_distributed(outer.state) else (*outer.around, outer),
+            child=outer.child,
+        )
+        yield place
+        for inside, distributed in blocks_of(state):
+            yield from _places(inside, _child_of(place) if distributed else place)
+
+
+def _child_of(place: TestedState) -> TestedState:
+    """Return a distributed Map as its child executions see it."""
+    settings = place.state["ItemProcessor"]["ProcessorConfig"]
+    express = settings.get("ExecutionType") == "EXPRESS"
+    return TestedState(
+        place.name,
+        place.state,
+        place.siblings,
+        jsonata=place.jsonata,
+        express=express,
+        limit_s=_shorter(None, express=express),
+        child=True,
+    )
+
+
+def _shorter(limit: int | None, *, express: bool) -> int | None:
+    if not express:
+        return limit
+    return EXPRESS_S if limit is None else min(limit, EXPRESS_S)
+
+
+def _entries(state: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    entries = state.get(field)
+    return (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
