@@ -1,14 +1,14 @@
-"""An interpreter of Amazon States Language, without clock, randomness, I/O or Django.
+"""An interpreter of Amazon States Language (ASL): no clock, randomness, I/O or Django.
 
-This module is the only door: code outside of the package imports names from here, never from the
+This module is the public API: code outside of the package imports names from here, never from the
 modules inside. Eight words are enough to read it:
 
 * ``Machine``: a parsed, checked and compiled definition.
 * ``Run``: the frozen snapshot of one execution's progress.
 * ``Frame``: one line of control of a run: the execution itself, a branch, or an iteration.
-* ``Message``: a fact from outside that makes an execution move, such as ``TaskSucceeded``.
+* ``Message``: an event from outside that an execution reacts to, such as ``TaskSucceeded``.
 * ``Event``: one line of the history, with AWS's type and details.
-* ``Command``: what the caller shall do after storing a step, such as ``RunTask``.
+* ``Command``: an action for the caller after storing a step, such as ``RunTask``.
 * ``Step``: the next run, the new events and the commands.
 * ``Moment``: the time, the random seed and the rest of the outside world at a step.
 

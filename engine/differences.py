@@ -1,4 +1,4 @@
-"""Find the differences between a replay and its recording: first paths, then the end."""
+"""Find the differences between a replayed execution and its recording: paths, then results."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 The branches, by who has to act:
 
 * ``DefinitionError`` - the caller sent a definition that is not a state machine.
-* ``StatesError`` - the execution failed in a way the language knows; it feeds Retry and Catch.
-* ``EngineBug`` - ours; the step is refused and the execution is parked and shown.
+* ``StatesError`` - a state failed with an error of ASL; Retry and Catch handle it.
+* ``EngineBug`` - ours; the step is refused, and pages show the execution as parked.
 * ``NewerFormat`` - the operator; only the later version that wrote the snapshot can read it.
 """
 
@@ -40,7 +40,7 @@ class EngineError(Exception):
 
 
 class NewerFormat(EngineError, ValueError):
-    """The snapshot was written by a later version of this program, which alone can read it."""
+    """Only a later version of this program can read the snapshot, because it wrote it."""
 
 
 class JsonTextError(EngineError):
@@ -66,11 +66,11 @@ class DefinitionError(EngineError):
 
 
 class EngineBug(EngineError):
-    """The engine met a situation its own rules exclude; the step must not be committed."""
+    """The engine is in an impossible situation; the step must not be committed."""
 
 
 class StatesError(EngineError):
-    """An error of the language: a name and a cause, either of which may be absent.
+    """An error of ASL, with an optional name and an optional cause.
 
     This class is for errors that tasks and Fail states report: their causes stay as they are. An
     ``InterpreterError`` gets a prefix, "An error occurred while executing the state ...".
@@ -99,7 +99,7 @@ class StatesError(EngineError):
 
 
 class InterpreterError(StatesError):
-    """The interpreter could not go on; the runtime prefixes the cause with state and event id."""
+    """The interpreter cannot continue; the runtime prefixes the cause with state and event id."""
 
     def __init__(self, cause: str, name: str = RUNTIME) -> None:
         """Cause without the prefix; the name is ``States.Runtime`` unless said otherwise."""
@@ -116,12 +116,12 @@ class QueryEvaluationError(InterpreterError):
 
 
 def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = False) -> bool:
-    """Tell whether a Retrier or Catcher with these names takes an error of that name.
+    """Return whether a Retrier or Catcher with these ErrorEquals handles an error.
 
-    ``States.Runtime`` is taken by nothing, not even by its own name (recorded from the service);
-    ``States.DataLimitExceeded`` only by its own name, but of a task's result also by ``States.ALL``
-    (recorded); ``States.TaskFailed`` is a wildcard for
-    everything but timeouts; a missed heartbeat is also a ``States.Timeout``.
+    Nothing handles ``States.Runtime``, not even its own name (recorded from the service). Only its
+    own name handles ``States.DataLimitExceeded``; for a task's result ``States.ALL`` does, too
+    (recorded). ``States.TaskFailed`` is a wildcard for all errors but timeouts. A missed heartbeat
+    is also a ``States.Timeout``.
     """
     if name == RUNTIME:
         return False

@@ -1,4 +1,4 @@
-"""The status of an execution, with AWS's words."""
+"""The status of an execution, such as ``SUCCEEDED``, in AWS's words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class ExecutionStatus(StrEnum):
-    """How far an execution has come. The values are those of AWS's ``ExecutionStatus``, and NEW."""
+    """AWS's ``ExecutionStatus`` values, and NEW."""
 
-    NEW = "NEW"  # no Start has been taken yet; AWS has no such status, and no API shows it
-    RUNNING = "RUNNING"  # it goes on, or waits for a task or a timer
-    SUCCEEDED = "SUCCEEDED"  # it came to its end; it can never be redriven
-    FAILED = "FAILED"  # an error that no Retrier or Catcher took
-    TIMED_OUT = "TIMED_OUT"  # TimeoutSeconds of the state machine went by
+    NEW = "NEW"  # before Start; AWS has no such status, and no API shows it
+    RUNNING = "RUNNING"  # including the wait for a task or a timer
+    SUCCEEDED = "SUCCEEDED"  # it cannot be redriven
+    FAILED = "FAILED"  # no Retrier or Catcher handled the error
+    TIMED_OUT = "TIMED_OUT"  # after TimeoutSeconds of the state machine
     ABORTED = "ABORTED"  # StopExecution, or the deletion of its state machine

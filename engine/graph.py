@@ -1,7 +1,7 @@
-"""The graph of a machine: its states as nodes, its transitions as edges.
+"""Build the graph of a state machine: states as nodes, transitions as edges, for pages to draw.
 
-``graph(machine)`` knows no pixels: nodes get opaque ids (``n1`` ... ``nk``) in the order of the
-definition. ``engine.history.paint`` gives each node the status that an execution gave it.
+``build_graph(machine)`` computes no positions. Nodes have ids (``n1`` ... ``nk``) in the order of
+the definition, and ``engine.history.paint`` gives each node the status that an execution gave it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _KINDS = {"IsNull": "null", "IsPresent": "present", "IsNumeric": "a number"} | {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state of the picture.
+    """A state in the graph.
 
-    ``group``: the group it stands in; ``ends``: its line of control may end here.
+    ``group``: its group; ``ends``: its line of control may end here.
 
-    ``detail``: what it does in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
+    ``detail``: its work in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
     ``text``: its definition as indented JSON. ``distributed``: a Map whose items run in executions
     of their own.
     """
@@ -68,7 +68,7 @@ class Node:
 
 
 class EdgeKind(StrEnum):
-    """The field that makes a transition. Pages use the values as names of style classes."""
+    """The field of a transition. Pages use the values as names of CSS classes."""
 
     NEXT = "next"  # the state's ``Next``
     CHOICE = "choice"  # a rule of a Choice
@@ -78,7 +78,7 @@ class EdgeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition; ``label`` says on what condition or error."""
+    """A transition; ``label``: its condition or error."""
 
     source: str
     target: str
@@ -98,7 +98,7 @@ class StateGroup:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole picture; ``by_name`` finds a state's node id, ``by_id`` its node."""
+    """The graph of a machine; ``by_name``: state -> node id, ``by_id``: id -> node."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -119,7 +119,7 @@ class Graph:
 
 
 def build_graph(machine: Machine) -> Graph:
-    """Return the picture of a machine, every state included, nested ones too."""
+    """Return the graph of a machine with all its states, nested ones included."""
     drawing = _Drawing()
     drawing.block(machine.block, json.loads(machine.text), owner="", index=0)
     nodes = tuple(drawing.nodes)
@@ -133,10 +133,10 @@ def build_graph(machine: Machine) -> Graph:
 
 
 def draw_unfinished(text: str, type: str = MachineType.STANDARD) -> Graph:  # noqa: A002
-    """Return the picture of a definition that is still being written.
+    """Return the graph of an unfinished definition, for the editor.
 
-    A transition to a state that is not there has no edge. Raise ``DefinitionError`` if a state has
-    no type yet, a block no start, or if states cannot be told apart.
+    A transition to a missing state has no edge. Raise ``DefinitionError`` for a state without a
+    type, a block without a start, or duplicate states.
     """
     try:
         return build_graph(parse_unfinished(text, type))
@@ -169,7 +169,7 @@ class _Drawing:
         ]
 
     def state(self, state: State, raw: Mapping[str, Any], group: str) -> str:
-        """Draw a state, then what it holds; return its id."""
+        """Add a state and the states inside it; return its id."""
         node = _make_node(f"n{len(self.nodes) + 1}", group, state, raw)
         self.nodes.append(node)
         for place, (inner, inner_raw) in enumerate(_inner_blocks(state, raw)):

@@ -1,6 +1,6 @@
-"""Word errors of JSON syntax as Jackson does, the parser of the service.
+"""Write the messages of JSON syntax errors as Jackson does, the service's parser.
 
-The recorded errors are Jackson's; the others here are its published messages for the same mistake.
+Recorded messages are exact. The others are Jackson's published messages for the same mistake.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WORD = re.compile(r"\w+")
 _HEX = "0123456789abcdefABCDEFu"
 _LONGEST = 500
-"""So many characters of a text Jackson shows."""
+"""Number of characters of a text that Jackson shows."""
 
 
 class _Container(NamedTuple):
-    """An array or object that is open where a text is wrong. ``start``: where it begins."""
+    """An array or object that is still open at the error. ``start``: its position."""
 
     kind: str
     start: int
 
 
 def error_column(text: str, error: json.JSONDecodeError) -> int:
-    """Return the column that the service's parser names: behind a word it does not know."""
+    """Return the column that Jackson reports: after an unknown word."""
     word = _WORD.match(text, error.pos)
     return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
 
 
 def error_message(text: str, error: json.JSONDecodeError) -> str:
-    """Return what Jackson says of a text that Python's parser refuses."""
+    """Return Jackson's message for a text that Python's parser rejects."""
     if error.msg.startswith("Unterminated string"):
         return _open_string(text, error.pos)
-    if error.msg.startswith("Invalid control character"):  # the end of a line is one, too
+    if error.msg.startswith("Invalid control character"):  # such as a line break
         return _unexpected(text, error.pos, error.msg)
     place = _skip_blanks(text, error.pos + ("trailing comma" in error.msg))
     if place == len(text):
@@ -93,7 +93,7 @@ def _wanted(container: _Container | None, message: str) -> str:
 
 
 def _open_string(text: str, start: int) -> str:
-    """Return what is said of a string without an end: a name of a field, or a value."""
+    """Return the message for an unterminated string: a field name, or a value."""
     container = _open_container(text[:start])
     before = text[:start].rstrip()[-1:]
     if container is not None and container.kind == "Object" and before != ":":
@@ -102,7 +102,7 @@ def _open_string(text: str, start: int) -> str:
 
 
 def _end_of_input(text: str) -> str:
-    """Return what Jackson says was open when the text ended."""
+    """Return Jackson's message for a text that ends too early."""
     container = _open_container(text)
     if container is None:
         return ""
@@ -117,19 +117,19 @@ def _end_of_input(text: str) -> str:
 
 
 def _source(text: str, start: int) -> str:
-    """Return a place in a text as Jackson writes it, with the text."""
+    """Return a position in a text, in Jackson's format, with the text."""
     before = text[:start]
     line, column = before.count("\n") + 1, start - before.rfind("\n")
     return f'[Source: (String)"{text[:_LONGEST]}"; line: {line}, column: {column}]'
 
 
 def _ends_with_name(text: str, container: _Container) -> bool:
-    """Tell whether an object ends behind a field's name."""
+    """Return whether an object ends after a field's name."""
     return re.search(r'[{,]\s*"(?:[^"\\]|\\.)*"\s*$', text[container.start :]) is not None
 
 
 def _open_container(text: str) -> _Container | None:
-    """Return the innermost array or object that a text has opened and not closed."""
+    """Return the innermost array or object that is still open."""
     opened: list[_Container] = []
     for match in _CLOSED.finditer(text):
         if match[0] in "[{":

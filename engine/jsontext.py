@@ -1,4 +1,4 @@
-"""JSON text to values and back: strict, measured in UTF-8 bytes, and limited in depth."""
+"""Parse and write JSON text: strict RFC 8259, with limits of UTF-8 bytes and of nesting depth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _decode = json.JSONDecoder(
 
 
 def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
-    """Return the value of a JSON text (RFC 8259); of duplicate keys the last one wins.
+    """Parse a JSON text (RFC 8259); the last of duplicate keys wins.
 
     Raise ``JsonTextError`` for anything else: NaN, numbers beyond a double, lone surrogates, more
     than ``max_bytes`` of UTF-8, arrays and objects nested deeper than ``max_depth``.
@@ -66,12 +66,12 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
 
 
 def dumps(value: Any) -> str:
-    """Return the compact JSON text of a value, keys in their order, characters as they are."""
+    """Return the compact JSON text of a value: order of keys unchanged, no escaped Unicode."""
     return _encode(value)
 
 
 def has_surrogate(text: str) -> bool:
-    """Tell whether a text holds half a character (U+D800 to U+DFFF), which no database stores."""
+    """Return whether a text has a lone surrogate (U+D800 to U+DFFF); no database stores these."""
     if text.isascii():
         return False
     try:
@@ -105,7 +105,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 # -- how large a payload may be --------------------------------------------------------------------
 
 
-# The limit is the service's of today, or that of an earlier time. A process chooses once, before
+# The limit is the service's current one, or an earlier one. A process chooses once, before
 # anything runs (``use_limits``); engines with different limits need different processes.
 
 MAX_BYTES = 262_144
@@ -114,19 +114,19 @@ MAX_BYTES = 262_144
 
 @dataclass(frozen=True, slots=True)
 class PayloadLimit:
-    """A limit of ``most`` bytes of UTF-8 or, with the ``unit`` "characters", characters."""
+    """A limit: ``most`` bytes of UTF-8 or, with ``unit`` "characters", characters."""
 
     most: int
     unit: str = "bytes of UTF-8"
 
 
 LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
-"""``2019``: what the service took until September 2020."""
+"""``2019``: the service's limit until September 2020."""
 _used = [LIMITS["aws"]]
 
 
 def use_limits(profile: str) -> None:
-    """Use the limits of a profile; raise ``KeyError`` for one that is not in ``LIMITS``."""
+    """Use the limits of a profile; raise ``KeyError`` if it is not in ``LIMITS``."""
     _used[0] = LIMITS[profile]
 
 
@@ -136,7 +136,7 @@ def payload_limit() -> PayloadLimit:
 
 
 def is_too_long(text: str) -> bool:
-    """Tell whether a JSON text is larger than a payload may be."""
+    """Return whether a JSON text exceeds the payload limit."""
     used = _used[0]
     if len(text) * 4 <= used.most:
         return False

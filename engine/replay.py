@@ -1,9 +1,8 @@
-"""Replay: a recorded execution is played again, to see whether a definition still does the same.
+"""Replay a recorded execution with a definition, and compare the outcome with the recording.
 
-A scenario (``docs/reference/scenarios.md``) holds a definition, an input, what each task answered
-and when, and how it ended. Time is virtual: an answer comes as long after its task was scheduled as
-it did in the recording, a wait ends when the virtual clock reaches its time, and no real time
-passes.
+A scenario (``docs/reference/scenarios.md``) holds a definition, an input, each task's answer with
+its delay, and the end. Time is virtual: an answer arrives as long after its task was scheduled as
+in the recording, a wait ends when the virtual clock reaches its time, and no real time passes.
 """
 
 from __future__ import annotations
@@ -42,11 +41,10 @@ def replay(
     definition: str | None = None,
     unusable: Callable[[Resource, str, Json], str] | None = None,
 ) -> list[ReplayDifference]:
-    """Play a scenario again and return how it differs from the recording, in the order of events.
+    """Replay a scenario; return the differences from the recording, in the order of events.
 
-    ``text``: the scenario. ``definition``: a definition to use in place of the scenario's own.
-    ``unusable``: as in ``Moment``. Raise ``JsonTextError`` or ``ValueError`` for a text that is no
-    scenario.
+    ``text``: the scenario. ``definition``: replaces the scenario's own. ``unusable``: as in
+    ``Moment``. Raise ``JsonTextError`` or ``ValueError`` for an invalid scenario.
     """
     whole = _read_scenario(text)
     scenario = whole["Scenario"]
@@ -100,7 +98,7 @@ class _Answer:
 
 @dataclass
 class _Player:
-    """A caller of ``advance`` without I/O that knows all messages from outside, and their times."""
+    """A caller of ``advance`` without I/O that sends the recorded messages at their times."""
 
     machine: Machine
     scenario: Mapping[str, Any]
@@ -114,7 +112,7 @@ class _Player:
     answers: dict[tuple[str, tuple[int, ...]], deque[_Answer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Queue the start and what people did, and sort the answers by state and iteration."""
+        """Queue the start and the users' actions; sort the answers by state and iteration."""
         scenario = self.scenario["Scenario"]
         self.trace = Trace(build_graph(self.machine))
         self.run = self.run.reading(DictValues())
@@ -208,7 +206,7 @@ class _Player:
 
 
 def _start_message(recorded: Mapping[str, Any], data: Any) -> messages.Start:
-    """Return the first message; ``recorded``: its fields that were recorded."""
+    """Return the start message; ``recorded``: its recorded fields."""
     arn = "arn:aws:states:us-east-1:123456789012"
     made_up = {
         "execution_arn": f"{arn}:execution:scenario:run",

@@ -1,8 +1,8 @@
-"""The protocol of compiled expressions, and the scope in which they are evaluated.
+"""The interface of compiled expressions, ``evaluate(scope)``, and the scope that they read.
 
-Paths, payload templates, intrinsic calls and JSONata expressions are all compiled to objects with
-one method, ``evaluate(scope)``. Values are plain JSON values (dict, list, str, int, float, bool,
-None) and are never changed in place, so that any number of readers may share them.
+Paths (``$.total``), payload templates, intrinsic calls and JSONata are all compiled to objects with
+this one method. Values are plain JSON values (dict, list, str, int, float, bool, None). Nobody
+changes them in place, so any number of readers may share them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Json = Any  # a JSON value; ``Any`` because every consumer narrows it by rule
 
 
 class _Absent:
-    """The type of ``ABSENT``."""
+    """The type of ``ABSENT``, the missing value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -31,7 +31,7 @@ ABSENT: Final = _Absent()
 
 
 class EvaluationScope(Struct, frozen=True):
-    """Everything that an expression can see.
+    """The data that an expression can read.
 
     ``input``: what ``$`` means (JSONPath) or ``$states.input`` (JSONata).
     ``context``: makes the context object (``$$``, ``$states.context``) when it is first needed.
@@ -49,7 +49,7 @@ class EvaluationScope(Struct, frozen=True):
 
 
 class Expression(Protocol):
-    """Anything compiled."""
+    """A compiled path, template, intrinsic call or JSONata expression."""
 
     def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the value; raise ``StatesError`` (mostly ``InterpreterError``) without one."""

@@ -1,11 +1,11 @@
-"""The filters ``[?(...)]`` of a JSONPath.
+"""Compile and evaluate the filters of a JSONPath, such as ``$.items[?(@.price > 10)]``.
 
-A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's:
+A small recursive-descent parser of Jayway's filter language, which is wider than jsonpath-ng's:
 ``==`` ``!=`` ``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof``
 ``size`` ``empty``, ``&&``, ``||``, ``!`` and parentheses. The right side of a comparison may be a
 text without quotes, as in ``[?(@.name==x y)]``. A text is compared with a number or a boolean by
-what it says; other values of different types are unequal and unordered. Patterns are RE2: they
-cannot run away.
+its content; other values of different types are unequal and unordered. Patterns are RE2, so every
+match takes linear time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SCALAR = re.compile(r"(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s*(?
 _LIST_TESTS = {"in", "nin", "subsetof", "anyof", "noneof", "size", "empty"}
 _WORDS = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 50
-# Else RE2 itself writes a wrong pattern, whatever is in it, to the server's stderr.
+# Else RE2 itself writes an invalid pattern to the server's stderr, with any data in it.
 _QUIET = re2.Options()
 _QUIET.log_errors = False
 
@@ -79,7 +79,7 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Exists:
-    """There is a value: a null counts as none, while false, 0 and "" are there [measured]."""
+    """True if there is a value: not for null, but for false, 0 and "" [measured]."""
 
     operand: _Operand
 
@@ -195,7 +195,7 @@ def _json_equal(left: Json, right: Json) -> bool:
 
 
 def _is_container_beside_scalar(left: Json, right: Json) -> bool:
-    """Tell whether Jayway cannot compare the values: then they are not unequal either."""
+    """Return whether Jayway cannot compare the values; they are not unequal then, either."""
     return (
         left is not None
         and right is not None
@@ -216,7 +216,7 @@ def _compare_order(operator: str, left: Json, right: Json) -> bool:
 
 
 def compile_filter(text: str, read_path: PathReader) -> FilterTest:
-    """Compile the inside of ``[? ... ]``; raise ``PathSyntaxError``.
+    """Compile the text inside of ``[? ... ]``; raise ``PathSyntaxError``.
 
     ``read_path`` reads what follows the ``@`` or ``$`` of a path in the filter.
     """
@@ -240,7 +240,7 @@ class _FilterReader:
         return PathSyntaxError(f"filter '{self.text}': got {got}, wanted {expected}")
 
     def next(self) -> tuple[str, str] | None:
-        """Move on and return the token that was current."""
+        """Advance; return the token that was current."""
         before = self.token
         if not self.text[self.at :].strip():
             self.token = None
@@ -343,7 +343,7 @@ class _FilterReader:
         raise PathSyntaxError(f"filter '{self.text}': {problem}")
 
     def skip_blanks(self) -> int:
-        """Return where the text behind the current token begins."""
+        """Return the position of the first character after the current token and blanks."""
         return self.at + len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
 
     def operand(self) -> _Operand:

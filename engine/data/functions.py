@@ -1,7 +1,8 @@
-"""The intrinsic functions, one small function each: argument checks, then the value.
+"""The intrinsic functions, such as ``States.Format``: one Python function for each.
 
-A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic
-functions" of the ASL documentation and recorded answers of the service.
+A function checks its arguments and returns the value. For a bad argument it raises ``ValueError``
+with the received and the expected value. Source: "Intrinsic functions" of the ASL documentation and
+recorded answers of the service.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _MANY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class IntrinsicFunction:
-    """A function and how many arguments it takes. ``numbers``: which of them must be numbers."""
+    """A function and its number of arguments. ``numbers``: the indexes of numeric arguments."""
 
     call: Callable[[list[Json], EvaluationScope], Json]
     least: int
@@ -48,7 +49,7 @@ class IntrinsicFunction:
 
     @property
     def wanted(self) -> str:
-        """The number of arguments in words."""
+        """Return the number of arguments in words."""
         if self.most == _MANY:
             return f"at least {self.least}"
         return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
@@ -108,7 +109,7 @@ _ESCAPE = re.compile(r"\\(['\\{}])")
 
 
 class WrittenText(str):
-    """A literal text of an intrinsic function as it is written, with its escapes.
+    """A text literal in a call of an intrinsic function, with its escapes.
 
     Source: developer guide, "Reserved characters in intrinsic functions".
     """
@@ -117,7 +118,7 @@ class WrittenText(str):
 
     @property
     def unescaped(self) -> str:
-        """Return the text that it stands for."""
+        """Return the text with its escapes resolved."""
         return _ESCAPE.sub(r"\1", self)
 
 
@@ -175,7 +176,7 @@ def json_to_string(values: list[Json], scope: EvaluationScope) -> str:
 
 
 def string_split(values: list[Json], scope: EvaluationScope) -> list[str]:
-    """Return the pieces of a text, cut at any character of the second one (States.StringSplit).
+    """Return the parts of a text, split at any character of the second (States.StringSplit).
 
     Empty pieces are dropped, so two separators side by side count as one.
     """
@@ -193,7 +194,7 @@ def base64_encode(values: list[Json], scope: EvaluationScope) -> str:
 
 
 def base64_decode(values: list[Json], scope: EvaluationScope) -> str:
-    """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode).
+    """Decode at most 10,000 characters of Base64 to a UTF-8 text (States.Base64Decode).
 
     As in Java, the padding at the end may be missing whole.
     """
@@ -242,7 +243,7 @@ def array_partition(values: list[Json], scope: EvaluationScope) -> list[list[Jso
 
 
 def array_contains(values: list[Json], scope: EvaluationScope) -> bool:
-    """Tell whether an array has a value, by JSON equality at any depth (States.ArrayContains)."""
+    """Return whether an array contains a value, compared as JSON (States.ArrayContains)."""
     del scope
     return any(_json_equal(element, values[1]) for element in _require_array(values[0]))
 
@@ -275,7 +276,7 @@ def array_length(values: list[Json], scope: EvaluationScope) -> int:
 
 
 def array_unique(values: list[Json], scope: EvaluationScope) -> list[Json]:
-    """Return an array without repetitions; the first ones are kept (States.ArrayUnique)."""
+    """Return an array without duplicates; the first ones stay (States.ArrayUnique)."""
     del scope
     seen: dict[str, Json] = {}
     for element in _require_array(values[0]):
@@ -284,7 +285,7 @@ def array_unique(values: list[Json], scope: EvaluationScope) -> list[Json]:
 
 
 def _canonical_text(value: Json) -> str:
-    """Return a text that is equal for equal JSON values."""
+    """Return the same text for equal JSON values."""
     if isinstance(value, dict):
         members = sorted(
             (jsontext.dumps(key), _canonical_text(element)) for key, element in value.items()
@@ -324,7 +325,7 @@ def _require_object(value: Json) -> dict[str, Json]:
 
 
 def math_random(values: list[Json], scope: EvaluationScope) -> int:
-    """Return a random number from first, included, to last, excluded (States.MathRandom).
+    """Return a random number, first <= number < last (States.MathRandom).
 
     A seed makes the result repeatable.
     """
@@ -336,7 +337,7 @@ def math_random(values: list[Json], scope: EvaluationScope) -> int:
 
 
 def math_add(values: list[Json], scope: EvaluationScope) -> int:
-    """Return the sum of two numbers, each rounded to a whole one first (States.MathAdd)."""
+    """Return the sum of two numbers, each first rounded to an integer (States.MathAdd)."""
     del scope
     return _round_half_up(_round_half_up(values[0]) + _round_half_up(values[1]))
 

@@ -1,7 +1,8 @@
-"""Calls of the intrinsic functions ``States.*`` in JSONPath states.
+"""Compile and evaluate calls of intrinsic functions, such as ``States.Format('{}', $.name)``.
 
-Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable,
-nested call. The call is compiled once; its functions live in ``engine.data.functions``.
+Only JSONPath states have them. An argument is a single-quoted text, a number, ``true``, ``false``,
+``null``, a path, a context path, a variable or a nested call. A call is compiled once; the
+functions themselves are in ``engine.data.functions``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ESCAPED = "'{}\\"
 
 @dataclass(frozen=True, slots=True)
 class IntrinsicCall:
-    """A compiled call. ``text``: the whole expression as written, for errors."""
+    """A compiled call. ``text``: the whole expression in the definition, for errors."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -40,9 +41,9 @@ class IntrinsicCall:
     field: str
 
     def evaluate(self, scope: EvaluationScope) -> Json:
-        """Return what the function yields.
+        """Call the function and return its result.
 
-        Raise ``States.IntrinsicFailure``, which Retry and Catch take, if it refuses its arguments.
+        Raise ``States.IntrinsicFailure``, for Retry and Catch, if it rejects its arguments.
         """
         values = [self._value(argument, scope) for argument in self.arguments]
         try:
@@ -52,7 +53,7 @@ class IntrinsicCall:
             raise InterpreterError(msg, INTRINSIC_FAILURE) from None
 
     def _value(self, argument: Expression, scope: EvaluationScope) -> Json:
-        """Return the value of an argument; raise in AWS's words for a path that leads nowhere."""
+        """Return the value of an argument; raise AWS's error for a path without a value."""
         if not isinstance(argument, Path):
             return argument.evaluate(scope)
         value = argument.found(scope)
@@ -110,14 +111,14 @@ class _CallReader:
         return IntrinsicCall(head[1], arguments, self.text[start : self.at].strip(), self.field)
 
     def _check_number(self, name: str, argument: Expression) -> None:
-        """Refuse a literal that can never be the number a function wants."""
+        """Reject a literal that is not a number where the function needs one."""
         value = argument.value if isinstance(argument, Literal) else 0
         if isinstance(value, bool) or not isinstance(value, int | float):
             shown = jsontext.dumps(value)
             raise PathSyntaxError(f"'{self.text}': {name} got {shown}, wanted a number or a path")
 
     def _check_escapes(self, inside: str) -> None:
-        """Refuse a backslash before what needs none, as the service does [recorded]."""
+        """Reject a backslash before a character that needs none, as the service does [recorded]."""
         illegal = next((mark for mark in _ESCAPE.findall(inside) if mark not in _ESCAPED), None)
         if illegal is not None and not reads_stored():
             raise self.error(f"a backslash only before one of {_ESCAPED}, not before {illegal}")
@@ -159,7 +160,7 @@ class _CallReader:
         return self.call(depth + 1)
 
     def path(self) -> Expression:
-        """Read a path up to the comma or parenthesis that ends the argument."""
+        """Parse a path up to the comma or parenthesis that ends the argument."""
         start, depth = self.at, 0
         while self.at < len(self.text):
             if (end := find_filter_end(self.text, self.at)) > self.at:
@@ -180,7 +181,7 @@ class _CallReader:
 
 
 def _unescaped(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """Undo the escapes of literal texts, but in the template of States.Format, which needs them."""
+    """Resolve the escapes of literal texts, except in the template of States.Format."""
     first = 1 if name == "States.Format" else 0
     return (*arguments[:first], *(_unescape_literal(argument) for argument in arguments[first:]))
 

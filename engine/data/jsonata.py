@@ -1,8 +1,8 @@
-"""Compile and evaluate the JSONata expressions of a state machine.
+"""Compile and evaluate JSONata expressions, such as ``{% $states.input.n + 1 %}``.
 
-An expression is parsed when the machine is compiled. One that provably cannot run away - no
-functions of its own, no loops over itself, no growth - is evaluated here; every other one in a
-child process that is held to limits of time, memory and depth.
+An expression is parsed when the machine is compiled. An expression that surely ends soon is
+evaluated in this process: only paths, operators, constructors and harmless functions. All others
+may loop for ever, so they run in a child process with limits of time, memory and depth.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class _Undefined:
 
 
 UNDEFINED: Final = _Undefined()
-"""JSONata's "nothing": inside an object or array the member is left out."""
+"""JSONata's missing value: an object or array leaves the member out."""
 OPEN, CLOSE = "{%", "%}"
 
-# Functions that neither call back, nor loop, nor make much of little.
+# Functions without callbacks, loops, or results much larger than their arguments.
 _TAME = frozenset(
     {
         "sum",
@@ -82,7 +82,7 @@ _MAX_TAME = 400  # characters
 
 
 def is_jsonata(value: Json) -> bool:
-    """Tell whether a value is an expression: it begins and ends exactly with the marks."""
+    """Return whether a value is an expression: a text from ``{%`` to ``%}``."""
     return isinstance(value, str) and value.startswith(OPEN) and value.endswith(CLOSE)
 
 
@@ -96,19 +96,19 @@ def jsonata_problem(value: Json) -> str:
 
 
 def looks_broken(value: Json) -> bool:
-    """Tell whether a text opens or closes the marks without the other; the service refuses that."""
+    """Return whether a text has only one of the two marks; the service rejects that."""
     return isinstance(value, str) and value.startswith(OPEN) != value.endswith(CLOSE)
 
 
 class JsonataSyntaxError(PathSyntaxError):
-    """An expression that the service refuses in a definition.
+    """The service rejects the expression in a definition.
 
-    ``code``: of the diagnostic. ``messages``: one a problem. ``jsonata_code``: JSONata's own code
-    of a syntax error, which the service leaves out.
+    ``code``: the diagnostic's code. ``messages``: one for each problem. ``jsonata_code``: JSONata's
+    own code of a syntax error, which the service leaves out.
     """
 
     def __init__(self, code: str, messages: list[str], jsonata_code: str = "") -> None:
-        """Keep what a diagnostic tells."""
+        """Keep the data for a diagnostic."""
         super().__init__(" ".join(messages))
         self.code = code
         self.messages = messages
@@ -156,7 +156,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         raise self._error(f"threw an error during evaluation{mark} {value}")
 
     def _halved(self, value: Json) -> bool:
-        """Tell whether an escape in the expression made half a character."""
+        """Return whether an escape in the expression produced a lone surrogate."""
         return "\\u" in self.text and jsontext.has_surrogate(jsontext.dumps(value))
 
     def _error(self, what: str) -> QueryEvaluationError:
@@ -187,7 +187,7 @@ _CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)
 
 @lru_cache(maxsize=4096)
 def _inspect(text: str, *, top_level: bool) -> bool:
-    """Parse an expression and tell whether it is tame; raise ``JsonataSyntaxError``.
+    """Parse an expression; return whether it may run in this process (``JsonataSyntaxError``).
 
     ``top_level``: accept an expression that reads the top level.
     """
@@ -210,7 +210,7 @@ _WILD_OPERATORS = {"..", ":=", "~>", "**"}
 
 
 def _is_tame(tree: Any) -> bool:
-    """Walk the tree: only paths, operators, constructors and harmless functions."""
+    """Return whether a tree has only paths, operators, constructors and harmless functions."""
     stack, seen = [tree], 0
     while stack:
         node = stack.pop()

@@ -1,4 +1,8 @@
-"""The scope in which every expression stands: the built-in functions by name."""
+"""The global scope of JSONata expressions: all built-in functions by name, such as ``$sum``.
+
+Functions that the library implements wrongly, and those that Step Functions adds, replace the
+library's. Each call checks its arguments first.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,18 @@ _BARE_ERRORS: Final = (
     *(ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError),
     *(RuntimeError, re.error),
 )
-"""The errors of Python that the library lets through for arguments it is not made for."""
+"""Errors of Python that the library raises for unexpected arguments."""
 _EXACT: Final = 2**53  # beyond it a double stands for more integers than one
 
 
 @lru_cache(maxsize=256)
 def _signature(text: str, name: str) -> CheckedSignature:
-    """Return a signature; reading one costs more than most expressions do."""
+    """Return a parsed signature, cached because parsing takes longer than most expressions."""
     return CheckedSignature(text, name)
 
 
 class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
-    """A function with its name and signature."""
+    """A built-in function with its name and signature."""
 
     def __init__(self, name: str, signature: str, implementation: Callable[..., Any]) -> None:
         """Keep the function; each call checks its arguments."""
@@ -41,7 +45,7 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
         self._implementation = implementation
 
     def validate(self, args: Any, context: Any) -> Any:
-        """Return the arguments, completed by the context."""
+        """Return the arguments; a missing one may come from the context value."""
         return self.signature.validate(args, context)
 
     def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as inherited
@@ -59,12 +63,12 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
         return number(result) if isinstance(result, float) else result
 
     def get_number_of_args(self) -> int:
-        """Return how many arguments the signature names."""
+        """Return the number of arguments in the signature."""
         return int(self.signature.get_number_of_args())
 
 
 class _LibraryFunction(BuiltIn):
-    """A function that stays the library's own."""
+    """A function of the library, with our checks of its arguments."""
 
     def __init__(self, function: Any) -> None:
         """Take over its name, and its signature with our checks."""
@@ -76,7 +80,7 @@ class _LibraryFunction(BuiltIn):
 
 
 def number(value: float) -> float:
-    """Return a whole number that a double holds exactly as an integer."""
+    """Convert a whole number that a double represents exactly to an integer."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     return value

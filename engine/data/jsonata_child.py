@@ -1,7 +1,7 @@
-"""Child process for possibly endless JSONata: one JSON line in, one JSON line out.
+"""The child process that evaluates JSONata: one JSON line in, one JSON line out.
 
-Memory is limited by the system, time by the expression's own bound and, beyond that, by the parent
-who kills this process.
+The operating system limits its memory. The expression's own time limit ends a long evaluation;
+``jsonata_pool``, the parent, kills the process if that fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     compiled = lru_cache(maxsize=256)(evaluation.compiled)
     _limit_memory()
     sys.setrecursionlimit(6_000)
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # a library's prints must not mix with the answers
     for line in sys.stdin:
         request = json.loads(line)
         try:

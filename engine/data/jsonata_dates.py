@@ -1,4 +1,4 @@
-"""Functions of JSONata that read or write dates and integers by a picture."""
+"""JSONata's functions that parse and format dates and integers by a picture (``[Y0001]-[M01]``)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SPECIFIERS: Final = "YMDdFWwXxHhPmsfZzCE"
 
 
 def _pictured(function: Callable[..., Any], picture: Any, *values: Any) -> Any:
-    """Call a function of the library that reads a picture; turn its errors into JSONata's."""
+    """Call a library function that parses a picture; convert its errors to JSONata's."""
     try:
         return function(*values)
     except JException:
@@ -50,14 +50,14 @@ def _pictured(function: Callable[..., Any], picture: Any, *values: Any) -> Any:
 
 
 def _check_specifiers(picture: Any) -> None:
-    """Refuse a component that no date has: D3132."""
+    """Raise D3132 for an unknown date component in a picture."""
     for match in re.finditer(r"\[\s*([^\]\s\[])", (picture or "").replace("[[", "")):
         if match[1] not in _SPECIFIERS:
             raise JException("D3132", -1, match[1])
 
 
 def to_millis(text: Any, picture: Any = None) -> Any:
-    """``$toMillis`` of an ISO 8601 text, or of a text by a picture."""
+    """``$toMillis``: parse an ISO 8601 text, or a text by a picture."""
     if text is None:
         return None
     if picture is not None:
@@ -86,7 +86,7 @@ _LEAST: Final = (1, 1, 1, 0, 0, 0)
 
 
 def from_millis(millis: Any, picture: Any = None, timezone: Any = None) -> Any:
-    """``$fromMillis`` by a picture, ISO 8601 without one."""
+    """``$fromMillis``: format a time by a picture, without one as ISO 8601."""
     if millis is None:
         return None
     if picture is not None:
@@ -95,7 +95,7 @@ def from_millis(millis: Any, picture: Any = None, timezone: Any = None) -> Any:
 
 
 def current_date(picture: Any = None, timezone: Any = None) -> Any:
-    """``$now`` by a picture."""
+    """``$now``: the current time, formatted by a picture."""
     return from_millis(Functions.millis(), picture, timezone)
 
 
@@ -115,7 +115,7 @@ _TRILLIONS: Final = {"w": " trillion", "W": " TRILLION", "Ww": " Trillion"}
 
 
 def _many_words(whole: int, picture: str) -> Any:
-    """Write a very large number in words, as so many trillions and the rest."""
+    """Spell out a very large number: a count of trillions and the rest."""
     style = picture.partition(";")[0]
     trillions, rest = divmod(abs(whole), _TRILLION)
     words = ("minus " if whole < 0 else "") + format_integer(trillions, style) + _TRILLIONS[style]
@@ -138,7 +138,7 @@ def _exact_integer(value: float) -> int:
 
 
 def parse_integer(text: Any, picture: Any) -> Any:
-    """``$parseInteger``; NaN for a text that the picture does not read."""
+    """``$parseInteger``; NaN for a text that does not match the picture."""
     if text is None:
         return None
     try:

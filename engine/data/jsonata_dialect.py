@@ -1,6 +1,6 @@
-"""The library's JSONata, corrected to what JSONata 2 and the service yield.
+"""The JSONata evaluator: jsonata-python's, corrected to the results of JSONata 2 and the service.
 
-Every correction overrides one method. What the library does right stays its own.
+Each correction overrides one method of the library's evaluator. The rest is inherited.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from engine.data.jsonata_syntax import checked_signature, thread_parser
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TIMEOUT_S: Final = 1.4  # AWS: a second; the rest makes up for an interpreter that is slower
-MAX_DEPTH: Final = 100  # so many evaluations inside one another [measured]
+TIMEOUT_S: Final = 1.4  # AWS: one second; the rest is for our slower interpreter
+MAX_DEPTH: Final = 100  # maximum nesting of evaluations [measured]
 _MAX_RANGE: Final = 10_000_000  # JSONata's own limit
 _CHECK_TIME: Final = 0x3F  # every 64 evaluations
 _MAX_NUMBERS: Final = MAX_BYTES // 8
 
 
 class DepthError(Exception):
-    """Evaluations lie deeper inside one another than the service allows."""
+    """Evaluations are nested deeper than the service allows."""
 
 
 class TimeLimitError(Exception):
-    """An evaluation runs longer than the service allows."""
+    """An evaluation takes longer than the service allows."""
 
 
 _METHODS: Final = {
@@ -65,7 +65,7 @@ _METHODS: Final = {
 
 
 def _member(path: Any, value: Any) -> Any:
-    """Return what a path of bare names leads to through objects, ``NONE`` if it is none such."""
+    """Return the value at a path of plain names through objects, else ``NONE``."""
     try:
         names = path.bare_names
     except AttributeError:
@@ -88,7 +88,7 @@ _ADDED_TO_STEPS: Final = ("stages", "predicate", "group", "tuple", "focus", "ind
 
 
 def _bare_names(path: Any) -> list[str]:
-    """Return the names of a path that is made of nothing else, [] of any other."""
+    """Return the names of a path that has only names, [] for any other."""
     plain = not any(getattr(path, added, None) for added in _ADDED_TO_PATHS) and all(
         step.type == "name"
         and not step.keep_array
@@ -99,7 +99,7 @@ def _bare_names(path: Any) -> list[str]:
 
 
 def _collapsed(sequence: Any, expr: Any) -> Any:
-    """Return what a sequence amounts to: nothing, its only member, or itself."""
+    """Reduce a sequence: none for an empty one, the item of a single one, else itself."""
     if not sequence.sequence or sequence.tuple_stream:
         return sequence
     if expr.keep_array:
@@ -164,7 +164,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return result
 
     def _value(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Evaluate a part with its predicates and its grouping, as it stands."""
+        """Evaluate a part with its predicates and its grouping."""
         kind = expr.type
         if kind == "path" and type(input) is dict and self._depth < MAX_DEPTH:
             member = _member(expr, input)
@@ -228,7 +228,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return number(_ARITHMETIC[op](float(lhs), float(rhs)))
 
     def evaluate_unary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Negate a number; all other prefixes are the library's."""
+        """Negate a number; the library does all other prefixes."""
         if expr.value != "-":
             return super().evaluate_unary(expr, input, environment)
         value = self.eval(expr.expression, input, environment)
@@ -239,13 +239,13 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return number(-float(value))
 
     def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> bool:
-        """Tell whether a value is one of others; ``true`` is not 1."""
+        """Return whether a list contains a value (``in``); ``true`` is not 1."""
         if lhs is None or rhs is None:
             return False
         return any(_same(lhs, item) for item in (rhs if isinstance(rhs, list) else [rhs]))
 
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Make the integers from one to the other, both included."""
+        """Return the integers of ``[first..last]``, both included."""
         if lhs is not None and not _is_integer(lhs):
             raise JException("T2003", -1, lhs)
         if rhs is not None and not _is_integer(rhs):
@@ -275,7 +275,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     # -- functions -----------------------------------------------------------------------------
 
     def evaluate_filter(self, predicate: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Keep the items for which a predicate holds, or those at its indices."""
+        """Return the items that satisfy a predicate, or the items at its indexes."""
         if input is None:
             return Utils.create_sequence()
         tuples = isinstance(input, Utils.JList) and input.tuple_stream
@@ -302,7 +302,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return results
 
     def evaluate_lambda(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Make a closure; its signature is checked as those of built-in functions are."""
+        """Create a closure; its signature is checked like a built-in function's."""
         procedure = super().evaluate_lambda(expr, input, environment)
         procedure.id = procedure.value = ""  # else the library cannot show it in an error
         if procedure.signature is not None:
@@ -310,7 +310,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return procedure
 
     def evaluate_transform_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Return the function that a transformation is."""
+        """Return the function of a transformation ``|pattern|update|``."""
         del input
 
         def transform(value: Any) -> Any:
@@ -319,7 +319,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return BuiltIn("transform", "<(oa):o>", transform)
 
     def _transformed(self, expr: Any, environment: Any, value: Any) -> Any:
-        """Return a copy of a value in which the parts that match a pattern are changed."""
+        """Return a copy of a value with the matching parts updated."""
         if not isinstance(environment.lookup("clone"), Jsonata.JFunction | Parser.Symbol):
             raise JException("T2013", expr.position)
         copied = clone(value)
@@ -341,7 +341,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return copied
 
     def evaluate_partial_application(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Bind some arguments; T1007 names the function that was written without its ``$``."""
+        """Bind some arguments; T1007 for a function name without its ``$``."""
         procedure = expr.procedure
         if procedure.type == "path" and self.eval(procedure, input, environment) is None:
             name = str(procedure.steps[0].value)
@@ -375,7 +375,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         return self.apply(procedure, args, input, environment)
 
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
-        """Call a function with arguments; T1006 for what is none."""
+        """Call a function with arguments; raise T1006 for a value that is not a function."""
         del environment
         if isinstance(proc, Jsonata.JFunction):
             return proc.call(input, args)
@@ -394,7 +394,7 @@ def _with_item(sequence: Any, item: Any) -> Any:
 
 
 def _next_match(matches: Any) -> Any:
-    """Return the next match of a pattern, in the form JSONata gives to functions."""
+    """Return the next match of a pattern, in the form that JSONata passes to functions."""
     match = next(matches, None)
     if match is None:
         return None
@@ -429,14 +429,14 @@ def _is_integer(value: Any) -> bool:
 
 
 def _equal(first: Any, second: Any) -> bool | None:
-    """Compare two values deeply; None if one of them is nothing."""
+    """Compare two values deeply; None if either is missing."""
     if first is None or second is None:
         return None
     return bool(Utils.is_deep_equal(first, second))
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Tell whether two values are one to JavaScript's ``===``."""
+    """Return whether JavaScript's ``===`` holds for two values."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, list | dict):

@@ -1,7 +1,7 @@
 """Evaluate one JSONata expression and encode its result or error.
 
-Used in this process for tame expressions and in the child for all others. Imports nothing of this
-package but the evaluator, so that the child starts fast.
+Simple expressions call this in the server's own process, all others in the child process
+(``jsonata_child``). It imports only the evaluator, so the child starts fast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WRITTEN_IN_FULL = 1e21
 
 
 class _UnsupportedError(Exception):
-    """The result is no JSON value, as a function is none."""
+    """The result is not a JSON value, for example a function."""
 
 
 def compiled(text: str) -> Evaluator:
@@ -45,7 +45,7 @@ def compiled(text: str) -> Evaluator:
 def evaluate(
     expression: Evaluator, bindings: dict[str, Any], seed: int, root: Any = None
 ) -> tuple[str, Any]:
-    """Return what an expression yields.
+    """Evaluate an expression; return the kind of the outcome and its value.
 
     ``(VALUE, json)``, ``(UNDEFINED, None)``, ``(UNSUPPORTED, None)``, ``(ERROR, message)`` or
     ``(INTERNAL, None)``. ``root``: the value that names at the top level belong to; a state machine
@@ -63,7 +63,7 @@ def evaluate(
 
 
 def failure(error: Exception) -> tuple[str, str | None]:
-    """Return what an error of an evaluation amounts to, in the service's words."""
+    """Return kind and message of an error, in the service's words."""
     match error:
         case JException():
             return ERROR, f"{error.error}: {error_text(error)}"
@@ -79,12 +79,12 @@ def failure(error: Exception) -> tuple[str, str | None]:
             return ERROR, str(error)
         case InternalError():
             return INTERNAL, None
-    # An error of Python's in the library: its text means nothing to an author.
+    # A Python error in the library: its text would tell an author nothing.
     return INTERNAL, None
 
 
 def _plain(value: Any) -> Any:
-    """Return plain JSON: no sequences, no marks for null, whole numbers without a fraction.
+    """Convert a result to plain JSON: no sequences, no null marks, no fraction ``.0``.
 
     A number that is not finite becomes its name, as the service writes it.
     """

@@ -1,4 +1,7 @@
-"""The functions of JSONata that the library gets wrong."""
+"""Own versions of JSONata's built-in functions that the library implements wrongly.
+
+Results and error codes (such as D3030) are those of JSONata 2 and of the service.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ _BASED = re.compile(r"0([xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)")
 
 
 def to_number(value: Any) -> Any:
-    """``$number``; D3030 for a text that is no number of JSON and none of base 2, 8 or 16."""
+    """``$number``; D3030 unless the text is a JSON number or one of base 2, 8 or 16."""
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, str):
@@ -67,7 +70,7 @@ def to_number(value: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """``$power``; D3061 for what is no finite number."""
+    """``$power``; D3061 if the result is not a finite number."""
     if base is None:
         return None
     try:
@@ -98,7 +101,7 @@ def format_base(value: Any, radix: Any = None) -> Any:
 
 
 def sum_of(values: Any) -> Any:
-    """``$sum``, added from left to right as doubles are."""
+    """``$sum``: doubles added from left to right."""
     if values is None:
         return None
     total = 0.0
@@ -108,7 +111,7 @@ def sum_of(values: Any) -> Any:
 
 
 def base64_decode(text: Any) -> Any:
-    """``$base64decode``; a text that is no base64 is an internal error of the service."""
+    """``$base64decode``; an invalid text is an internal error of the service."""
     if text is None:
         return None
     bare = text.rstrip("=")
@@ -120,7 +123,7 @@ def base64_decode(text: Any) -> Any:
 
 
 def raise_error(message: Any = None) -> Any:
-    """``$error``: D3137 with a message of the author's."""
+    """``$error``: raise D3137 with the author's message."""
     raise JException("D3137", -1, "$error() function evaluated" if message is None else message)
 
 
@@ -155,7 +158,7 @@ _ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def _decoder(name: str, reserved: str) -> Callable[[Any], Any]:
-    """Return the inverse; of an address the reserved characters stay encoded."""
+    """Return the decoding function; it keeps reserved characters encoded."""
     reserved_codes = re.compile(
         "|".join(f"%{ord(char):02X}" for char in reserved) or r"(?!)", re.IGNORECASE
     )
@@ -270,7 +273,7 @@ def _replaced(occurrence: Found, pattern: Any, replacement: Any) -> str:
 
 
 def sort(values: Any, comparator: Any = None) -> Any:
-    """``$sort``: stable; ``comparator(left, right)`` tells whether the two change places."""
+    """``$sort``: stable; ``comparator(left, right)`` returns whether to swap the two."""
     if values is None or len(values) <= 1:
         return values
     if comparator is not None:
@@ -281,7 +284,7 @@ def sort(values: Any, comparator: Any = None) -> Any:
 
 
 def truthy(value: Any) -> bool:
-    """Tell whether JavaScript takes a value for true."""
+    """Return whether JavaScript treats a value as true."""
     if value is None or value is Utils.NULL_VALUE or value is False:
         return False
     if isinstance(value, int | float):
@@ -290,7 +293,7 @@ def truthy(value: Any) -> bool:
 
 
 def merge_sorted(values: Sequence[Any], swap: Callable[[Any, Any], bool]) -> list[Any]:
-    """Sort by merging halves, as JSONata does, so that odd comparators yield what they yield."""
+    """Merge sort as in JSONata, for the same results with inconsistent comparators."""
     if len(values) <= 1:
         return list(values)
     middle = len(values) // 2
@@ -324,7 +327,7 @@ def distinct(values: Any) -> Any:
 
 
 def _identity(value: Any) -> str:
-    """Return a text that only equal values share."""
+    """Return the same text for equal values only."""
     if is_function(value):
         return f"function {id(value)}"
     if isinstance(value, dict):
@@ -338,7 +341,7 @@ def _identity(value: Any) -> str:
 
 
 def clone(value: Any) -> Any:
-    """``$clone``: a copy whose parts can be changed."""
+    """``$clone``: a deep copy."""
     if isinstance(value, list):
         return Utils.JList(clone(item) for item in value)
     if isinstance(value, dict):
@@ -347,7 +350,7 @@ def clone(value: Any) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """``$type``: a pattern is a function too."""
+    """``$type``; a regular expression is a function, too."""
     return "function" if is_function(value) else Functions.type(value)
 
 

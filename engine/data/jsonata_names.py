@@ -1,8 +1,8 @@
-"""The names that an expression reads at its top level, where the service has nothing.
+"""Find the names that an expression reads at its top level, such as ``total`` in ``total + 1``.
 
-Only the first step of a path reads the top level. Later steps, predicates, terms of an order and
-groupings read what the step before them yields. The body of a function reads what the function's
-definition reads [measured].
+The service has no value there (its input is ``$states.input``) and rejects such expressions. Only
+the first step of a path reads the top level. Later steps, predicates, sort terms and groupings read
+the value of the step before. The body of a function reads what its definition reads [measured].
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ ROOT = "$$"
 
 
 def top_level_names(tree: Any) -> list[str]:
-    """Return the names in the order of the text, each once; ``$`` is the top level itself."""
+    """Return the names in order of occurrence, each once; ``$`` is the top level itself."""
     return list(dict.fromkeys(_names(tree)))
 
 
 def mentions_root(tree: Any) -> bool:
-    """Tell whether an expression reads ``$$`` anywhere."""
+    """Return whether an expression contains ``$$``."""
     stack, seen = [tree], set()
     while stack:
         node = stack.pop()

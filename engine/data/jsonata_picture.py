@@ -1,4 +1,7 @@
-"""``$formatNumber``: a number by a picture of XPath (F&O 3.1, section 4.7)."""
+"""``$formatNumber`` of JSONata: format a number by an XPath picture such as ``#,##0.00``.
+
+The rules are those of XPath and XQuery Functions and Operators 3.1, section 4.7.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _CONTEXT = Context(prec=400)  # more digits than any double has
 
 
 def format_number(value: float, picture: str, options: Mapping[str, Any] | None) -> str:
-    """Return a number by a picture; ``options`` replace single symbols.
+    """Format a number by a picture; ``options`` replace single symbols.
 
     Raises ``JException`` D3080 to D3093 for a picture that breaks a rule.
     """
@@ -52,7 +55,7 @@ def format_number(value: float, picture: str, options: Mapping[str, Any] | None)
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """One sub-picture, split into its parts.
+    """A parsed sub-picture.
 
     ``exponent`` is None where the picture has none. ``family``: the ten digits.
     """
@@ -69,7 +72,7 @@ class _Picture:
 
     @classmethod
     def of(cls, text: str, symbols: Mapping[str, str]) -> _Picture:
-        """Split and check a sub-picture."""
+        """Parse and check a sub-picture."""
         zero = ord(symbols["zero-digit"])
         family = "".join(chr(zero + step) for step in range(_FAMILY))
         names = ("decimal-separator", "grouping-separator", "digit")
@@ -93,7 +96,7 @@ class _Picture:
         return picture
 
     def check(self, middle: str, active: str) -> None:
-        """Hold the sub-picture to the rules of 4.7.3, in their order."""
+        """Check the rules of section 4.7.3, in their order."""
         code = self._broken_counts() or self._broken_mantissa(middle, active)
         code = code or self._broken_grouping() or self._broken_order() or self._broken_exponent()
         if code:
@@ -148,7 +151,7 @@ class _Picture:
     # -- formatting --------------------------------------------------------------------------------
 
     def digits(self, value: Decimal) -> str:
-        """Return the digits of a value that is not negative, grouped, with its exponent."""
+        """Format a non-negative number with grouping and exponent."""
         if self.symbols["percent"] in self.text:
             value *= 100
         elif self.symbols["per-mille"] in self.text:
@@ -174,7 +177,7 @@ class _Picture:
         return sum(char in self.family + extra for char in text)
 
     def _sizes(self) -> tuple[int, int, int]:
-        """Return the least size of the whole part, and the least and the greatest of the rest."""
+        """Return the minimum integer digits, and the minimum and maximum fraction digits."""
         whole = self._count(self.integer)
         least, most = self._count(self.fraction), self._count(self.fraction, optional=True)
         if whole == 0 and most == 0:
@@ -227,7 +230,7 @@ class _Picture:
 
 
 def _active_part(text: str, active: str, exponent: str) -> tuple[int, int]:
-    """Return where the digits begin and end; without any the whole text counts."""
+    """Return the start and end of the digits; the whole text if there are none."""
     begin = next((index for index, char in enumerate(text) if char in active), None)
     if begin is None:
         return 0, len(text)
@@ -235,7 +238,7 @@ def _active_part(text: str, active: str, exponent: str) -> tuple[int, int]:
 
 
 def _regular(places: list[int]) -> int:
-    """Return the distance of separators that stand at regular places, else 0."""
+    """Return the distance between separators at regular positions, else 0."""
     step = math.gcd(*places) if places else 0
     regular = {step * number for number in range(1, len(places) + 1)}
     return step if step and set(places) == regular else 0

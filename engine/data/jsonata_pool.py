@@ -1,4 +1,8 @@
-"""Warm child processes that evaluate JSONata and can be killed when an expression does not end."""
+"""A pool of warm child processes that evaluate JSONata and are killed after a time limit.
+
+An expression may loop for ever, so ``Pool`` sends it to a child process (``jsonata_child``).
+Expressions that surely end are evaluated in this process (``evaluate_here``).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ _CHILD = Path(__file__).resolve().with_name("jsonata_child.py")
 
 
 class _Child:
-    """One process; used by one caller at a time."""
+    """One child process; used by one caller at a time."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -87,17 +91,17 @@ _WARM_UP = b'{"text":"1","bindings":{},"seed":0}\n'
 
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, limit: float) -> bytes | None:
-    """Return the child's line; empty if it ended, None if it did not answer in time."""
+    """Send a request; return the answer's line, empty if the child ended, None if it is late."""
     if process.stdin is None or process.stdout is None:
         return None
     process.stdin.write(request)
     descriptor = process.stdout.fileno()
-    if not hasattr(select, "poll"):  # Windows, where a thread waits instead
+    if not hasattr(select, "poll"):  # Windows: a thread reads instead
         reading = _readers.submit(_read_line, descriptor, lambda: True)
         try:
             return reading.result(limit)
         except futures.TimeoutError:
-            return None  # the caller kills the child, which ends the thread's read
+            return None  # the caller kills the child, and so ends the thread's read
     # select.select raises for descriptors above 1023, which a server with many connections has
     readable = select.poll()
     readable.register(descriptor, select.POLLIN)
@@ -108,7 +112,7 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, limit: float) ->
 
 
 def _read_line(descriptor: int, wait: Callable[[], bool]) -> bytes | None:
-    """Return a line; empty if its writer ended, None if it is too long or ``wait`` says False."""
+    """Return a line; empty at the end of the pipe, None if too long or ``wait`` returns False."""
     answer = bytearray()
     while not answer.endswith(b"\n"):
         if not wait():
@@ -123,15 +127,15 @@ def _read_line(descriptor: int, wait: Callable[[], bool]) -> bytes | None:
 
 
 class Pool:
-    """A few children, each lent to one caller at a time."""
+    """Child processes, each used by one caller at a time."""
 
     def __init__(self, size: int) -> None:
-        """No child runs before it is needed."""
+        """Create an empty pool; children start when needed."""
         self._free = [_Child() for _ in range(size)]
         self._returned = threading.Condition()
 
     def evaluate(self, text: str, bindings: dict[str, Any], seed: int) -> tuple[str, Any]:
-        """Return what an expression yields, as ``jsonata_eval.evaluate`` does."""
+        """Evaluate an expression in a child; the result is that of ``jsonata_eval.evaluate``."""
         request = {"text": text, "bindings": bindings, "seed": seed}
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         with self._returned:
@@ -146,7 +150,7 @@ class Pool:
                 self._returned.notify()
 
     def end(self) -> None:
-        """End the unused child processes; the next call starts one."""
+        """Kill the idle child processes; the next call starts a new one."""
         with self._returned:
             for child in self._free:
                 child.end()
@@ -159,9 +163,9 @@ _KEPT = 512
 
 
 def evaluate_here(text: str, bindings: dict[str, Any], seed: int) -> tuple[str, Any]:
-    """Evaluate an expression that cannot run away, with this thread's own parsed form of it.
+    """Evaluate a safe expression in this process, parsed once per thread.
 
-    (Evaluating changes the parsed form, so threads cannot share one.)
+    Evaluation changes the parsed form, so threads cannot share one.
     """
     evaluators: dict[str, Evaluator] | None = getattr(_local, "evaluators", None)
     if evaluators is None or len(evaluators) > _KEPT:

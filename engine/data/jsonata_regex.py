@@ -1,4 +1,4 @@
-"""Regular expressions of JSONata: patterns of RE2, which cannot run away, and matcher functions."""
+"""Regular expressions of JSONata: RE2 patterns (matched in linear time) and matcher functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class RefusedPatternError(Exception):
-    """A regular expression that RE2 does not take is used."""
+    """The expression uses a regular expression that RE2 does not support."""
 
 
 class Found(NamedTuple):
-    """One match: its text, where it begins and ends, and its groups."""
+    """A match: its text, start, end and groups."""
 
     text: str
     start: int
@@ -42,9 +42,9 @@ def regex_engine(pattern: str, flags: Any) -> Any:
 
 
 class _RefusedPattern:
-    """A pattern outside RE2's syntax: evaluating it is an error.
+    """A pattern that RE2 does not support: its use raises an error, parsing does not.
 
-    Not when it is parsed: AWS takes more, so the machine around it may well be wanted.
+    AWS supports more patterns, so the rest of the machine must remain usable.
     """
 
     def __init__(self, pattern: str, why: str) -> None:
@@ -65,7 +65,7 @@ class _RefusedPattern:
 def find_matches(matcher: Any, text: str, *, function: str) -> Iterator[Found]:
     """Yield the matches of a pattern or of a matcher function in a text.
 
-    ``function``: which built-in asks, for T1010. Raises D1004 for a pattern that matches nothing.
+    ``function``: the calling built-in function, for T1010. Raise D1004 for an empty match.
     """
     if not Functions.is_regex(matcher):
         yield from _called_matches(matcher, text, function)
@@ -78,7 +78,7 @@ def find_matches(matcher: Any, text: str, *, function: str) -> Iterator[Found]:
 
 
 def _called_matches(matcher: Any, text: str, function: str) -> Iterator[Found]:
-    """Yield the matches of a function that follows JSONata's protocol of matchers."""
+    """Yield the matches of a matcher function (JSONata's protocol)."""
     answer = Functions.func_apply(matcher, [text])
     while answer is not None:
         if not _is_match(answer):
@@ -104,7 +104,7 @@ _REFERENCE = re.compile(r"\$(\$|\d+)")
 def expand_replacement(template: str, occurrence: Found) -> str:
     """Return a replacement with ``$$``, ``$0`` and ``$1`` filled in.
 
-    Of ``$12`` as many digits count as there are groups for; the rest stands as it is.
+    ``$12`` means group 12 if it exists, else group 1 and the character 2.
     """
 
     def expand(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""JSONata functions added by Step Functions, and their limits."""
+"""The JSONata functions that Step Functions adds, such as ``$partition``, and its size limits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ALGORITHMS: Final = {
 
 
 class MemoryLimitError(Exception):
-    """A value grows beyond what the service allows one to hold."""
+    """A value is larger than the service allows."""
 
 
 class FunctionError(Exception):
-    """A function refuses its arguments; the text is our own."""
+    """A function rejects its arguments; the text is ours."""
 
 
 def partition(items: Any, size: Any = None) -> Any:
-    """``$partition``: chunks of a size that is cut to a whole number."""
+    """``$partition``: split an array into chunks; the size is truncated to an integer."""
     if not items or size is None:
         return None
     whole = int(size)
@@ -46,7 +46,7 @@ def partition(items: Any, size: Any = None) -> Any:
 
 
 def number_range(first: Any, last: Any = None, step: Any = None) -> Any:
-    """``$range`` with both ends; arguments are cut to whole numbers, one number stands alone."""
+    """``$range`` with both ends; arguments are truncated, a single number is not an array."""
     if first is None or last is None or step is None:
         return None
     first, last, step = int(first), int(last), int(step)
@@ -83,7 +83,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def java_random(seed: int) -> float:
-    """Return what ``new java.util.Random(seed).nextDouble()`` does."""
+    """Return the result of Java's ``new java.util.Random(seed).nextDouble()``."""
     mask = (1 << 48) - 1
     state = (seed ^ 0x5DEECE66D) & mask
     drawn = []
@@ -94,7 +94,7 @@ def java_random(seed: int) -> float:
 
 
 def seeded(seed: int) -> dict[str, tuple[str, Callable[..., Any]]]:
-    """Return name -> signature and function of the functions that share one random source."""
+    """Return name -> signature and function of the functions with a shared random source."""
     rng = random.Random(seed)  # noqa: S311 - not for secrets
 
     def draw(from_seed: Any = None) -> float:
@@ -118,9 +118,9 @@ def seeded(seed: int) -> dict[str, tuple[str, Callable[..., Any]]]:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value of JSON as the evaluator wants it.
+    """Convert a JSON value to the evaluator's form.
 
-    Null is marked, so that it is not taken for nothing; an integer that no long holds is a double.
+    Null gets a mark that tells it from a missing value; an integer beyond 64 bits is a double.
     """
     if value is None:
         return Utils.NULL_VALUE

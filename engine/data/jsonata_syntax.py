@@ -1,4 +1,4 @@
-"""The library's tokens, signatures and grammar, with JSONata's errors where it has none."""
+"""The JSONata parser: the library's tokens, signatures and grammar, with JSONata's own errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _Tokens(Tokenizer):  # type: ignore[misc]
-    """Reads tokens; what is missing at the end of a text is an error of JSONata's."""
+    """The tokenizer; a text that ends too early raises JSONata's error."""
 
     path: str
     length: int
@@ -64,7 +64,7 @@ class _Tokens(Tokenizer):  # type: ignore[misc]
 
 
 class _Plan(NamedTuple):
-    """Which argument stands where, -1 for the context, and which types the context may have."""
+    """The position of each argument (-1: the context value), and the allowed context types."""
 
     indices: tuple[int, ...]
     context_types: frozenset[str]
@@ -74,14 +74,14 @@ _ANY: Final = frozenset("asnblfom")
 
 
 class CheckedSignature(Signature):  # type: ignore[misc]
-    """Checks arguments; null is a type of its own."""
+    """Checks the types of arguments; null is a type of its own."""
 
     def get_symbol(self, value: Any) -> str:
         """Return the letter of a value's type."""
         return _SYMBOLS.get(type(value)) or str(super().get_symbol(value))
 
     def validate(self, args: Any, context: Any) -> Any:
-        """Return the arguments, completed; raise T0410 to T0412."""
+        """Return the arguments with defaults; raise T0410 to T0412."""
         symbols = "".join(map(self.get_symbol, args))
         if symbols not in self._plans:
             self._plans[symbols] = self._plan(symbols)
@@ -95,7 +95,7 @@ class CheckedSignature(Signature):  # type: ignore[misc]
         return {}
 
     def _plan(self, symbols: str) -> _Plan | None:
-        """Return how arguments of these types are completed; None if that takes a closer look."""
+        """Return the plan for arguments of these types; None if the general check is needed."""
         match = self._regex.fullmatch(symbols)
         if match is None or any(param.type == "a" for param in self._params):
             return None
@@ -124,7 +124,7 @@ class CheckedSignature(Signature):  # type: ignore[misc]
             raise
 
     def throw_validation_error(self, args: Any, symbols: Any, name: Any) -> NoReturn:
-        """Raise T0410 for the first argument that is not of its type."""
+        """Raise T0410 for the first argument of a wrong type."""
         pattern, good = "", 0
         for param in self._params:
             pattern += param.regex
@@ -158,17 +158,17 @@ _KINDS: Final = {
 
 
 def checked_signature(signature: Any) -> CheckedSignature:
-    """Return a signature of the library as one of ours."""
+    """Convert a signature of the library to a checked one."""
     renewed = CheckedSignature.__new__(CheckedSignature)
     renewed.__dict__.update(signature.__dict__)
     return renewed
 
 
 class _Parser(Parser):  # type: ignore[misc]
-    """Reads expressions with the tokens of ours."""
+    """The parser on top of ``_Tokens``."""
 
     def parse(self, text: str, engine: Any = regex_engine) -> Any:
-        """Return the tree of an expression; raise ``JException``."""
+        """Parse an expression to a tree; raise ``JException``."""
         self.source = text
         self.errors: list[Any] = []
         self.lexer: Any = _Tokens(text, engine)
@@ -191,8 +191,8 @@ class _Parser(Parser):  # type: ignore[misc]
     def process_ast(self, expr: Any) -> Any:
         """Turn a parsed expression into an evaluable tree.
 
-        ``a ?: b`` and ``a ?? b`` use ``a`` twice. The library turns the same part twice, which
-        makes ``[-1]`` an index of 1; so that the second one must be a part of its own.
+        ``a ?: b`` and ``a ?? b`` use ``a`` twice. The library would process the same part twice and
+        turn ``[-1]`` into an index of 1, so the second use gets a copy.
         """
         if expr is not None and expr.type == "condition" and _shares_condition(expr):
             expr.then = _duplicate(expr.then)
@@ -205,7 +205,7 @@ def _shares_condition(expr: Any) -> bool:
 
 
 def _duplicate(part: Any) -> Any:
-    """Return a copy of a part and of all parts in it."""
+    """Return a deep copy of a parsed part."""
     if isinstance(part, list | tuple):
         return type(part)(_duplicate(item) for item in part)
     if not isinstance(part, Parser.Symbol):
@@ -221,7 +221,7 @@ def _signature_code(error: RuntimeError) -> str:
 
 
 def thread_parser() -> _Parser:
-    """Return this thread's parser: one takes a while to make, and keeps a state while it reads."""
+    """Return this thread's parser: creating one is slow, and threads cannot share it."""
     parser: _Parser | None = getattr(Jsonata.PARSER, "checked", None)
     if parser is None:
         parser = Jsonata.PARSER.checked = _Parser()

@@ -1,6 +1,6 @@
-"""Texts of JSONata: numbers and values as JavaScript writes them, errors as the service words them.
+"""Convert JSONata numbers, values and errors to text, as JavaScript and the service write them.
 
-Imports nothing of this package but its neighbours, so that the child process starts fast.
+Imports only its neighbours, so the child process starts fast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEXTS: Final = {
 
 
 def number_text(value: float) -> str:
-    """Return a number as JavaScript writes it: ``1e20`` in full, ``1e+21``, ``1e-7``."""
+    """Format a number as JavaScript does: ``1e20`` in full, ``1e+21``, ``1e-7``."""
     if isinstance(value, int):
         if abs(value) < 10**_PLAIN_BELOW:
             return str(value)
@@ -51,7 +51,7 @@ def number_text(value: float) -> str:
 
 
 def _pointed(digits: str, point: int) -> str:
-    """Return digits with the decimal point after the first ``point`` of them."""
+    """Return digits with the decimal point after the first ``point`` digits."""
     if len(digits) <= point <= _PLAIN_BELOW:
         return digits.ljust(point, "0")
     if 0 < point <= _PLAIN_BELOW:
@@ -70,7 +70,7 @@ def is_function(value: Any) -> bool:
 
 
 def value_text(value: Any, *, indent: int = 0) -> str:
-    """Return a value as ``$string`` writes it: fractions with 15 digits, functions as "".
+    """Format a value as ``$string`` does: fractions with 15 digits, functions as "".
 
     Raises ``JException`` D1001 for a number inside a value that is not finite.
     """

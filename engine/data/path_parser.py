@@ -1,7 +1,7 @@
-"""The reader of a JSONPath's text.
+"""Parse the text of a JSONPath, such as ``$.items[0]['a b']``, into selectors.
 
-jsonpath-ng parses. Its grammar lacks names that are no identifiers, filters, and an index counted
-by ``@.length``. The reader replaces those by plain names first, and puts them back into the
+jsonpath-ng does the parsing, but its grammar lacks special names, filters and indexes counted by
+``@.length``. So the parser replaces these by plain names first, and puts them back into the
 selectors afterwards. ``length()`` is a name like any other: Jayway 2.0.0 knows no functions.
 """
 
@@ -45,7 +45,7 @@ _PLACE = re.compile(r"x__(n|f|e)(\d+)__x")
 
 @lru_cache(maxsize=4096)
 def read_selectors(rest: str) -> tuple[Selector, ...]:
-    """Return the selectors behind a path's head; raise ``PathSyntaxError``."""
+    """Parse the text after the ``$`` into selectors; raise ``PathSyntaxError``."""
     if not rest:
         return ()
     reader = _PathReader(rest)
@@ -62,7 +62,7 @@ def read_selectors(rest: str) -> tuple[Selector, ...]:
 
 
 class _PathReader:
-    """One path: the names and filters taken out of it, by number."""
+    """The parser of one path. It replaces special names and filters by numbered names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -155,7 +155,7 @@ class _PathReader:
 
 
 def find_filter_end(text: str, start: int) -> int:
-    """Return where the filter that begins at ``start`` ends; raise ``PathSyntaxError``.
+    """Return the end of the filter that begins at ``start``; raise ``PathSyntaxError``.
 
     ``start`` if no filter begins there.
     """

@@ -1,8 +1,7 @@
-"""Sets of JSONPaths that are matched on the way down through a JSON text.
+"""Match many JSONPaths while a JSON text is read, for example to mask secrets.
 
-A ``Path`` selects from a value that is already parsed. A ``PathSet`` is asked about each place
-while the text is read. It therefore also covers what parsing loses: of two equal keys of an object,
-for example, a parsed value keeps the second only.
+A ``Path`` selects from a parsed value. A ``PathSet`` is asked at each place of a text instead, so
+it also covers data that parsing drops, such as the first of two equal keys of an object.
 
 Start with ``compile_path_set(paths)``, go down with ``child(key)``, and ask ``matches``::
 
@@ -37,7 +36,7 @@ _Remaining = frozenset[tuple[Selector, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PathSet:
-    """Paths, seen from one place of a value. ``remaining``: the selectors still ahead.
+    """A set of paths, relative to a place in a value. ``remaining``: the selectors still ahead.
 
     An empty tuple of selectors means that the path ends at this place.
     """
@@ -54,17 +53,17 @@ class PathSet:
         return bool(self.remaining)
 
     def child(self, key: str | int) -> PathSet:
-        """Return the paths as seen from a member (by its name) or an element (by its index)."""
+        """Return the paths relative to a member (by name) or an element (by index)."""
         return _child(self, key)
 
     @property
     def names(self) -> tuple[frozenset[str], ...]:
-        """Return, for each path, the member names that a value must have to be matched by it."""
+        """Return for each path the member names that a matching value contains."""
         return tuple(frozenset(_required_names(path)) for path in self.remaining)
 
 
 def compile_path_set(paths: Iterable[str]) -> PathSet:
-    """Read paths that begin with ``$``; raise ``PathSyntaxError``.
+    """Compile paths that begin with ``$``; raise ``PathSyntaxError``.
 
     A path may have names, indexes from 0, ``*`` and ``..``. It may not have filters, slices or
     indexes from the end: those depend on the value, which is not known yet.

@@ -1,4 +1,4 @@
-"""The ground that the readers of paths and of filters share: quoted names, and the one error."""
+"""Helpers shared by the parsers of paths and of filters: quoted names, and the syntax error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 
 
 class PathSyntaxError(EngineError):
-    """The text is not a JSONPath, an intrinsic call or an expression that can be compiled."""
+    """The text is not a valid JSONPath, intrinsic call or expression."""
 
 
 def unquote(text: str) -> str:

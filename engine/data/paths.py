@@ -1,8 +1,8 @@
-"""JSONPath in the dialect of Jayway's library, version 2.0.0, which the service uses.
+"""Compile and evaluate JSONPaths, such as ``$.items[0].price``, as Jayway 2.0.0 does.
 
-A path is compiled once. A *definite* path (members and single indexes) yields the value itself or
-is missing; an *indefinite* one always yields an array, perhaps empty (the service has recorded
-``[]`` for ``$.items[*]`` without items, so it asks Jayway to suppress errors).
+The service uses this library. A path is compiled once. A *definite* path (members and single
+indexes) yields one value or none. An *indefinite* path always yields an array, perhaps empty (the
+service has recorded ``[]`` for ``$.items[*]`` without items, so Jayway suppresses errors there).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Path:
     rest: tuple[Selector, ...] = ()
 
     def found(self, scope: EvaluationScope) -> Json:
-        """Return the value, or ``ABSENT`` when the path leads nowhere."""
+        """Return the value at the path, ``ABSENT`` if there is none."""
         root = self._root(scope)
         if root is ABSENT:
             return ABSENT
@@ -77,7 +77,7 @@ class Path:
             return ABSENT
 
     def present(self, scope: EvaluationScope) -> bool:
-        """Tell whether the path leads to a value, for IsPresent.
+        """Return whether the path has a value, for IsPresent.
 
         A null is a value. An index beyond an array leads to none, although ``found`` gives null.
         """
@@ -93,14 +93,14 @@ class Path:
             return False
 
     def evaluate(self, scope: EvaluationScope) -> Json:
-        """Return the value; raise ``InterpreterError`` when the path leads nowhere."""
+        """Return the value at the path; raise ``InterpreterError`` if there is none."""
         value = self.found(scope)
         if value is ABSENT:
             raise InterpreterError(self._missing(scope))
         return value
 
     def undefined_variable(self, scope: EvaluationScope) -> str:
-        """Return the message for a missing variable at the path's head; ``""`` if it is there."""
+        """Return the error message if the path's variable is undefined, else ``""``."""
         if self._root(scope) is not ABSENT:
             return ""
         return f"Variable '${self.head}' referenced in '{self.text}' is not defined"
@@ -131,7 +131,7 @@ class Path:
         return f"Invalid path '{self.text}' : {self._where(self._root(scope))}"
 
     def _where(self, value: Json) -> str:
-        """Return which selector led nowhere, in Jayway's words."""
+        """Return the first selector without a value, in Jayway's words."""
         place = "$"
         for number, selector in enumerate(self.definite):
             following = select_definite((selector,), value)
@@ -170,7 +170,7 @@ _REFERENCE = re.compile(
 
 
 def is_reference_path(text: str) -> bool:
-    """Tell whether a path has only members and single indexes (ASL's "Reference Path")."""
+    """Return whether a path has only members and single indexes (ASL: "Reference Path")."""
     head = _HEAD.match(text)
     return head is not None and _REFERENCE.fullmatch(text[head.end() :]) is not None
 
@@ -180,18 +180,18 @@ def is_reference_path(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResultPath:
-    """Where a result goes in the raw input. No selectors: it replaces the input (``is_whole``)."""
+    """The place of a result in the raw input; without selectors the result replaces the input."""
 
     text: str
     selectors: tuple[Selector, ...]
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether this is ``$``."""
+        """Whether this is ``$``."""
         return not self.selectors
 
     def put(self, raw: Json, result: Json) -> Json:
-        """Return the input with the result in its place; only what lies on the way is copied."""
+        """Return the input with the result inserted; only the objects on the path are copied."""
         parents = []
         node = raw
         for selector in self.selectors:

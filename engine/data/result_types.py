@@ -1,4 +1,4 @@
-"""The errors of JSONata expressions that yield another type than their field wants."""
+"""The error of a JSONata expression whose result has another type than its field needs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The selectors of a JSONPath, with the results of Jayway's library over Jackson's tree.
+"""The selectors of a JSONPath (``.name``, ``[0]``, ``[*]``, ``..``), with Jayway 2.0.0's results.
 
-The words are those of RFC 9535. Where Jayway 2.0.0 differs from it, Jayway wins: the service uses
-it, as docs/explanation/fidelity.md says.
+Names of selectors are those of RFC 9535. Where Jayway differs from the RFC, Jayway wins, because
+the service uses it (docs/explanation/fidelity.md).
 
-A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
-own execution an error and disturbs no other.
+Each evaluation has a budget of nodes: ``$..*..*..*`` fails its own execution and slows down no
+other.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ MAX_TOUCHED = 1_000_000
 
 
 class BudgetExceededError(Exception):
-    """A path touches more than ``MAX_TOUCHED`` nodes."""
+    """An evaluation visits more than ``MAX_TOUCHED`` nodes."""
 
 
 class InnerNamesError(Exception):
-    """Several names stand before another selector."""
+    """``['a','b']`` is not the last selector."""
 
 
 class Budget:
-    """The number of values that one evaluation may still touch."""
+    """The number of nodes that an evaluation may still visit."""
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        """Full."""
+        """Start with ``MAX_TOUCHED`` nodes."""
         self.left = MAX_TOUCHED
 
     def spend(self, amount: int) -> None:
-        """Take from the budget; raise ``BudgetExceededError`` when nothing is left."""
+        """Subtract nodes; raise ``BudgetExceededError`` below 0."""
         self.left -= amount
         if self.left < 0:
             raise BudgetExceededError
@@ -49,7 +49,7 @@ class FilterTest(Protocol):
     """A compiled filter."""
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
-        """Tell whether the node passes."""
+        """Return whether the node passes the filter."""
         ...
 
 
@@ -85,7 +85,7 @@ class FromEndSelector:
 
 @dataclass(frozen=True, slots=True)
 class NamesSelector:
-    """``['a','b']``: an object with just these members. Only the last selector may be one."""
+    """``['a','b']``: an object with only these members; allowed as the last selector only."""
 
     names: tuple[str, ...]
 
@@ -123,7 +123,7 @@ class FilterSelector:
 
 @dataclass(frozen=True, slots=True)
 class DescendantSelector:
-    """``..`` with the selector that is looked for at every level."""
+    """``..`` and the selector that is applied at every level."""
 
     target: Selector
 
@@ -144,7 +144,7 @@ Selector = (
 def split_definite(
     selectors: tuple[Selector, ...],
 ) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
-    """Return the definite beginning of a path and the rest."""
+    """Split the selectors after the leading definite ones."""
     for number, selector in enumerate(selectors):
         merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
         if not merged and not isinstance(selector, NameSelector | IndexSelector | FromEndSelector):
@@ -153,7 +153,7 @@ def split_definite(
 
 
 def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = None) -> Json:
-    """Return the value a definite path leads to.
+    """Return the value of a definite path.
 
     ``ABSENT`` if a member is missing. An index beyond the array, on either side, gives ``beyond``:
     Jackson's tree has a null there, and so the service yields null.

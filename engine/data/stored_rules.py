@@ -1,7 +1,7 @@
-"""The rules for a definition that an earlier release accepted and stored.
+"""Skip newer validation rules while a stored definition is read.
 
-A rule may be newer than a definition in a data folder. Such a definition still runs, by the rules
-of its time: what only a newer rule refuses is let through while a stored definition is read.
+An upgrade may add rules that a stored definition breaks. The definition must still run, so its
+reader works inside ``stored_definition()``, and newer rules ask ``reads_stored()``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _reads_stored: ContextVar[bool] = ContextVar("reads_stored", default=False)
 
 @contextmanager
 def stored_definition() -> Iterator[None]:
-    """Read what is compiled inside as a definition that is stored already."""
+    """Context manager: compile definitions inside without the newer rules."""
     token = _reads_stored.set(True)
     try:
         yield
@@ -27,5 +27,5 @@ def stored_definition() -> Iterator[None]:
 
 
 def reads_stored() -> bool:
-    """Tell whether newer rules are off."""
+    """Return whether newer rules are skipped."""
     return _reads_stored.get()

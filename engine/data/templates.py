@@ -1,7 +1,7 @@
-"""Payload templates: Parameters, ResultSelector, ItemSelector and their JSONata twins.
+"""Compile payload templates: Parameters, ResultSelector, ItemSelector and their JSONata twins.
 
-A template is compiled once into a tree of parts; a part without expressions is a constant that is
-handed out as it is, so a static template costs nothing.
+A template is JSON with expressions, such as ``{"id.$": "$.order.id"}``. It is compiled once into a
+tree; a part without expressions is a constant, so a static template costs nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _MAX_DEPTH = 400
 
 
 class TemplateSyntaxError(EngineError):
-    """A value in a template is no expression.
+    """A template has an invalid expression.
 
-    ``pointer``: where, below the template, as ``/a/b.$``.
+    ``pointer``: its place in the template, such as ``/a/b.$``.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TemplateSyntaxError(EngineError):
 
 
 class CollidingKeysError(TemplateSyntaxError):
-    """A template names a key twice, as ``x`` and as ``x.$``; only one could be kept."""
+    """A template has both ``x`` and ``x.$``, which would set the same key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def compile_template(value: Json, *, field: str = "") -> Expression:
 
 
 def compile_jsonata_template(value: Json, *, field: str) -> Expression:
-    """Compile any JSON with ``{% %}`` texts inside; raise ``TemplateSyntaxError``."""
+    """Compile JSON that contains ``{% %}`` texts; raise ``TemplateSyntaxError``."""
     return _compile(value, "", field, _jsonata_member, 0)
 
 

@@ -1,4 +1,4 @@
-"""Timestamps of RFC 3339, as Choice and Wait take them."""
+"""Parse RFC 3339 timestamps, such as ``2026-01-31T12:00:00Z``, for Choice and Wait states."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _RFC3339 = re.compile(
 
 
 class Timestamp(NamedTuple):
-    """A moment; two of them are ordered by time. ``nanoseconds``: nine digits, as a text."""
+    """A moment, ordered by time. ``nanoseconds``: nine digits, as a text."""
 
     second: datetime
     nanoseconds: str
 
 
 def parse_timestamp(value: Json) -> Timestamp | None:
-    """Return the moment of an RFC 3339 text with upper-case T and Z or offset, None of all else."""
+    """Parse an RFC 3339 text with upper-case T and Z, or an offset; None if invalid."""
     match = _RFC3339.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return None
