@@ -46,6 +46,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Definitions": {
         "lint": "check definitions; exit code 1 if one has an error",
+        "schema": "print a JSON Schema of definitions, for editors",
         "replay": "run recorded executions again: same path, same output?",
         "resilience": "try Retriers, Catchers and timeouts, and name weaknesses",
     },
@@ -72,7 +73,7 @@ _OF_DJANGO = {
 """Options that every command of Django has: they work, and no help shows them."""
 _OF_DATABASE = {*COMMANDS["People"], *COMMANDS["Data"]}
 """Commands that work on a database which a server has made."""
-_OF_CLIENT = {"lint", "resilience", *COMMANDS["Talk to a server"]}
+_OF_CLIENT = {"lint", "schema", "resilience", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
 

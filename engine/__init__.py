@@ -92,6 +92,7 @@ from engine.language.model import (
 from engine.language.processors import is_express_processor, processor_definition
 from engine.language.references import variable_references
 from engine.language.resources import parse_resource, service_actions
+from engine.language.schema import json_schema
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.breakpoints import (
@@ -294,6 +295,7 @@ __all__ = [
     "is_express_processor",
     "is_too_long",
     "iso_text",
+    "json_schema",
     "loads",
     "map_mode_around",
     "mocked_tasks",

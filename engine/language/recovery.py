@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.language.model import DataFlow
     from engine.language.node import DefinitionNode
 
-_RETRIER = (
+RETRIER_FIELDS = (
     "Comment",
     "ErrorEquals",
     "IntervalSeconds",
@@ -25,7 +25,7 @@ _RETRIER = (
     "MaxDelaySeconds",
     "JitterStrategy",
 )
-_CATCHER = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
+CATCHER_FIELDS = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
 _MISPLACED_ALL = f"{ALL} must appear alone and at end of list"
 _MAX_RATE = sys.float_info.max
 _MAX_DELAY = 31_622_400  # measured; the developer guide: less than 31622401
@@ -51,7 +51,7 @@ def read_recovery(
 
 
 def _read_retrier(node: DefinitionNode) -> Retrier:
-    _check_fields(node, _RETRIER)
+    _check_fields(node, RETRIER_FIELDS)
     jitter = node.one_of("JitterStrategy", ("NONE", "FULL"))
     # A value with a problem is replaced by ASL's default: 1 second, 3 attempts, a rate of 2.
     interval = node.number("IntervalSeconds", 1)
@@ -82,7 +82,7 @@ def _read_backoff_rate(node: DefinitionNode) -> float:
 
 
 def _read_catcher(node: DefinitionNode, data_flow: Callable[[DefinitionNode], DataFlow]) -> Catcher:
-    _check_fields(node, _CATCHER)
+    _check_fields(node, CATCHER_FIELDS)
     foreign = "ResultPath" if node.jsonata else "Output"
     if node.has(foreign):
         node.error("", wrong_language(foreign, node.language))

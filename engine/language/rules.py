@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from engine.language.model import DataFlow
     from engine.language.node import DefinitionNode
 
-_TOP = ("Next", "Comment", "Assign")
+TOP_FIELDS = ("Next", "Comment", "Assign")
 _SELECTORS = (*LOGIC, "Variable", "Condition")
-_OPERATORS = (*COMPARISONS, *(f"{name}Path" for name in WITH_PATH), *TYPE_TESTS, PRESENCE)
+OPERATORS = (*COMPARISONS, *(f"{name}Path" for name in WITH_PATH), *TYPE_TESTS, PRESENCE)
 _MAX_DEPTH = 50
 
 
@@ -55,7 +55,7 @@ def read_choice_rules(
 
 def _read_jsonata_condition(rule: DefinitionNode) -> ChoiceCondition:
     for name in rule.value:
-        if name not in (*_TOP, "Output", "Condition"):
+        if name not in (*TOP_FIELDS, "Output", "Condition"):
             _refuse_field(rule, name)
     value = rule.get("Condition")
     if not rule.has("Condition"):
@@ -74,10 +74,10 @@ def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
         rule.error("", f"Nested deeper than {_MAX_DEPTH} levels")
         return nothing
     for name in rule.value:
-        if name not in (*_OPERATORS, *LOGIC, *_TOP, "Variable") or (depth and name == "Next"):
+        if name not in (*OPERATORS, *LOGIC, *TOP_FIELDS, "Variable") or (depth and name == "Next"):
             _refuse_field(rule, name)
     selectors = [name for name in _SELECTORS if rule.has(name)]
-    operators = [name for name in _OPERATORS if rule.has(name)]
+    operators = [name for name in OPERATORS if rule.has(name)]
     if len(selectors) != 1:
         names = ", ".join(_SELECTORS)
         rule.error("", f"The object must have only one of the following fields, [{names}]")
@@ -88,7 +88,7 @@ def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
     if selectors[0] in LOGIC:
         return _read_logic(rule, selectors[0], depth)
     if not operators:
-        rule.error("", one_missing(_OPERATORS))
+        rule.error("", one_missing(OPERATORS))
         return nothing
     return _read_comparison(rule, operators[0]) or nothing
 
@@ -96,7 +96,7 @@ def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
 def _refuse_field(rule: DefinitionNode, name: str) -> None:
     if name == "Output" and not rule.jsonata:  # earlier releases took it, without an effect
         rule.newer_error("", wrong_language(name, rule.language))
-    elif name == "Condition" or (rule.jsonata and name in (*_OPERATORS, *_SELECTORS)):
+    elif name == "Condition" or (rule.jsonata and name in (*OPERATORS, *_SELECTORS)):
         rule.error("", wrong_language(name, rule.language))
     else:
         rule.error("", f"Field '{name}' is not supported")
