@@ -1,4 +1,4 @@
-"""The worker: the threads that make executions go on.
+"""The worker: threads that step executions, call the services of Tasks, and fire timers.
 
 Theory of operation
 ===================

@@ -1,4 +1,4 @@
-"""Run slow calls on threads that start when they are needed, up to a limit."""
+"""Thread pool for the calls of Tasks; a thread that hangs in a call can be replaced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallPool:
     """
 
     def __init__(self, size: int, name: str) -> None:
-        """No thread runs before there is a job."""
+        """Start no thread yet."""
         self._size = size
         self._names = (f"{name}-{number}" for number in itertools.count())
         self._change = threading.Condition()  # guards all below
@@ -79,7 +79,7 @@ class CallPool:
             connections.close_all()
 
     def _next(self) -> Callable[[], None] | None:
-        """Wait for a job; None if there will be none for this thread."""
+        """Wait for a job; return None to end this thread."""
         me = threading.current_thread()
         with self._change:
             self._busy.pop(me, None)
@@ -98,7 +98,7 @@ class CallPool:
     # -- jobs that hang ----------------------------------------------------------------------------
 
     def lasting(self, seconds: float) -> list[Hashable]:
-        """Return the jobs that have lasted for so long and may have to be replaced."""
+        """Return the names of jobs that have run for at least this long and can be replaced."""
         since = time.monotonic() - seconds
         with self._change:
             keys = [
@@ -133,7 +133,7 @@ class CallPool:
         return room
 
     def stop(self, seconds: float) -> None:
-        """Take no more jobs and wait a little for those under way.
+        """Accept no more jobs and wait briefly for running ones.
 
         What lasts longer is left alone.
         """

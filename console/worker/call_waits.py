@@ -1,8 +1,7 @@
-"""Keep the calls of Tasks that wait for an answer, without a thread for each.
+"""Keep calls of Tasks that wait for an answer (a child execution, an activity) without threads.
 
-A call is looked at when its topic tells that the answer may be there, and from time to time in
-case a signal was lost. Each look is a job of the threads that make calls, and takes a few rows; so
-whatever a call waits for always finds a thread.
+A signal on the call's topic makes the worker check for the answer; a regular check covers lost
+signals. Each check is a short job on the call threads, so there is always a thread for it.
 """
 
 from __future__ import annotations
@@ -41,29 +40,29 @@ class _Kept:
 
 
 def _nothing() -> None:
-    """Stand for the end of a subscription that has not begun."""
+    """Do nothing: placeholder for the unsubscribe function before the subscription exists."""
 
 
 class Waits:
-    """The calls of one worker that wait: ``add`` them, ``look`` each second, ``stop``."""
+    """The waiting calls of one worker: ``add`` a call, ``look`` each second, ``stop``."""
 
     def __init__(
         self,
         submit: Callable[[Callable[[], None], Hashable], None],
         over: Callable[[Key], None],
     ) -> None:
-        """``submit``: queues a job under a name; ``over``: hears that a task waits no more."""
+        """``submit``: queues a named job; ``over``: called with each task whose wait has ended."""
         self._submit = submit
         self._over = over
         self._lock = threading.Lock()
         self._kept: dict[Key, _Kept] = {}
 
     def __len__(self) -> int:
-        """Return how many calls wait."""
+        """Return the number of waiting calls."""
         return len(self._kept)
 
     def add(self, key: Key, waiting: Waiting) -> None:
-        """Keep a call of a task (execution, task) until it is over; ``over`` is called then."""
+        """Keep the call of a task (execution, task) until its end; then call ``over``."""
         call = _Kept(key, waiting)
         with self._lock:
             self._kept[key] = call
@@ -74,7 +73,7 @@ class Waits:
         self._ask(call)  # the answer may have come before we listened
 
     def _on_signal(self, call: _Kept) -> None:
-        """Take a signal; one that comes too late is passed to another listener."""
+        """Handle a signal; pass it to another listener if the wait has already ended."""
         with self._lock:
             call.signalled = True
             over = call.over
@@ -113,7 +112,7 @@ class Waits:
             signals.deliver(call.waiting.topic)
 
     def look(self) -> None:
-        """Look at what has not been looked at for a while: a signal may have been lost."""
+        """Check every call that was not checked recently, in case its signal was lost."""
         now = time.monotonic()
         with self._lock:
             due = [call for call in self._kept.values() if call.due <= now]

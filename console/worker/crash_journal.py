@@ -1,11 +1,11 @@
-"""Journal of the computation in progress, readable after its process died.
+"""Crash journal: which execution or task each thread was computing when its process died.
 
-Each thread writes the execution that the engine computes, or the task whose Python callable runs,
-into its own place of a mapped file; that costs nothing and survives kill -9. The file of a dead
-process names exactly the executions and tasks that may have killed it, and none that only waited.
+Each thread writes the execution (or the task of a Python callable) into its slot of a memory-mapped
+file, which survives kill -9. After a crash the file names only the executions and tasks that may
+have killed the process, and no waiting ones.
 
-The blocks of the file are allocated before it is mapped: a write to a hole on a full disk would
-end the process by SIGBUS. Without room for the file the process works without a journal, says why
+The blocks of the file are allocated before it is mapped: a write to a hole on a full disk would end
+the process by SIGBUS. Without room for the file the process works without a journal, says why
 (``problem``) and tries again once a minute. Until then it blames no execution for its death.
 """
 
@@ -37,10 +37,10 @@ log = structlog.get_logger(__name__)
 
 
 class CrashJournal:
-    """Sees what this process steps, and reads what dead ones of this machine stepped last."""
+    """Records the current step of each thread; reads the records of dead processes."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder``: where the files of all processes that use this data folder lie."""
+        """``folder``: holds the journal files of all processes of this data folder."""
         self._folder = folder
         self._prefix = host_name().replace("/", "_") + "-"
         self._local = threading.local()
@@ -51,7 +51,7 @@ class CrashJournal:
         """Why this process has no journal; "" if it has one, or needs none."""
 
     def begin(self) -> None:
-        """Make the file of this process; note the problem and go on without one if that fails."""
+        """Create this process's file; on failure record the problem and run without a journal."""
         self._tried = time.monotonic()
         path = self._folder / f"{self._prefix}{os.getpid()}"
         try:
@@ -70,12 +70,12 @@ class CrashJournal:
         self.problem = ""
 
     def retry(self) -> None:
-        """Try again to make the file, once a minute, where ``begin`` could not."""
+        """Try once a minute to create the file if ``begin`` failed."""
         if self.problem and time.monotonic() - self._tried > _RETRY_S:
             self.begin()
 
     def end(self) -> None:
-        """Remove it: nothing is under way any more."""
+        """Remove the file at a clean exit."""
         with contextlib.suppress(OSError):  # Windows removes no file that is mapped
             (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
 
@@ -90,7 +90,7 @@ class CrashJournal:
             self._write(place, 0, 0)
 
     def dead(self) -> list[tuple[int, int]]:
-        """Return, once, the (execution, task or 0) on which dead processes were working."""
+        """Return, once, the (execution, task or 0) pairs that dead processes were computing."""
         entries: list[tuple[int, int]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             pid = path.name.removeprefix(self._prefix)

@@ -1,9 +1,8 @@
-"""Wake the workers a moment after a message that moves nothing, if nothing else came by then.
+"""Delay the wake-up signal of messages that normally need none, in processes without a worker.
 
-A process without a worker gives the tasks of activities to their workers. The message of such a
-start makes an event and nothing more, and the outcome of the task takes it along if it comes to
-this process at once. So most of these messages need no signal to other processes. If this process
-dies with one that does, the sweep finds its message.
+Starting an activity's task sends such a message: it only adds an event, and the outcome of the task
+usually commits it within moments. If nothing does, the signal is sent after the delay. If this
+process dies first, the sweep of a worker finds the message.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ A process that is woken earlier steps the run in between; then the outcome is re
 
 
 class DelayedWakeups:
-    """Remembers executions for a moment, on a thread of its own: ``start``, ``stop``."""
+    """Holds execution ids for a moment, on its own thread: ``start``, ``stop``."""
 
     def __init__(self) -> None:
-        """Nothing is remembered."""
+        """Start empty."""
         self._waiting: dict[int, Callable[[], None]] = {}  # and what ends to listen to its steps
         self._due: deque[tuple[float, int]] = deque()
         self._change = threading.Condition()
@@ -41,7 +40,7 @@ class DelayedWakeups:
         self._ended = False
 
     def start(self) -> None:
-        """Begin to hear of messages that may wait."""
+        """Subscribe to messages whose signal can be delayed."""
         self._end = signals.subscribe((Topic.SOON,), self._add)
         threading.Thread(target=self._run, name="delayed-wakeups", daemon=True).start()
 
@@ -57,7 +56,7 @@ class DelayedWakeups:
             self._drop(number)
 
     def _add(self, execution_id: int) -> None:
-        """Remember an execution until a step of it is committed here, or the moment is over."""
+        """Keep an execution until this process commits a step of it or the delay is over."""
         end = signals.subscribe((Topic.EXECUTION, execution_id), partial(self._drop, execution_id))
         with self._change:
             before = self._waiting.pop(execution_id, None)
@@ -79,7 +78,7 @@ class DelayedWakeups:
             log_errors("waking executions failed", wake, None)  # the sweep finds their messages
 
     def _next(self) -> list[int]:
-        """Wait until moments are over, and return the executions that were not stepped."""
+        """Wait for delays to end; return the executions that were not stepped meanwhile."""
         with self._change:
             while not (self._due or self._ended):
                 self._change.wait()
@@ -98,7 +97,7 @@ class DelayedWakeups:
 
 
 def _wake(execution_ids: list[int]) -> None:
-    """Send the signals of executions together."""
+    """Send the signals of several executions together."""
 
     def publish() -> None:
         for number in execution_ids:

@@ -1,7 +1,7 @@
-"""The worker of a process that does all the work: threads, woken by signals, and a sweeper.
+"""The embedded worker: the only worker of a database, as in ``stateyard up``.
 
-Correctness never rests on a signal: the sweeper finds everything that can go on in the rows, so a
-process that is killed at any moment continues where the rows stand.
+Signals wake its threads. Correctness never depends on a signal: a sweep finds all runnable work in
+the rows, so after a crash the next process continues from them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Embedded:
     _counting = True  # whatever could go on at the start is suspected
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Start nothing yet."""
         self._ended = threading.Event()
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class Embedded:
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what the rows say, and listen for more.
+        """Recover work from the rows, then subscribe to signals.
 
         Raises ``WrongSecret`` or ``WorkerLockHeld`` if this process must not work on the database.
         """
@@ -118,7 +118,7 @@ class Embedded:
             thread.start()
 
     def _take_over(self) -> None:
-        """Take the database, and recover the work of a process that died."""
+        """Take the worker lock, and recover the work of a process that died."""
         self._worker_lock.acquire()
         self._steps.poison_guard.watch(runnable_executions(_ALL))
         for execution_id, task in JOURNAL.dead():
@@ -128,11 +128,11 @@ class Embedded:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
 
     def wake(self, execution_id: int) -> None:
-        """Queue an execution that can go on."""
+        """Queue a runnable execution."""
         self._steps.wake(execution_id)
 
     def _outdated(self) -> None:
-        """End: the database was restored, and what this process remembers is not its past."""
+        """End the process: the database was restored, so its memory is of another history."""
         if self._ended.is_set():
             return  # another thread has seen it, too
         self._ended.set()
@@ -140,11 +140,11 @@ class Embedded:
         threading.Thread(target=self.stop, name="end", daemon=True).start()
 
     def _is_held_up(self) -> bool:
-        """Whether slow calls take most of the places of one target: their work is not ours."""
+        """Whether slow calls hold more than a sixth of the call threads."""
         return len(self._calls.lasting(SLOW_S)) > TASK_THREADS // 6
 
     def stop(self, seconds: float = 5.0) -> None:
-        """Finish the steps under way and end; calls under way are left to the next start."""
+        """Finish the steps in progress; running calls are repeated at the next start."""
         self._ended.set()
         WAITING_STARTS.work(None)
         for end in self._listeners:
@@ -191,7 +191,7 @@ class Embedded:
     def _outcome_settled(
         self, key: tuple[int, int], outcome: task_delivery.UnrecordedOutcome, committed: bool
     ) -> None:
-        """Record an outcome by itself, if no step was committed with it."""
+        """Record an outcome on its own if no step was committed with it."""
         if committed:
             outcome.committed()
             self._forget(key)
@@ -205,7 +205,7 @@ class Embedded:
         self._forget(key)
 
     def _forget(self, key: tuple[int, int]) -> None:
-        """Hear that a task is in nobody's hands here any more."""
+        """Forget a task whose call has ended here."""
         with self._lock:
             self._offered.discard(key)
 
@@ -242,7 +242,7 @@ class Embedded:
         self._calls.submit(partial(self._look_now, key), key=key, about=key[1:])
 
     def _look_now(self, key: tuple[str, int, int]) -> None:
-        """Look at a job, and again if a signal came meanwhile.
+        """Check a waiting job, again if a signal arrived during the check.
 
         1. We ask for the child, which runs.  2. It ends, and its signal comes.  3. We have the
         answer, that it runs: without another look the next one is up to ten seconds away.
@@ -258,7 +258,7 @@ class Embedded:
             self._submit_look(key)
 
     def _cancel(self, execution_id: int, task: int) -> None:
-        """Try to stop the job of a task that is over; nobody waits for the outcome."""
+        """Try to cancel the job of a finished task; the result is ignored."""
         job = partial(task_delivery.cancel_job, execution_id, task)
         about = (execution_id, task)
         self._calls.submit(partial(log_errors, "cancelling a job failed", job, None), about=about)
@@ -266,15 +266,15 @@ class Embedded:
     # -- time and repair ---------------------------------------------------------------------------
 
     def _events(self) -> None:
-        """Hear that there are events to deliver."""
+        """Handle the signal that events are ready for delivery."""
         self._maintenance.events()
 
     def _near(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
-        """Note a time at which something of an execution or task will be due."""
+        """Add the due time of an execution or task to the timer queue."""
         self._timers.add(due_ms, kind, execution_id, task)
 
     def _wake_soon(self, execution_id: int) -> None:
-        """Queue an execution in a moment: what comes meanwhile is taken with it."""
+        """Queue an execution after a short delay, to step several messages together."""
         self._timers.add(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
 
     def _due(self, kind: str, execution_id: int, task: int) -> None:
@@ -307,7 +307,7 @@ class Embedded:
         return self._worker_lock.renew()
 
     def sweep(self) -> None:
-        """Find in the rows whatever can go on."""
+        """Find all runnable work in the rows."""
         share = self._share()
         work = self._work = find_open_work(HORIZON_MS)
         if work.messages and share.leads:
@@ -323,7 +323,7 @@ class Embedded:
         self._replace_hung()
 
     def _share(self) -> workers.Share:
-        """Return what this worker sweeps: here all."""
+        """Return this worker's share of the sweep: all rows."""
         return _ALL
 
     def _sweep_runs(self, share: workers.Share) -> None:
@@ -331,7 +331,7 @@ class Embedded:
             self.wake(number)
 
     def _sweep_tasks(self, share: workers.Share) -> None:
-        """Offer unclaimed tasks; recover tasks that were started here and lost."""
+        """Offer unclaimed tasks, and recover tasks that an earlier process started and lost."""
         for execution_id, task in claim.claimed_tasks():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
@@ -350,14 +350,14 @@ class Embedded:
             self._offer(*key)
 
     def _of_samples(self) -> Q:
-        """Return which tasks of activities are worked here for sample machines alone."""
+        """Return the activities that callables work for sample state machines only."""
         named = Activity.objects.filter(name__in=task_delivery.sample_activities())
         arns = list(named.values_list("arn", flat=True))
         tasks = Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         return tasks & samples_condition("execution__role_arn")
 
     def _replace_hung(self) -> None:
-        """Replace the threads of calls that go on though their tasks ended a while ago.
+        """Replace threads whose call still runs long after its task ended.
 
         A look at a job is named ("look", execution, task): it hangs as a call does.
         """
@@ -368,7 +368,7 @@ class Embedded:
 
 
 def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
-    """Return executions that have had something to do for at least ``age_ms``."""
+    """Return executions that have been runnable for at least ``age_ms``."""
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
@@ -387,18 +387,18 @@ def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
 
 
 def _find_shares(tasks: Sequence[tuple[int, int]]) -> dict[tuple[int, int], FairShare]:
-    """Return the share of each (execution, task): its project, and what it calls."""
+    """Return the fair share (project and target) of each (execution, task)."""
     return {task: FairShare(*target) for task, target in find_call_targets(tasks).items()}
 
 
 def _task_of(key: Any) -> tuple[int, int]:
-    """Return (execution, task) of the name of a call, or of a look at its job."""
+    """Return (execution, task) from the name of a call or of a job check."""
     *_, execution_id, task = key
     return execution_id, task
 
 
 def closing_connections(target: Callable[[], None]) -> Callable[[], None]:
-    """Return a thread's target that closes the thread's database connection afterwards."""
+    """Return a thread target that closes the thread's database connection at its end."""
 
     def run() -> None:
         keep_connection()

@@ -1,8 +1,8 @@
-"""Run calls on threads that projects and their targets share fairly (``fair_shares``).
+"""Thread pool for calls of Tasks that shares its threads fairly among projects and targets.
 
-Whose call it is stands in the rows, and is looked up only where it matters: while few calls are
-under way, the next one begins at once. Beyond that the sorter reads the shares of all calls that
-came meanwhile, in one statement, and of those that began without one.
+The share of a call (``fair_shares``) is in the rows, and is read only under load: while few calls
+run, the next one begins at once. Beyond that a sorter thread reads the shares of all waiting calls
+in one statement, with those of calls that began without one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = 200
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """A call. ``about``: what its share is found by. ``counted``: its place is not given back."""
+    """A call. ``about``: the key to find its share. ``counted``: it still holds its place."""
 
     work: Callable[[], None]
     key: Hashable
@@ -41,7 +41,7 @@ class FairPool:
     """Runs up to ``places`` calls at once; each closes its database connection at its end."""
 
     def __init__(self, places: int, name: str, find_shares: FindShares | None = None) -> None:
-        """No thread runs before there is a job. ``find_shares``: for ``submit`` with ``about``."""
+        """Start no thread yet. ``find_shares``: finds the shares for ``submit`` with ``about``."""
         self._threads = CallPool(places + OWN_THREADS, name)
         self._sorter = CallPool(1, f"{name}-sorter")
         self._find_shares = find_shares
@@ -82,13 +82,13 @@ class FairPool:
         self._sorter.submit(self._sort)
 
     def submit_for(self, share: FairShare, work: Callable[[], None]) -> None:
-        """Queue a call whose share is known; it must not raise."""
+        """Queue a call of a known share; the call must not raise."""
         with self._lock:
             self._queue.put(share, _Job(work, None, None, share))
             self._begin_waiting()
 
     def run_begun(self, share: FairShare, work: Callable[[], None]) -> None:
-        """Run a call that the caller has counted in ``shares`` already; it must not raise."""
+        """Run a call that ``shares`` counts already; the call must not raise."""
         with self._lock:
             self._begin(_Job(work, None, None, share, counted=True))
 
@@ -113,7 +113,7 @@ class FairPool:
         return batch
 
     def _place(self, job: _Job, share: FairShare) -> None:
-        """Queue a call under its share, or count a call that began or ended before."""
+        """Queue a call under its share, or count a call that has begun or ended already."""
         if job.counted:
             self.shares.assign(share)
         elif job.share is None:
@@ -146,7 +146,7 @@ class FairPool:
                 self._give_back(job)
 
     def _give_back(self, job: _Job) -> None:
-        """Free the place of a call, once, and let others begin."""
+        """Free the place of a call, once, and start waiting calls."""
         if not job.counted:
             return
         job.counted = False
@@ -159,7 +159,7 @@ class FairPool:
     # -- calls that hang ---------------------------------------------------------------------------
 
     def lasting(self, seconds: float) -> list[Hashable]:
-        """Return the names of the calls that have lasted for so long."""
+        """Return the names of calls that have run for at least this long."""
         return self._threads.lasting(seconds)
 
     def replace(self, key: Hashable) -> bool:
@@ -173,7 +173,7 @@ class FairPool:
         return True
 
     def stop(self, seconds: float) -> None:
-        """Take no more jobs and wait a little for those under way."""
+        """Accept no more calls and wait briefly for running ones."""
         with self._lock:
             self._queue.clear()
             self._unsorted.clear()
@@ -183,5 +183,5 @@ class FairPool:
 
 
 def _nobody(_abouts: Sequence[Any]) -> Mapping[Any, FairShare]:
-    """Find no share."""
+    """Return no shares."""
     return {}

@@ -1,8 +1,8 @@
-"""Share places among projects and their targets, so that a silent target delays its own work only.
+"""Fair shares: limit the running calls per project and target, so a slow target delays only itself.
 
-A project may begin another job while it has fewer under way than places are free, and a target
+A project may begin another call while it has fewer running than there are free places, and a target
 while it has fewer than its project may still begin. With 48 places one silent target takes 16, one
-project 24, a second one 12: for whoever comes next, a place is free. No share is reserved, so a
+project 24, a second one 12, and a place is free for the next project. No share is reserved, so a
 project that is alone has half of the places.
 """
 
@@ -29,14 +29,14 @@ class FairShares:
     """Counts the jobs under way; the caller guards it with a lock."""
 
     def __init__(self, places: int) -> None:
-        """Nothing is under way. ``places``: the most jobs at once."""
+        """Count no jobs yet. ``places``: the most jobs at once."""
         self._free = places
         self._projects: Counter[int] = Counter()
         self._targets: Counter[FairShare] = Counter()
 
     @property
     def free(self) -> int:
-        """Return how many places nobody has."""
+        """Return the number of free places."""
         return self._free
 
     def project_room(self, project: int) -> int:
@@ -56,7 +56,7 @@ class FairShares:
         return self._targets[share] < self.project_room(share.project)
 
     def begin(self, share: FairShare | None) -> None:
-        """Count a job that begins. None: its share is not known yet, see ``assign``."""
+        """Count a job that begins. None: its share is unknown until ``assign``."""
         self._free -= 1
         if share is not None:
             self.assign(share)
@@ -79,16 +79,16 @@ class FairShares:
 
 
 class FairQueue(Generic[T]):
-    """Jobs that wait: projects take turns, and within a project its targets do."""
+    """Queue of jobs: projects take turns, and within a project its targets do."""
 
     def __init__(self, shares: FairShares) -> None:
-        """Nothing waits."""
+        """Start empty."""
         self._shares = shares
         self._projects: OrderedDict[int, OrderedDict[FairShare, deque[T]]] = OrderedDict()
         self._size = 0
 
     def __len__(self) -> int:
-        """Return how many jobs wait."""
+        """Return the number of waiting jobs."""
         return self._size
 
     def put(self, share: FairShare, item: T) -> None:
@@ -98,7 +98,7 @@ class FairQueue(Generic[T]):
         self._size += 1
 
     def take(self) -> tuple[FairShare, T] | None:
-        """Begin the next job that may; None if none waits or none may begin."""
+        """Begin and return the next job allowed to run; None if there is none."""
         for project, targets in self._projects.items():
             if self._shares.project_room(project) <= 0:
                 continue
@@ -108,7 +108,7 @@ class FairQueue(Generic[T]):
         return None
 
     def _pop(self, share: FairShare) -> T:
-        """Take the oldest job of a target; its project and target go to the end of their rows."""
+        """Remove the oldest job of a target; its project and target move to the end of the turn."""
         targets = self._projects[share.project]
         waiting = targets[share]
         item = waiting.popleft()
@@ -123,6 +123,6 @@ class FairQueue(Generic[T]):
         return item
 
     def clear(self) -> None:
-        """Forget all that waits."""
+        """Remove all waiting jobs."""
         self._projects.clear()
         self._size = 0

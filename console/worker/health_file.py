@@ -1,7 +1,7 @@
-"""The health file of a worker, touched whenever the worker has renewed its lease.
+"""Health file of a worker process, touched each time the worker renews its lease.
 
-Who watches over the processes - Docker, systemd, a person - asks by ``manage.py worker_health``,
-which needs neither the database nor the worker's attention: a worker that hangs touches nothing.
+``manage.py worker_health`` (for Docker or systemd) reads the file's age. It needs no database, and
+a hung worker touches no file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _prefix() -> str:
 
 
 def touch_file() -> None:
-    """Say that the worker in this process is well; log it if the folder takes no file."""
+    """Mark the worker of this process as healthy; log an error if the file cannot be written."""
     try:
         _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         (_folder() / f"{_prefix()}{os.getpid()}").touch()
@@ -36,12 +36,12 @@ def touch_file() -> None:
 
 
 def remove_file() -> None:
-    """Say that there is no worker in this process any more."""
+    """Remove the health file of this process at the end of its worker."""
     (_folder() / f"{_prefix()}{os.getpid()}").unlink(missing_ok=True)
 
 
 def ages_s() -> dict[int, float]:
-    """Return, for each worker process of this machine, how long ago it was well, in seconds.
+    """Return for each worker process of this machine the seconds since it was healthy.
 
     Files of processes that are gone are removed.
     """

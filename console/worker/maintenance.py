@@ -1,6 +1,6 @@
-"""Work beside steps and calls: Map Runs, deletions, deadlines, and what features do.
+"""Background work of a worker on its own threads: Map Runs, deletions, deadlines, feature jobs.
 
-On threads of their own: no call, however long it hangs, keeps them waiting.
+Hanging calls of Tasks never block these threads.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together ar
 
 
 class Maintenance:
-    """What the worker asks for here is done soon, once, however often it is asked for."""
+    """Runs background jobs; several requests for the same job are merged into one."""
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Start nothing yet."""
         self._pool = CallPool(THREADS, "maintenance")
         self._data = FairPool(DATA_THREADS, "map data")
         self._expiry = CallPool(1, "expiry")
@@ -114,7 +114,7 @@ class Maintenance:
             self._once("readiness", readiness_probe.measure)
 
     def stop(self, seconds: float) -> None:
-        """Take no more and wait a little for what is under way."""
+        """Accept no more jobs and wait briefly for running ones."""
         self._stopped.set()
         self._expiry.stop(seconds)
         self._data.stop(seconds)
@@ -137,14 +137,14 @@ class Maintenance:
             log_errors("a background job failed", job, None)
 
     def events(self) -> None:
-        """Let features look at new events."""
+        """Run the feature jobs that handle new events."""
         for background in self._backgrounds:
             background.wake()
 
     # -- Map Runs ----------------------------------------------------------------------------------
 
     def map_scheduled(self, execution_id: int, task: int) -> None:
-        """Begin the Map Run of a task."""
+        """Start the Map Run of a task."""
         self._once((execution_id, task), partial(self._begin, execution_id, task))
 
     def _begin(self, execution_id: int, task: int) -> None:
@@ -157,7 +157,7 @@ class Maintenance:
             self.map_run_changed(number)
 
     def map_run_changed(self, number: int) -> None:
-        """Take a Map Run further."""
+        """Advance a Map Run."""
         self._once(number, partial(self._progress, number))
 
     def _progress(self, number: int) -> None:
@@ -170,7 +170,7 @@ class Maintenance:
             raise
 
     def _move_soon(self, number: int) -> None:
-        """Read or write what the Map Run has outside, on threads that projects share fairly."""
+        """Read or write the Map Run's S3 data, on threads shared fairly among projects."""
         if not map_data.waits_outside(number):
             return
         with self._lock:
@@ -198,7 +198,7 @@ class Maintenance:
     # -- retention ---------------------------------------------------------------------------------
 
     def _prune(self) -> None:
-        """Delete executions past their retention; keep those a feature still needs."""
+        """Delete executions past their retention, except those that a feature still needs."""
         if not retention.is_anything_removed():
             self._retention_at = time.monotonic() + RETENTION_ASKED_EVERY_S
             return
@@ -228,7 +228,7 @@ class Maintenance:
     # -- deadlines ---------------------------------------------------------------------------------
 
     def late(self, execution_id: int, task: int) -> None:
-        """Time a task out; returns at once, for the clock must go on."""
+        """Time out a task in the background; returns at once, for the timer thread."""
         with self._lock:
             first = not self._late
             self._late.add((execution_id, task))
@@ -266,7 +266,7 @@ def _move_items(number: int) -> None:
 
 
 def _note(error: Exception, execution_id: int, task: int) -> None:
-    """Count a failure of a Map Run, unless it is the database's."""
+    """Count a failure of a Map Run, unless the database caused it."""
     drop_broken_connection()
     if not is_outage(error) and not isinstance(error, engine.NewerFormat):
         map_runs.note_error(execution_id, task, error)

@@ -1,7 +1,7 @@
-"""Read the items of a Map Run from a bucket, and write its results to a bucket.
+"""Read the items of a distributed Map from S3 (ItemReader) and write its results (ResultWriter).
 
-Both call a service, so neither runs in a transaction. After a crash, reading or writing starts
-again from the beginning.
+Both call S3, so neither runs in a transaction. After a crash, reading or writing starts again from
+the beginning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WAYS = {
 
 
 def waits_outside(map_run_id: int) -> bool:
-    """Whether a Map Run waits for items to be read or results to be written."""
+    """Whether a Map Run has items to read or results to write."""
     return any(find(map_run_id) is not None for find in (map_items.to_read, map_items.to_write))
 
 
@@ -64,7 +64,7 @@ def _inputs(transfer: Outside) -> Iterator[str]:
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
-    """Return region and state machine of an execution, which select the target of the bucket."""
+    """Return region and state machine of an execution, which select the S3 target."""
     machine = targets.MachineKey(project_of(execution_arn), targets.machine_of(execution_arn))
     return execution_arn.split(":")[3], machine
 

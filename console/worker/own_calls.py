@@ -1,15 +1,14 @@
-"""Call a service of this server for a Task: in this process, as the Task's execution.
+"""Run a Task that calls this server's own API (``states:startExecution``) without an HTTP request.
 
-No request leaves the process, so none is refused while the web processes are away. A call whose
-change is one transaction - above all StartExecution - is committed together with what becomes of
-its task:
+So such Tasks work while the web processes are down. A call that is one transaction, such as
+StartExecution, is committed together with the outcome of its task:
 
-1. a worker is killed before the commit: there is no child, and the task is called again;
-2. it is killed after the commit: there is the one child, and the task knows it;
-3. the task ends meanwhile, by its time or a Stop: its row is closed, and no child is started.
+1. a worker is killed before the commit: there is no child, and the task is called again; 2. it is
+killed after the commit: there is the one child, and the task knows it; 3. the task ends meanwhile,
+by its timeout or a Stop: its row is closed, and no child is started.
 
-While the database is out the call waits for it, and is made again if it was not committed. A call
-whose answer comes later, as that of StartSyncExecution, holds no thread until then (``Waiting``).
+During a database outage the call waits, and is repeated if it was not committed. A call with a
+later answer, such as StartSyncExecution, holds no thread until then (``Waiting``).
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _INSIST_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class OwnApi:
-    """A service of this server as a client of botocore has it (``integrations.Home``).
+    """A service of this server with the interface of a botocore client (``integrations.Home``).
 
     ``trusted``: for the looks at what a call has started, and for its end.
     """
@@ -73,11 +72,11 @@ class OwnApi:
     service: str = targets.OWN
 
     def client(self, service: str, region: str) -> OwnApi:
-        """Return what takes the calls."""
+        """Return the client object for calls."""
         return OwnApi(self.work, region, self.trusted, service)
 
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
-        """Call an operation; return or raise what a client of botocore does."""
+        """Call an operation; return or raise as a botocore client does."""
         model = names.service_model(self.service).operation_model(name)
         return own_client.as_botocore(model, lambda: own_client.finish(self.begin(model, sent)))
 
@@ -88,7 +87,7 @@ class OwnApi:
         )
 
     def _caller(self, action: str) -> own_api.Caller:
-        """Return the execution as who calls; raise AccessDeniedException if it has no rights."""
+        """Return the execution as the caller; raise AccessDeniedException without rights."""
         work = self.work
         execution = with_project(work.execution_id)
         try:
@@ -112,7 +111,7 @@ class OwnApi:
 
 
 def is_own(task: TaskAttempt) -> bool:
-    """Tell whether a task calls a service of this server."""
+    """Whether a task calls a service of this server."""
     service = OWN_SERVICES.get(task.service)
     if service is None or not targets.is_here(service, task.machine):
         return False
@@ -143,7 +142,7 @@ def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a task: the request, and the outcome made of its answer."""
+    """A call of a task: its request, and the conversion of the answer to the task's outcome."""
 
     work: claim.ClaimedTask
     task: TaskAttempt
@@ -155,7 +154,7 @@ class _Call:
         return client.begin(self.asked.operation.model, self.asked.sent)
 
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
-        """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
+        """Run a call to its end or its wait. ``seconds``: the longest database outage to bear."""
         if isinstance(begun, Change):
             return retry_during_outage(begun.inside(self._store).result, seconds)
         if isinstance(begun, dict):  # read here, and not by the one thread that writes
@@ -169,14 +168,14 @@ class _Call:
             return waiting
 
     def _store(self, send: Callable[[], dict[str, Any]]) -> Outcome | None:
-        """Make the change of a call and record its outcome (inside one transaction)."""
+        """Apply the change of a call and record its outcome, in one transaction."""
         if not claim.still_started(self.work):
             return None
         outcome = self.outcome_of(send)
         return outcome if record_outcome(self.work, outcome) else None
 
     def outcome_of(self, send: Callable[[], dict[str, Any]]) -> Outcome:
-        """Return the task's outcome for an answer or a refusal; raise what the database raises."""
+        """Return the task's outcome for an answer or a refusal; database errors are raised."""
         model = self.asked.operation.model
         outcome = aws.request_outcome(
             self.task, self.asked, lambda: own_client.as_botocore(model, send)
@@ -199,14 +198,14 @@ class _TaskEnded(Exception):
 
 
 class Waiting:
-    """A call whose answer comes later; it holds no thread meanwhile.
+    """A call with a later answer; it holds no thread meanwhile.
 
     Else the calls that wait could hold every thread of a worker, and what they wait for, an
     execution whose Tasks need a thread each, would never come.
     """
 
     def __init__(self, call: _Call, wait: own_api.LongPoll) -> None:
-        """``wait``: what is looked at, for how many seconds."""
+        """``wait``: the long poll to check, and its limit in seconds."""
         self._call = call
         self._wait = wait
         self._deadline = time.monotonic() + wait.seconds
@@ -224,7 +223,7 @@ class Waiting:
         return self._wait.one_each
 
     def look(self) -> bool:
-        """Look for the answer and record it; return whether the wait is over.
+        """Check for the answer and record it; return whether the wait is over.
 
         Raise an outage of the database: the wait is not over then.
         """
@@ -248,7 +247,7 @@ class Waiting:
         return self._record(self._call.outcome_of(lambda: answer))
 
     def _take(self, pending: Change[dict[str, Any] | None]) -> bool:
-        """Take an answer that is a change, such as an activity's task, together with our end.
+        """Commit an answer that is a change (an activity's task) with the task's outcome.
 
         If either is not committed, neither is: what was taken for a task that has ended meanwhile
         would be in nobody's hands.
@@ -272,7 +271,7 @@ class Waiting:
         return self.outcome is not None or self._late()
 
     def _late(self) -> bool:
-        """Give the answer of a wait that was in vain, if it has lasted long enough."""
+        """Give the answer for a timeout if the wait has reached its limit."""
         if time.monotonic() < self._deadline:
             return False
         return self._record(self._call.outcome_of(lambda: self._wait.otherwise))
@@ -299,7 +298,7 @@ def _recorded(work: claim.ClaimedTask, outcome: Outcome) -> Outcome | None:
 
 
 def record_outcome(work: claim.ClaimedTask, outcome: Outcome) -> bool:
-    """Write down what came of a call; False if its task had ended before.
+    """Record the outcome of a call; return False if its task had ended before.
 
     Its end, or that it goes on elsewhere.
     """
@@ -312,7 +311,7 @@ def record_outcome(work: claim.ClaimedTask, outcome: Outcome) -> bool:
 def outcome_message(
     work: claim.ClaimedTask, outcome: integrations.Succeeded | integrations.Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
-    """Return the outcome of a call as its execution gets it."""
+    """Return the outcome of a call as a message to its execution."""
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)
     return engine.TaskFailed(work.task, outcome.error, outcome.cause, outcome.refused)

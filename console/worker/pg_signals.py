@@ -1,9 +1,9 @@
-"""Send signals between the processes of a team: by jobs of PgQueuer, and by NOTIFY.
+"""Send wake-up signals between the processes of a team, on PostgreSQL.
 
-A signal that is work for one worker (an execution can go on, a task is to be called, a timer is
-near) becomes a job, written in the transaction it belongs to. A signal that many processes may wait
-for (an activity has a task, a synchronous execution has ended) becomes a notification. Both only
-save time: the sweepers find the same in the rows.
+A signal for one worker (a runnable execution, a scheduled task, a near timer) becomes a PgQueuer
+job, written in the same transaction as the change. A signal for many waiting processes (an activity
+has a task, a synchronous execution ended) becomes a NOTIFY. A lost signal only costs time: the
+sweep finds the same work in the rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _QueueJob = tuple[str, bytes, "timedelta | None"]
 
 
 def _note_own(session: int) -> None:
-    """Remember that a session of this process notifies something now; forget those long gone."""
+    """Remember that a session of this process sends a NOTIFY now; drop old entries."""
     now = time.monotonic()
     _notified_at[session] = now
     if len(_notified_at) > _MANY_SESSIONS:
@@ -64,7 +64,7 @@ def _note_own(session: int) -> None:
 
 
 class _DjangoDriver:
-    """PgQueuer's way to this thread's connection of Django, and into its transaction."""
+    """PgQueuer driver that uses this thread's Django connection and its transaction."""
 
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
         """Run a statement of PgQueuer's and return its rows."""
@@ -82,21 +82,21 @@ class PgTransport:
     _NOTIFIED: ClassVar = frozenset({Topic.ACTIVITY, Topic.ANSWERED, Topic.RIGHTS})
 
     def __init__(self, *topics: str) -> None:
-        """``topics``: those whose signals become jobs."""
+        """``topics``: the topics whose signals become jobs."""
         self._jobs = frozenset(topics)
         self._queries = SyncQueries(_DjangoDriver())
         self._local = threading.local()
 
     def takes(self, channel: Channel) -> bool:
-        """Tell whether other processes get the signals of a channel."""
+        """Whether other processes get the signals of a channel."""
         return channel[0] in self._jobs or channel[0] in self._NOTIFIED
 
     def keeps(self, channel: Channel) -> bool:
-        """Tell whether this process gets the signals of a channel, too."""
+        """Whether this process also gets the signals of a channel."""
         return channel[0] in self._NOTIFIED
 
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
-        """Add a signal to the current transaction, or write it at once outside of one."""
+        """Add a signal to the current transaction; outside of a transaction write it at once."""
         added: list[tuple[Channel, tuple[object, ...]]] = self._added()
         added.append((channel, values))
         if not connection.in_atomic_block:
@@ -105,16 +105,16 @@ class PgTransport:
             transaction.on_commit(self.flush, robust=True)
 
     def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
-        """Write signals into a transaction that Django does not know of."""
+        """Write signals into a transaction that Django does not manage."""
         self._local.added = list(batch)
         self.flush()
 
     def drop(self) -> None:
-        """Forget the signals that were added."""
+        """Discard the added signals."""
         self._added().clear()
 
     def flush(self) -> None:
-        """Write the signals that were added, as jobs and notifications."""
+        """Write the added signals as jobs and notifications."""
         added = self._added()
         if not added:
             return
@@ -175,10 +175,10 @@ def _together(jobs: Sequence[_QueueJob]) -> Sequence[_QueueJob]:
 
 
 class NotifyListener:
-    """Passes notifications of other processes on to subscribers, on a thread of its own."""
+    """Passes NOTIFY messages of other processes to subscribers, on its own thread."""
 
     def __init__(self) -> None:
-        """Nothing is received before ``start``."""
+        """Receive nothing before ``start``."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="notify-listener", daemon=True)
 
@@ -187,7 +187,7 @@ class NotifyListener:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the thread follows within two seconds."""
+        """Stop listening; the thread ends within two seconds."""
         self._ended.set()
 
     def _listen(self) -> None:
@@ -203,7 +203,7 @@ class NotifyListener:
                 self._ended.wait(_RETRY_S)
 
     def _pass_on(self, own_connection: psycopg.Connection[Any]) -> None:
-        """Deliver what is notified; ask when nothing comes whether this is still the primary."""
+        """Deliver notifications; when idle, check that the server is still the primary."""
         while not self._ended.is_set():
             received = False
             for notice in own_connection.notifies(timeout=_QUIET_S):

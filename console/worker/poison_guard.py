@@ -1,8 +1,7 @@
-"""Find and end the executions that kill their process again and again.
+"""Poison guard: end executions that crash or hang their process again and again.
 
-A row names each execution before its first step in this process, and a step that succeeds clears
-the suspicion. An execution that kills its process by memory, a crash or a hang is ended at the
-third start.
+A suspected execution is counted in its row before its first step in this process; a successful step
+clears the count. At the third count the execution is ended with an error.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _PATIENCE_S = 1.0
 
 
 class PoisonGuard:
-    """The executions that are still to be watched."""
+    """The suspected executions of this process."""
 
     def __init__(self, *, counting: bool = True) -> None:
-        """Nobody is suspected yet. ``counting``: nobody else counts who killed a process."""
+        """Suspect none yet. ``counting``: only this process counts the suspects."""
         self._counting = counting
         self._numbers: set[int] = set()
         self._counted: set[int] = set()  # noted, and not stepped since: the database was out
@@ -36,17 +35,17 @@ class PoisonGuard:
         self._numbers = set(numbers)
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Suspect these, too."""
+        """Add suspected executions."""
         self._numbers |= set(numbers)
 
     def take(self, number: int) -> bool:
-        """Return whether an execution is suspected, once."""
+        """Return, once, whether an execution is suspected."""
         suspected = number in self._numbers
         self._numbers.discard(number)
         return suspected
 
     def step(self, number: int) -> bool:
-        """Step a suspect, or end it if that has killed the process too often."""
+        """Step a suspect, or end its execution if it has killed the process too often."""
         with self._one_at_a_time():
             if step.is_idle(number):  # somebody else has taken it on meanwhile
                 return False
@@ -68,7 +67,7 @@ class PoisonGuard:
 
     @contextlib.contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Let no suspect die with another, unless one of them hangs."""
+        """Step suspects one by one; continue past a suspect that hangs."""
         mine = self._one_by_one and self._turn.acquire(timeout=_PATIENCE_S)
         self._one_by_one = mine
         try:

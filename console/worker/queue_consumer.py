@@ -1,4 +1,4 @@
-"""Take jobs of the team's queue by PgQueuer's manager, on a thread with an event loop."""
+"""Consume the team's PgQueuer jobs (wake-up signals) on a thread with an event loop."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _STATEMENT_S = 5.0
 
 
 class _Driver(AsyncpgDriver):
-    """PgQueuer's way to the database, which gives up a connection that does not answer.
+    """PgQueuer driver that drops a connection without an answer.
 
     (asyncpg's own ``command_timeout`` asks the server to cancel, and waits for that to be done.)
     """
@@ -116,7 +116,7 @@ _OUTAGES = (
 
 
 async def connect() -> asyncpg.Connection[Any]:
-    """Connect for PgQueuer to the first host that is fit, with libpq's measures against silence."""
+    """Connect PgQueuer to the first usable host, with libpq's keepalive settings."""
     parameters = server_parameters()
     failure: BaseException = OSError("the database's address has no host")
     for address in asyncpg_addresses(parameters):
@@ -130,7 +130,7 @@ async def connect() -> asyncpg.Connection[Any]:
 async def _connect_to(
     address: dict[str, Any], parameters: dict[str, Any]
 ) -> asyncpg.Connection[Any]:
-    """Connect to one host. What a pooler may not pass on is set when the session has begun."""
+    """Connect to one host. Settings that a pooler may drop are set after the connect."""
     settings = {"application_name": postgres.new_name(parameters.get("application_name"))}
     if options := parameters.get("options"):
         settings["options"] = options
@@ -146,7 +146,7 @@ async def _connect_to(
 
 
 def _mind_silence(own_connection: asyncpg.Connection[Any], parameters: dict[str, Any]) -> None:
-    """Set on the socket what libpq's parameters of keepalives say."""
+    """Set libpq's keepalive parameters on the socket."""
     transport_socket = own_connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
     if transport_socket is None or transport_socket.family == socket.AF_UNIX:
         return
@@ -160,7 +160,7 @@ def _mind_silence(own_connection: asyncpg.Connection[Any], parameters: dict[str,
 
 
 def install_queue() -> None:
-    """Make PgQueuer's tables, or bring them up to date; several may call this at once.
+    """Create or upgrade PgQueuer's tables; safe to call concurrently.
 
     Raise Django's ``OperationalError`` if the database cannot be reached.
     """
@@ -185,10 +185,10 @@ def _is_outage(error: BaseException) -> bool:
 
 
 class _Once(logging.Filter):
-    """Leaves out what PgQueuer logs of an outage, with a traceback for each job it had."""
+    """Log filter against PgQueuer's repeated tracebacks during an outage."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is worth writing."""
+        """Whether to log a record."""
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and _is_outage(error):
             outages.note_outage("the queue", error)
@@ -200,7 +200,7 @@ logging.getLogger("pgqueuer").addFilter(_Once())
 
 
 async def _close(own_connection: asyncpg.Connection[Any]) -> None:
-    """Close a connection; cut it if the server does not answer."""
+    """Close a connection; abort it if the server does not answer."""
     try:
         await own_connection.close(timeout=1)
     except Exception:  # noqa: BLE001 - why it cannot take its leave is no matter
@@ -216,7 +216,7 @@ class Consumer:
         backlog: Callable[[], int],
         notified: Callable[[signals.Channel], None],
     ) -> None:
-        """``wake``: lets an execution be stepped; ``backlog``: how many wait for that here.
+        """``wake``: queues an execution; ``backlog``: the number of executions queued here.
 
         ``notified``: called with what is notified to all processes; it must be quick.
         """
@@ -229,11 +229,11 @@ class Consumer:
         self._thread = threading.Thread(target=self._run, name="consumer", daemon=True)
 
     def start(self) -> None:
-        """Begin to take jobs."""
+        """Start to consume jobs."""
         self._thread.start()
 
     def stop(self, seconds: float) -> None:
-        """Take no more jobs and wait a little for those under way."""
+        """Accept no more jobs and wait briefly for running ones."""
         self._ended.set()
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._shut)
@@ -251,7 +251,7 @@ class Consumer:
             self._loop.close()
 
     async def _serve(self) -> None:
-        """Take jobs; after an outage of the database begin anew."""
+        """Consume jobs; after a database outage connect again."""
         while not self._ended.is_set():
             try:
                 own_connection = await connect()
@@ -269,7 +269,7 @@ class Consumer:
                 await asyncio.sleep(_RETRY_S)
 
     async def _leave_to_others(self) -> None:
-        """Hold the slot of a job while much waits here: other workers take the next ones."""
+        """Keep the slot of a job busy while the backlog is long: others take the next jobs."""
         while self._backlog() > _BACKLOG and not self._ended.is_set():  # noqa: ASYNC110 - of threads
             await asyncio.sleep(_PAUSE_S)
 

@@ -1,4 +1,4 @@
-"""Probe readiness as an outside caller sees it, and keep the answer."""
+"""Probe the server's readiness over HTTP, as an outside caller sees it, and store the result."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def note_start() -> None:
 
 
 def measure() -> None:
-    """Look once, and note it."""
+    """Probe once and record the result."""
     reasons = health.check_health().reasons or _web_problem(settings.STATEYARD_URL)
     readiness.note_look("; ".join(reasons))
 
 
 def _web_problem(address: str) -> tuple[str, ...]:
-    """Return why nobody answers at the server's own address.
+    """Return why the server's own address does not answer.
 
     Without an address there is nothing to ask. A redirect, a refusal or a certificate that this
     machine does not know may be a proxy's with rules of its own: somebody did answer.

@@ -1,4 +1,4 @@
-"""Keep a thread alive through errors of its work: log them, or retry during an outage."""
+"""Keep worker threads alive: log an error of a job, or retry the job during a database outage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 def log_errors(message: str, job: Callable[[], T], otherwise: T) -> T:
-    """Do a job; log what it raises and return ``otherwise``. The next job connects anew.
+    """Run a job; log its exception, reset the connection and return ``otherwise``.
 
     An outage of the database is logged once (``outages``), not by everybody who meets it.
     """
@@ -36,7 +36,7 @@ def log_errors(message: str, job: Callable[[], T], otherwise: T) -> T:
 
 
 def retry_during_outage(job: Callable[[], T], seconds: float) -> T:
-    """Do a job, again and again while the database is out, for at most so long."""
+    """Run a job, again and again during a database outage, up to a time limit."""
     deadline = time.monotonic() + seconds
     pause_s = _FIRST_PAUSE_S
     while True:

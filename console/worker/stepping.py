@@ -1,4 +1,4 @@
-"""Choose which execution each thread steps next; an execution has one thread at a time."""
+"""Step queued executions on several threads; each execution on one thread at a time."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Stepping:
     def take_outcome(
         self, execution_id: int, message: TaskOutcome, done: Callable[[bool], None]
     ) -> None:
-        """Step an execution by the outcome of a task, in the commit that ends the task.
+        """Step an execution with the outcome of a task, in the commit that ends the task.
 
         ``done``: told whether that was committed; if not, nothing was.
         """
@@ -91,14 +91,14 @@ class Stepping:
             self.wake(execution_id)
 
     def return_outcomes(self) -> None:
-        """Give back the outcomes that no thread has taken up: the loops have ended."""
+        """Give back the outcomes left in the queue after the loops have ended."""
         with self._lock:
             outcomes = [outcome for each in self._outcomes.values() for outcome in each]
             self._outcomes.clear()
         _tell(outcomes, committed=False)
 
     def wake(self, execution_id: int) -> None:
-        """Queue an execution once; one that is being stepped is queued again afterwards."""
+        """Queue an execution once; during its step, queue it for afterwards."""
         with self._lock:
             self._read_ahead.forget(execution_id)
             if execution_id in self._stepping:
@@ -108,16 +108,16 @@ class Stepping:
                 self._ready.put(execution_id)
 
     def backlog(self) -> int:
-        """Return how many executions wait for a thread."""
+        """Return the number of queued executions."""
         return len(self._queued)
 
     def stop(self, threads: int) -> None:
-        """End so many loops."""
+        """End this many loops."""
         for _ in range(threads):
             self._ready.put(_STOP)
 
     def loop(self) -> None:
-        """Step woken executions until the end; one commit takes the steps of many."""
+        """Step queued executions until the end; one commit holds the steps of several."""
         under_way: deque[_End] = deque()
         while (number := self._next(wait=not under_way)) != _STOP and not self._ended.is_set():
             end = None if number is None else self._begin(number)
@@ -132,7 +132,7 @@ class Stepping:
             end()
 
     def _next(self, *, wait: bool) -> int | None:
-        """Return what is to be stepped next, None if there is nothing now."""
+        """Return the next execution to step, None if the queue is empty."""
         if wait:
             postgres.spare_connection()
             with contextlib.suppress(queue.Empty):
@@ -145,13 +145,13 @@ class Stepping:
             return None
 
     def work(self, number: int) -> None:
-        """Step an execution once; wake it again if there is more to do."""
+        """Step an execution once; queue it again if it has more to do."""
         end: _End | None = self._begin(number)
         while end is not None:
             end = end()
 
     def _begin(self, number: int) -> _End | None:
-        """Compute a step; return what waits for its commit, None if there is nothing to wait for.
+        """Compute a step; return its pending commit, None if there is nothing to commit.
 
         Whatever happens to one execution must not stop the thread.
         """
@@ -183,7 +183,7 @@ class Stepping:
         return None
 
     def _read(self, number: int) -> StepRows | None:
-        """Read the rows of an execution with those of the next ones.
+        """Read the rows of an execution with those of the next queued ones.
 
         None if its step shall read them: what fails there is the fault of this execution alone.
         """
@@ -202,7 +202,7 @@ class Stepping:
         return read.get(number)
 
     def _begin_outcomes(self, number: int, outcomes: list[_Outcome]) -> _End | None:
-        """Compute a step of outcomes; None if they are recorded by themselves."""
+        """Compute a step of task outcomes; None if they are recorded on their own."""
         messages = [message for message, _ in outcomes]
         change = self._try(number, lambda: step.begin_outcomes(number, messages))
         if isinstance(change, Change):
@@ -211,7 +211,7 @@ class Stepping:
         return None
 
     def _settle_outcomes(self, number: int, change: Change[bool], outcomes: list[_Outcome]) -> None:
-        """Wait for the commit of outcomes, and report the result to their owners."""
+        """Wait for the commit of outcomes, and report the result to their callbacks."""
         committed: list[bool] = []
 
         def wait() -> bool:
@@ -224,7 +224,7 @@ class Stepping:
         self._stepped(number, again=bool(again))
 
     def _settle(self, number: int, change: step.StepChange) -> _End | None:
-        """Wait for the commit of a step, and wake the execution again if there is more to do.
+        """Wait for the commit of a step; queue the execution again if it has more to do.
 
         While nothing else waits for a thread, its next step is computed meanwhile. That one's
         commit begins once this one is committed; it is dropped if this one is not. Return what
@@ -243,7 +243,7 @@ class Stepping:
         return None
 
     def _compute_next(self, change: step.StepChange) -> Callable[[], step.StepChange] | None:
-        """Compute the step after a committing one; None if it has to be loaded."""
+        """Compute the step after one still committing; None if rows must be read first."""
         if self._queued or self._ended.is_set():
             return None
         try:
@@ -254,7 +254,7 @@ class Stepping:
             return None
 
     def _time(self, number: int) -> None:
-        """Time a step that has ended while the next one of its execution begins."""
+        """Measure a finished step; the next one of its execution begins meanwhile."""
         now = time.perf_counter()
         instruments.STEPS.add(now - self._stepping[number])
         self._stepping[number] = now
@@ -269,7 +269,7 @@ class Stepping:
             self.wake(number)
 
     def _try(self, number: int, job: Callable[[], T], *, suspected: bool = False) -> T | bool:
-        """Do a part of a step; return what it returned, or after an error whether to go on."""
+        """Run a part of a step; return its result, or after an error whether to continue."""
         with bound_contextvars(execution_id=number):
             return self._tried(number, job, suspected=suspected)
 
@@ -292,7 +292,7 @@ class Stepping:
             return log_errors("noting the failure failed", note, otherwise=False)
 
     def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
-        """Leave an execution to a worker of the version that wrote it, and say so once."""
+        """Skip an execution written by another version of the server, and log that once."""
         note = partial(engine_failures.record_failure, number, error, counted=counted)
         log_errors("noting the failure failed", note, otherwise=False)
         if number not in self._left:
@@ -306,7 +306,7 @@ class Stepping:
         return log_errors("an ARN is out of reach", partial(step.arn_of, number), "")
 
     def _too_late(self) -> bool:
-        """Somebody else stepped it first: look again, unless this process is of the past."""
+        """Handle a lost version check: read again, or end if this process is outdated."""
         self.fenced += 1
         log.debug("a step came too late and wrote nothing")
         if log_errors("the epoch is out of reach", epoch.is_over, otherwise=False):
@@ -316,6 +316,6 @@ class Stepping:
 
 
 def _tell(outcomes: list[_Outcome], *, committed: bool) -> None:
-    """Tell whose outcomes these are whether they are committed."""
+    """Report to the callbacks of outcomes whether they are committed."""
     for _, done in outcomes:
         log_errors("an outcome could not be given back", partial(done, committed), None)

@@ -1,4 +1,4 @@
-"""Turn a scheduled task into a call, and the outcome of the call into a message."""
+"""Deliver a scheduled task: call its service or function, and record the outcome as a message."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that th
 
 @dataclass(frozen=True, slots=True)
 class UnrecordedOutcome:
-    """What came of a call, which is in no row yet. ``message``: to the execution."""
+    """The outcome of a call before it is recorded. ``message``: for the execution."""
 
     work: claim.ClaimedTask
     outcome: integrations.Outcome
     message: engine.TaskSucceeded | engine.TaskFailed
 
     def record(self) -> None:
-        """Write it down by itself."""
+        """Record the outcome on its own."""
         with _known(self.work):
             _record(self.work, self.outcome)
 
     def committed(self) -> None:
-        """Do what follows, once it is written down with a step of its execution."""
+        """Finish after the outcome was committed with a step of its execution."""
         _invoke_event(self.work, self.outcome)
 
 
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
-    """Take a task for this process, run it, and record its single outcome.
+    """Claim a task for this process, call it, and record its only outcome.
 
     Return what has to be looked at for that, if its answer comes later.
     """
@@ -81,7 +81,7 @@ def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
 
 
 def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedOutcome | None:
-    """Do so, but leave the outcome of a call that its execution waits for to the caller."""
+    """Deliver a task; the caller records the outcome if the execution waits for it."""
     work = claim.claim_call(execution_id, number)
     if work is None:
         return None  # somebody else has it, or it was cancelled
@@ -106,18 +106,18 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
 
 
 def _known(work: claim.ClaimedTask) -> AbstractContextManager[None]:
-    """Let every line that is logged meanwhile say for which task."""
+    """Add the task to every line logged within."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
 
 def deliver_sample_activity(execution_id: int, number: int) -> own_calls.Waiting | None:
-    """Do so if the execution is of a sample machine: only those have these activities worked."""
+    """Deliver an activity's task if it is of a sample state machine."""
     roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
     return deliver_task(execution_id, number) if is_sample(roles.first() or "") else None
 
 
 def look_at_job(execution_id: int, number: int) -> None:
-    """Look at the job of a waiting task, and record its outcome if it ended."""
+    """Poll the job of a waiting task, and record its outcome if the job has ended."""
     waiting_job = jobs.get_waiting_job(execution_id, number)
     if waiting_job is None:
         return
@@ -143,7 +143,7 @@ def look_at_job(execution_id: int, number: int) -> None:
 
 
 def cancel_job(execution_id: int, number: int) -> None:
-    """Stop the job of a task that is over, as far as that can be done."""
+    """Cancel the job of a finished task, as far as the service can."""
     cancelled_job = jobs.get_cancelled_job(execution_id, number)
     if cancelled_job is None:
         return
@@ -164,7 +164,7 @@ def _cancel(work: claim.ClaimedTask, job: str) -> None:
 
 
 def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
-    """Record the outcome of a call: the end of the task, or a submission elsewhere."""
+    """Record the outcome of a call: the end of the task, or its submitted job."""
     number = work.execution_id
     if retry_during_outage(lambda: own_calls.record_outcome(work, outcome), _INSIST_S):
         _invoke_event(work, outcome)
@@ -179,7 +179,7 @@ def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
 
 
 def warn_of_broken_functions() -> None:
-    """Log each registered callable that is known to fail, without importing anything."""
+    """Log each registered callable known to fail, without importing code."""
     for entry, target, problem in function.broken_registrations():
         log.warning(
             "a registered function cannot be called", entry=entry, target=target, problem=problem
@@ -187,7 +187,7 @@ def warn_of_broken_functions() -> None:
 
 
 def registered_activities() -> frozenset[str]:
-    """Return the names of the activities that registered callables work, for any project."""
+    """Return the names of activities with a registered callable, for any project."""
     sections = settings.STATEYARD_FUNCTIONS.get(targets.PROJECTS)
     registries = [settings.STATEYARD_FUNCTIONS]
     registries += sections.values() if isinstance(sections, dict) else ()
@@ -195,12 +195,12 @@ def registered_activities() -> frozenset[str]:
 
 
 def sample_activities() -> frozenset[str]:
-    """Return the names of the activities that callables work for sample machines alone."""
+    """Return the names of activities that callables work for sample state machines only."""
     return _activities(settings.STATEYARD_SAMPLE_FUNCTIONS)
 
 
 def all_activities() -> frozenset[str]:
-    """Return the names of the activities that callables work for any machines."""
+    """Return the names of activities that callables work for any state machine."""
     return registered_activities() | sample_activities()
 
 
@@ -212,7 +212,7 @@ def _activities(functions: Iterable[str]) -> frozenset[str]:
 
 
 def works_activity(arn: str) -> bool:
-    """Tell whether a registered callable works an activity: one that its own project may call."""
+    """Whether a registered callable of the project works an activity."""
     return targets.find_activity(activity_name(arn), project_of(arn), sample=False) is not None
 
 
@@ -222,7 +222,7 @@ def activity_name(arn: str) -> str:
 
 
 def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
-    """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
+    """Call the integration; any exception, even SystemExit, becomes the failure of the task."""
     task = _task(work)
     try:
         mocked = _mocked(work)
@@ -240,13 +240,13 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
 
 
 def _tell_of_call(work: claim.ClaimedTask, function_name: str, record: CallRecord) -> None:
-    """Let features hear of a call of a function."""
+    """Notify features of a function call."""
     for tell in hooked(Hook.FUNCTION_CALLED):
         tell(work.execution_id, work.task, function_name, record)
 
 
 def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
-    """Make the asynchronous invocation of a recorded outcome, if there is one.
+    """Queue the asynchronous invocation that a recorded outcome carries, if any.
 
     Its failures are in the logs of the function alone.
     """
@@ -281,7 +281,7 @@ def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> Non
 
 
 def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
-    """Call the function that works an activity, for a task of that activity."""
+    """Call the function registered for an activity, for a task of the activity."""
     name = activity_name(work.resource)
     activity = targets.find_activity(name, task.project, sample=task.sample)
     if activity is None:  # it was when the task was offered
@@ -292,7 +292,7 @@ def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
 
 
 def _mocked(work: claim.ClaimedTask) -> Succeeded | Failed | None:
-    """Return what the execution's test case has for the state, if anything."""
+    """Return the mocked outcome of the state in the execution's test case, if any."""
     if not work.test_case:
         return None
     before = claim.invocations_before(work)
@@ -309,20 +309,20 @@ def _machine_of(execution_arn: str) -> targets.MachineKey:
 
 
 def _payload(mocked: Succeeded) -> Succeeded:
-    """Return the payload of an answer of Lambda: a Task with the function's ARN has only that."""
+    """Return the payload of a Lambda answer: a Task with a function's ARN returns only this."""
     answer = engine.loads(mocked.output)
     is_answer = isinstance(answer, dict) and "Payload" in answer
     return Succeeded(engine.dumps(answer["Payload"])) if is_answer else mocked
 
 
 def _submitted(mocked: Succeeded | Failed) -> Submitted:
-    """Return the answer of a mocked job or callback: its outcome is there at the next look."""
+    """Return a mocked job or callback as submitted: its outcome follows at the next poll."""
     output = mocked.output if isinstance(mocked, Succeeded) else "{}"
     return Submitted(output, job=_MOCKED_JOB, look_s=0)
 
 
 def is_mocked(execution_id: int, task: int) -> bool:
-    """Tell whether a test case answers in the place of a task's worker."""
+    """Whether a test case mocks the outcome of a task."""
     if not mocks.are_in_use():
         return False
     test_case = claim.find_test_case(execution_id, task)
@@ -333,12 +333,12 @@ def is_mocked(execution_id: int, task: int) -> bool:
 
 
 def mocked_activities(rows: QuerySet[TaskRow]) -> list[tuple[int, int]]:
-    """Return (execution, task) of the rows whose worker a test case stands in for."""
+    """Return (execution, task) of activity tasks that a test case mocks."""
     return [key for key in rows.values_list("execution_id", "task") if is_mocked(*key)]
 
 
 def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
-    """Return a task in the form of integrations. ``trusted``: to poll or stop its own job."""
+    """Return a task as a ``TaskAttempt``. ``trusted``: to poll or stop its own job."""
     return TaskAttempt(
         kind=work.kind,
         resource=work.resource,

@@ -1,7 +1,8 @@
-"""One worker of many: they share the work by leases, shares of the sweeping, and queued signals.
+"""A team worker: one of several worker processes on one PostgreSQL database.
 
-The same threads as in a single process do the work. What differs: signals of other processes
-come as jobs, each worker sweeps its part of the rows, and others take what a dead one had in hand.
+It runs the same threads as the embedded worker. In addition, signals of other processes arrive as
+jobs, each worker sweeps its share of the rows, and leases let the others recover a dead worker's
+tasks.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ FROM_OUTSIDE = (
 
 
 class Team(Embedded):
-    """One worker among others on a PostgreSQL: ``start``, then ``stop``."""
+    """One of several workers on a PostgreSQL: ``start``, then ``stop``."""
 
     _counting = False  # it is known what the dead were computing
 
     def __init__(self, on_end: Callable[[], None] | None = None) -> None:
-        """Nothing runs yet. ``on_end``: called if it may work no longer."""
+        """Start nothing yet. ``on_end``: called if the worker must stop working."""
         super().__init__()
         self._on_end = on_end
         self._worker_lock = WorkerLock(shared=True)
@@ -71,23 +72,23 @@ class Team(Embedded):
 
     @property
     def name(self) -> str:
-        """Return the name of its lease."""
+        """Return the name of the lease."""
         return self._name
 
     @property
     def renewed_at(self) -> float:
-        """Return when it renewed its lease last, by the monotonic clock; 0.0 before the first."""
+        """Return the monotonic time of the last lease renewal; 0.0 before the first."""
         return self._renewed_at
 
     def start(self) -> None:
-        """Take a lease and work beside the others."""
+        """Register a lease and work beside the others."""
         signals.use_transport(PgTransport(Topic.CREATED))
         super().start()
         WAITING_STARTS.work(None)  # who starts them here is not the one who begins with them
         self._consumer.start()
 
     def stop(self, seconds: float = 0.5) -> None:
-        """Finish the steps under way and hand the rest over, within a second.
+        """Finish the steps in progress and release the remaining work, within a second.
 
         If the database does not answer, the lease is given back within ``_LEAVE_S`` or not at all;
         then others take over when it has ended.
@@ -121,7 +122,7 @@ class Team(Embedded):
         self._take_over_from([])
 
     def _take_over_from(self, dead: list[str]) -> None:
-        """Take over from the dead; what they were stepping may have killed them."""
+        """Recover the work of dead workers; suspect the executions they were stepping."""
         idle = self._work is not None and not self._work.tasks
         count = 0 if idle and not dead else workers.remove_dead(dead)
         accused = JOURNAL.dead()
@@ -139,7 +140,7 @@ class Team(Embedded):
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
-        """Renew the lease; whose lease has ended goes on under another name."""
+        """Renew the lease; after its expiry, register under a new name."""
         if time.monotonic() - self._renewed_at >= settings.STATEYARD_LEASE_S / 5:
             if not super()._keep():
                 return False
@@ -165,7 +166,7 @@ class Team(Embedded):
         return self._part
 
     def _notified(self, channel: signals.Channel) -> None:
-        """Handle a signal of an activity: offer its tasks that run in this process."""
+        """Handle a signal of an activity: offer the tasks that this process can work."""
         topic, *about = channel
         if topic != Topic.ACTIVITY:
             return
@@ -175,12 +176,12 @@ class Team(Embedded):
         self._calls.submit(partial(log_errors, "offering tasks failed", partial(offer, arn), None))
 
     def _offer_mocked_tasks_of(self, arn: str) -> None:
-        """Offer the tasks of an activity if test cases may answer them; asks the database."""
+        """Offer an activity's tasks if test cases may mock them; queries the database."""
         if mocks.are_in_use():
             self._offer_tasks_of(arn)
 
     def _offer_tasks_of(self, arn: str) -> None:
-        """Offer the tasks of an activity that lie in the share of this worker."""
+        """Offer the tasks of an activity in this worker's share."""
         rows = TaskRow.objects.filter(
             kind=TaskKind.ACTIVITY, resource=arn, status=TaskStatus.SCHEDULED
         )
@@ -193,12 +194,12 @@ class Team(Embedded):
             super()._events()
 
     def _near(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
-        """Note a time, unless another worker will find it in the rows of its share soon enough."""
+        """Add a due time, unless the sweep of another worker finds it in the rows soon enough."""
         if self._part.has(execution_id) or due_ms < clock.now_ms() + NEAR_MS:
             super()._near(due_ms, kind, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        """Wake executions that have waited for a while; new ones were signalled a moment ago."""
+        """Queue executions that have been runnable for a while; new ones were just signalled."""
         for number in runnable_executions(share, _FORGOTTEN_MS):
             self.wake(number)
 

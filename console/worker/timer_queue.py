@@ -1,4 +1,4 @@
-"""A heap of due times in memory, filled from the rows."""
+"""Timer queue: an in-memory heap of near due times, refilled from the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HORIZON_MS = 5_000
 
 
 class TimerQueue:
-    """Calls ``fire(what, execution_id, task)`` when something is due, never earlier."""
+    """Calls ``fire(what, execution_id, task)`` at each due time, never earlier."""
 
     def __init__(self, fire: Callable[[str, int, int], None]) -> None:
         """``fire`` must return quickly."""
@@ -38,7 +38,7 @@ class TimerQueue:
         self._stopping = False
 
     def add(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
-        """Remember something that is due within the horizon; the rows keep the rest."""
+        """Add a due time within the horizon; later ones stay in the rows only."""
         if due_ms <= clock.now_ms() + HORIZON_MS:
             self._add_all([(due_ms, kind, execution_id, task)])
 
@@ -53,7 +53,7 @@ class TimerQueue:
                 self._change.notify()
 
     def refill(self, share: Share) -> None:
-        """Read from the rows of a share what is due within the horizon, or overdue."""
+        """Read overdue entries and due times within the horizon from the rows of a share."""
         until = clock.now_ms() + HORIZON_MS
         timers = share.part(Timer.objects.filter(due_ms__lte=until)).order_by("due_ms")
         due = timers.values_list("due_ms", "execution_id")[:_AT_ONCE]
@@ -67,7 +67,7 @@ class TimerQueue:
             self._add_all([(due_ms, kind, *task) for due_ms, *task in deadlines])
 
     def run(self) -> None:
-        """Fire what is due until ``stop`` is called."""
+        """Fire due entries until ``stop`` is called."""
         nothing: list[Due] = []
         while not self._stopping:
             for due in log_errors("the timer queue could not read the time", self._next, nothing):
@@ -76,7 +76,7 @@ class TimerQueue:
             release_connection()
 
     def _next(self) -> list[Due]:
-        """Wait, a second at most, and return what has come due, in its order."""
+        """Wait for up to a second; return the due entries in order."""
         now_ms = clock.now_ms()  # may ask the database, so not while holding the lock
         due: list[Due] = []
         with self._change:

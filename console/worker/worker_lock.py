@@ -1,8 +1,7 @@
-"""A lock that gives a database either one embedded worker or a team of other workers.
+"""Worker lock: a database has either one embedded worker or a team of workers, never both.
 
-On PostgreSQL a lock says so that lives and dies with a connection of its own: an embedded worker
-takes it alone, the workers of a team share it. On SQLite the lock on the data folder has said so
-before.
+On PostgreSQL it is an advisory lock on its own connection: exclusive for an embedded worker, shared
+for team workers. On SQLite the lock of the data folder does the same.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ _TRY = {False: "SELECT pg_try_advisory_lock(%s)", True: "SELECT pg_try_advisory_
 
 
 class WorkerLockHeld(CommandError):
-    """Another worker lives on this database; said without a traceback."""
+    """Another worker uses this database; shown without a traceback."""
 
 
 class WorkerLock:
-    """Holds the database for this worker: ``acquire``, now and then ``renew``, then ``release``."""
+    """Advisory lock of this worker: ``acquire``, ``renew`` from time to time, ``release``."""
 
     def __init__(self, *, shared: bool = False) -> None:
-        """Nothing is held yet. ``shared``: others of the same kind may hold it, too."""
+        """Hold nothing yet. ``shared``: workers of the same kind may hold it, too."""
         self._shared = shared
         self._connection: psycopg.Connection[Any] | None = None
         self._use = threading.RLock()  # of the connection: one thread at a time
 
     def acquire(self) -> None:
-        """Take the database; raise ``WorkerLockHeld`` if another worker has it."""
+        """Take the lock; raise ``WorkerLockHeld`` if another worker has it."""
         if connection.vendor != "postgresql":
             return
         deadline = time.monotonic() + _PATIENCE_S
@@ -49,7 +48,7 @@ class WorkerLock:
             time.sleep(0.1)
 
     def renew(self) -> bool:
-        """Take the lock again if its connection was lost; return whether nobody else has it."""
+        """Take the lock again after a lost connection; return whether it is held."""
         if connection.vendor != "postgresql":
             return True
         with self._use:
@@ -63,7 +62,7 @@ class WorkerLock:
             return self._locked()
 
     def release(self) -> None:
-        """Let another worker have the database."""
+        """Release the lock."""
         if not self._use.acquire(timeout=_HANGS_S):
             return  # the database does not answer; the end of the process closes it
         try:
@@ -74,7 +73,7 @@ class WorkerLock:
             self._use.release()
 
     def _locked(self) -> bool:
-        """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
+        """Try to lock on a new connection; raise Django's errors, not psycopg's."""
         with self._use, connection.wrap_database_errors:
             self._connection = postgres.WatchedConnection.connect(
                 **server_parameters(), autocommit=True
@@ -86,7 +85,7 @@ class WorkerLock:
 
 
 def server_parameters() -> dict[str, Any]:
-    """Return the parameters of a connection beside those that the threads share."""
+    """Return libpq's parameters for a separate connection to the database."""
     return postgres.libpq_parameters(connection.get_connection_params())
 
 
