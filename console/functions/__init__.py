@@ -1,4 +1,4 @@
-"""Run registered functions in processes of their own.
+"""Run registered Lambda functions in child processes of the server.
 
-``runner.py`` is what such a process runs: it imports nothing but Python's own library.
+``runner.py`` is the program of such a process; it imports only Python's standard library.
 """

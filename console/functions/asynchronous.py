@@ -1,9 +1,8 @@
 """Invoke functions asynchronously, as Lambda does for ``InvocationType: Event``.
 
-Lambda answers before the function runs. An error of the function is tried again twice, after one
-minute and after two more; what fails then is given up. Source: "How Lambda handles errors and
-retries with asynchronous invocation" of the documentation. The queue is in the memory of the
-process: what waits there ends with it.
+The invocation is accepted before the function runs. A failed invocation is retried twice, after one
+minute and after two more. Source: "How Lambda handles errors and retries with asynchronous
+invocation" of the documentation. The queue is in memory: waiting invocations end with the process.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ class _Invocation:
 
 
 class AsynchronousInvocations:
-    """Invocations of one project that wait for a thread or for their next attempt."""
+    """Invocations of one project, waiting for a thread or for their next attempt."""
 
     def __init__(self, threads: int = _THREADS) -> None:
-        """No thread runs before there is an invocation."""
+        """Start no thread yet."""
         self._change = threading.Condition()  # guards all below
         self._queue: list[_Invocation] = []
         self._numbers = itertools.count()
@@ -50,7 +49,7 @@ class AsynchronousInvocations:
         self._idle = 0
 
     def submit(self, name: str, call: Callable[[int], str]) -> None:
-        """Take an invocation of a function.
+        """Queue an invocation of a function.
 
         ``call``: gets the number of the attempt, from 0 on, and returns the name of the function's
         error, "" if there was none.
@@ -79,7 +78,7 @@ class AsynchronousInvocations:
                 self._again(invocation, error)
 
     def _next(self) -> _Invocation | None:
-        """Wait for an invocation that is due; None if there is none for some time."""
+        """Wait for a due invocation; None after a while without any."""
         with self._change:
             until = time.monotonic() + _IDLE_S
             while True:
@@ -127,7 +126,7 @@ _guard = threading.Lock()
 
 
 def submit_invocation(project: str, name: str, call: Callable[[int], str]) -> None:
-    """Take an invocation of a function for a project, as ``AsynchronousInvocations.submit``."""
+    """Queue an invocation of a function of a project."""
     with _guard:
         invocations = _of_projects.setdefault(project, AsynchronousInvocations())
     invocations.submit(name, call)

@@ -1,4 +1,4 @@
-"""Tell why a function that has processes of its own could not be called: its interpreter knows."""
+"""Check whether a function with its own interpreter can be called, by asking that interpreter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _lock = threading.Lock()
 
 
 def find_problem(target: str, options: FunctionOptions) -> str:
-    """Return why ``module:callable`` could not be called, "" if nothing is known against it."""
+    """Return why ``module:callable`` cannot be called, "" if no problem is known."""
     try:
         python = find_interpreter(options)
     except StartError as error:
@@ -65,7 +65,7 @@ def find_problem(target: str, options: FunctionOptions) -> str:
 
 
 def _ask_interpreter(python: str, target: str, options: FunctionOptions) -> tuple[str, str]:
-    """Let an interpreter look for a target; return the problem and the file of the module."""
+    """Run ``target_check`` in an interpreter; return the problem and the module's file."""
     folders = [[options.folder] if options.folder else [], list(handlers.search_folders())]
     try:
         done = subprocess.run(  # noqa: S603 - the operator's interpreter, our own file

@@ -1,4 +1,4 @@
-"""Pin a server to one processor, because Python runs its threads one at a time."""
+"""Pin the server process to one processor, because Python runs its threads one at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stay_on_one() -> None:
 
 
 def allowed_processors() -> set[int]:
-    """Return the processors that this process might use when it began; empty: not known here.
+    """Return the processors this process was started with; empty if unknown.
 
     They are for its children with work of their own, which must not wait for its threads.
     """
@@ -35,7 +35,7 @@ def allowed_processors() -> set[int]:
 
 
 def let_use_all(child: int) -> None:
-    """Let a child with work of its own use all processors that this process might use."""
+    """Let a child process use all processors that the server was started with."""
     if _before is not None:
         with contextlib.suppress(OSError):  # it has ended
             os.sched_setaffinity(child, _before)

@@ -1,17 +1,16 @@
-"""Import the callables that share the server's process, and import them again when they change.
+"""Import Python handlers that run in the server's process, and reload them after an edit.
 
-Theory of operation. A target is ``module:callable``. Modules are searched where Python searches
-them, then in the data folder, then in the folder the server was started in: what is the server's
-own is found first, so that no file of a project takes its place.
+Theory of operation. A target is ``module:callable``. Modules are searched on Python's path, then in
+the data folder, then in the folder where the server was started: the server's own modules come
+first, so that no file of a project replaces one.
 
-``load_handler`` keeps what it has found. It also keeps the stamps of all source files that came in
-with an import and belong to neither Python, installed packages nor the server. If one of them has
-changed, all these modules are forgotten and imported anew by the next call: a handler sees the new
-text of its helpers, too. Calls that are under way go on with the old ones. A failed import is not
-kept.
+``load_handler`` caches handlers. It also keeps the stamps of all imported source files that belong
+to neither Python, installed packages nor the server. If one of them has changed, the next call
+imports all these modules again, so that a handler sees its changed helpers. Running calls continue
+with the old modules. A failed import is not cached.
 
-``find_problem`` tells without running anything why a call would fail: a module that ends the
-process when it is imported must not end the server while that starts.
+``find_problem`` finds out why a call would fail without running code: a module that exits when
+imported must not end the server.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _LIBRARY = tuple(
 
 
 class _HandlerCache:
-    """The callables found so far, and the source files that they came from."""
+    """Cache of imported handlers, with the source files they came from."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -59,7 +58,7 @@ class _HandlerCache:
         self._looked = 0.0
 
     def load(self, target: str) -> Callable[[Any, Any], Any]:
-        """Return the callable; raise HandlerError, or what the module raises at its import."""
+        """Return the callable; raise HandlerError, or the exception of the module's import."""
         self.forget_changed()
         handler = self._handlers.get(target)
         if handler is None:
@@ -109,7 +108,7 @@ class _HandlerCache:
 
 
 def _own_source(name: str, module: ModuleType | None) -> Path | None:
-    """Return the source file of a module that somebody edits, None for all others."""
+    """Return the source file of a project's module; None for Python, packages, server."""
     file = getattr(module, "__file__", None)
     if (
         not isinstance(file, str)
@@ -134,24 +133,24 @@ def load_handler(target: str) -> Callable[[Any, Any], Any]:
 
 
 def search_folders() -> tuple[str, str]:
-    """Return where modules are searched beside Python's own path."""
+    """Return the folders searched after Python's own path."""
     here = os.getcwd()  # noqa: PTH109 - each call of a function asks, and Path takes longer
     return _resolved(settings.STATEYARD_CONFIG or settings.DATA_DIR, here), here
 
 
 @lru_cache(maxsize=16)
 def _resolved(folder: Path, here: str) -> str:
-    """Return an absolute path without links. ``here``: where a relative one begins."""
+    """Return an absolute path without links. ``here``: base of relative paths."""
     return str((here / folder).resolve())
 
 
 def add_search_folders() -> None:
-    """Let Python find modules in the data folder and in the current one, behind all others."""
+    """Append the data folder and the current folder to Python's path."""
     sys.path += [folder for folder in search_folders() if folder not in sys.path]
 
 
 def find_problem(target: str) -> str:
-    """Return why ``module:callable`` could not be called here, "" if nothing is known against it.
+    """Return why ``module:callable`` cannot be called here, "" if no problem is known.
 
     Nothing is imported or run.
     """

@@ -1,9 +1,8 @@
-"""Run a Python callable in this process as the Python runtime of Lambda runs a handler.
+"""Run a Python handler in the server's process, as Lambda's Python runtime does.
 
-The context object, the JSON of the result and the names of errors are those of awslambdaric, the
-runtime interface client that AWS publishes. Its package is not used: it brings a compiled client of
-the runtime's own API for Linux alone. ``console.functions.runner`` has them, for processes of their
-own, too.
+The context object, the JSON of the result and the error names are those of awslambdaric, the
+runtime interface client that AWS publishes. Its package is not used, because it needs a compiled
+client and runs on Linux only. ``console.functions.runner`` has the same for child processes.
 
 The module needs neither settings nor a database: the server and the pytest plugin both use it.
 """
@@ -33,19 +32,19 @@ _STREAM = time.strftime("%Y/%m/%d/[$LATEST]", time.gmtime()) + uuid.uuid4().hex
 
 
 def make_context(name: str, arn: str, idempotency_key: str, seconds: float | None) -> LambdaContext:
-    """Return the context of a new invocation. ``seconds``: that it may take, None for no limit."""
+    """Return the context of a new invocation. ``seconds``: its timeout, None for no limit."""
     request, deadline = str(uuid.uuid4()), deadline_ms(seconds)
     name, *others = function_fields(name)
     return LambdaContext(name, arn, request, idempotency_key, deadline, *others)
 
 
 def deadline_ms(seconds: float | None) -> int:
-    """Return when the time of an invocation is over, in epoch milliseconds."""
+    """Return the deadline of an invocation in epoch milliseconds."""
     return int((time.time() + min(seconds or MOST_S, MOST_S)) * 1000)
 
 
 def function_fields(name: str, memory_mb: int = 0) -> tuple[str, str, str, str]:
-    """Return what the contexts of a function have in common: name, memory, log group and stream.
+    """Return the context fields of a function: name, memory, log group and stream.
 
     ``memory_mb``: 0 for the default.
     """
@@ -66,7 +65,7 @@ def run_handler(
 
 
 def check_answer(text: str, request: str) -> str:
-    """Return the answer of a function; raise InvocationError if it is no JSON."""
+    """Return the answer of a function; raise InvocationError if it is not JSON."""
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
@@ -76,7 +75,7 @@ def check_answer(text: str, request: str) -> str:
 
 
 def exit_error(code: int, request: str) -> InvocationError:
-    """Return the error of a process that exited. ``code``: its return code, as in Popen."""
+    """Return the error for an exited process. ``code``: its return code, as in Popen."""
     said = "Runtime exited without providing a reason"
     if code > 0:
         said = f"Runtime exited with error: exit status {code}"
@@ -86,7 +85,7 @@ def exit_error(code: int, request: str) -> InvocationError:
 
 
 def _signal_name(number: int) -> str:
-    """Return a signal as Lambda tells it: "killed", "segmentation fault"."""
+    """Return a signal in Lambda's words: "killed", "segmentation fault"."""
     import signal
 
     try:

@@ -1,4 +1,4 @@
-"""Lend function processes to calls: queue callers, start processes, make room.
+"""Lend function processes to calls: queue the callers, and decide which processes start or end.
 
 Theory of operation. A returned process goes directly to the longest-waiting caller of its function,
 so only the caller that gets the process wakes up. A caller starts a process at once if its function

@@ -1,14 +1,14 @@
-"""Keep what a call prints, and find it where calls share the server's process.
+"""Capture the output of a function's call, also where calls share the server's process.
 
-Theory of operation. In a process of its own all that a function prints is of one call at a time.
-In the server's process many calls print at once, and so does the server. So ``CapturedOutput`` puts
-a ``BoundedOutput`` into a context variable for the time of a call, and streams in the place of
-``sys.stdout`` and ``sys.stderr`` write to the one of their caller; without one, to where the server
-prints. A handler of the root logger does the same with lines of the log, in Lambda's form; they
-stay out of the server's log.
+Theory of operation. A function process has one call at a time, so all its output is of that call.
+In the server's process, calls and the server print at the same time. So ``CapturedOutput`` sets a
+``BoundedOutput`` in a context variable during a call, and wrappers of ``sys.stdout`` and
+``sys.stderr`` write to the one of the current context; without a call, to the server's output. A
+handler of the root logger does the same with log lines, in Lambda's format; the server's log does
+not get these.
 
-A thread that a function starts has no context of a call: what it prints goes to the server's
-output, and so does what compiled code or a child process writes.
+A thread that a function starts has no call in its context: its output goes to the server's output,
+and so does the output of compiled code and child processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWN_LOGGERS = ("console", "engine")
 
 
 class BoundedOutput:
-    """The beginning and the end of what is added."""
+    """Keeps the beginning and the end of an output."""
 
     def __init__(self, request: str = "") -> None:
         self.request = request
@@ -40,7 +40,7 @@ class BoundedOutput:
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
-        """Add output."""
+        """Append text."""
         room = _HALF - len(self._first)
         self._first += data[:room]
         self._last += data[room:]
@@ -49,7 +49,7 @@ class BoundedOutput:
             del self._last[:-_HALF]
 
     def take(self) -> str:
-        """Return the text, and begin anew."""
+        """Return the text and clear it."""
         first, last, dropped = bytes(self._first), bytes(self._last), self._dropped
         self._first.clear()
         self._last.clear()
@@ -63,7 +63,7 @@ _installing = threading.Lock()
 
 
 class CapturedOutput:
-    """Keeps, within ``with``, what this thread prints and logs. ``request``: the id of the call."""
+    """Captures, within ``with``, the output of this thread. ``request``: the id of the call."""
 
     __slots__ = ("_output", "_token")
 
@@ -71,18 +71,18 @@ class CapturedOutput:
         self._output = BoundedOutput(request)
 
     def __enter__(self) -> BoundedOutput:
-        """Begin."""
+        """Start capturing."""
         _install()
         self._token = _current.set(self._output)
         return self._output
 
     def __exit__(self, *_: object) -> None:
-        """End."""
+        """Stop capturing."""
         _current.reset(self._token)
 
 
 class _RoutedStream:
-    """Writes to the output of the call that writes, else to the stream it stands for."""
+    """Writes to the output of the current call, else to the wrapped stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -102,15 +102,15 @@ class _RoutedStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else of the stream."""
+        """Return other attributes of the wrapped stream."""
         return getattr(self._stream, name)
 
 
 class _CallLogHandler(logging.Handler):
-    """Writes lines of the log to the output of the call that logs."""
+    """Writes log records to the output of the current call."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, if a call logs it."""
+        """Write a record if a call is running in this context."""
         output = _current.get()
         if output is None or not _is_of_call(record):
             return
@@ -126,10 +126,10 @@ def _is_of_call(record: logging.LogRecord) -> bool:
 
 
 class _ServerLinesOnly(logging.Filter):
-    """Keeps the lines of calls out of the server's log."""
+    """Filter that keeps the log records of calls out of the server's log."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is the server's."""
+        """Whether a record is the server's own."""
         return not _is_of_call(record)
 
 
@@ -139,7 +139,7 @@ _server_lines = _ServerLinesOnly()
 
 
 def _install() -> None:
-    """Put streams and handler into their places, where they are not yet."""
+    """Install the stream wrappers and the log handler, once."""
     root = logging.getLogger()
     if (
         isinstance(sys.stdout, _RoutedStream)

@@ -1,11 +1,11 @@
-"""Call functions in processes of their own, kill what is late, end what is idle.
+"""Pool of function processes: make calls, kill late ones, end idle processes.
 
 Theory of operation. A process belongs to one function and serves one call at a time, as in Lambda.
-``lending`` says which call gets which process, and when another one is started. The thread that
-makes the call writes to the process and reads from it; no other one has to wake for that.
+``lending`` assigns processes to calls and decides when to start another one. The calling thread
+writes to the process and reads the answer itself, without a switch of threads.
 
-A thread watches deadlines. It kills a process whose call is late, and the caller, which reads the
-answer, finds the end of the pipe. It also ends processes that nobody has used for a while.
+A watch thread kills a process whose call exceeds its limit; the caller then reads the end of the
+pipe. It also ends processes that have been idle for a while.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _INIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessCall:
-    """A call to make. ``limit_s``: what the function may take; ``kill_s``: when it is killed."""
+    """A call to make. ``limit_s``: the function's timeout; ``kill_s``: when it is killed."""
 
     key: FunctionKey
     arn: str
@@ -56,7 +56,7 @@ class ProcessCall:
 
 @dataclass(slots=True)
 class CallRecord:
-    """What a call has printed, and the figures of Lambda's REPORT line.
+    """The output of a call, and the figures of Lambda's REPORT line.
 
     ``init_ms``: what the import took, None if the process was there; ``memory_mb``: the most that
     the process has had, 0 if that is not known.
@@ -83,7 +83,7 @@ class FunctionResult:
 
 
 class ProcessPool:
-    """The processes of functions of one server process. None runs before the first call."""
+    """The function processes of one server process; the first call starts the first one."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()  # guards all below, and the lender
@@ -95,7 +95,7 @@ class ProcessPool:
         self._life = os.pipe() if can_poll() else None
 
     def call(self, call: ProcessCall) -> FunctionResult:
-        """Make a call in a process of its function, and return whatever comes of it."""
+        """Make a call in a process of its function; return its result or error."""
         process = self._take(call)
         record = CallRecord(
             function=call.key.name,
@@ -113,7 +113,7 @@ class ProcessPool:
         return FunctionResult(answer.text, answer.error, record)
 
     def end_idle(self) -> None:
-        """End the processes without a call.
+        """End the idle processes.
 
         Those with one end by themselves with the server: killed before, their callers would take
         that for the end of the call, and the next start of the server would not repeat it.
@@ -126,7 +126,7 @@ class ProcessPool:
             process.close()
 
     def close(self) -> None:
-        """End all processes, also those with calls under way."""
+        """End all processes, even during calls."""
         self.end_idle()
         with self._lock:
             for process in self._busy:
@@ -137,14 +137,14 @@ class ProcessPool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes, the idle ones and the others."""
+        """The ids of all processes, idle or busy."""
         with self._lock:
             return [process.pid for process in (*self._lender.idle(), *self._busy)]
 
     # -- one call ----------------------------------------------------------------------------------
 
     def _start(self, call: ProcessCall, record: CallRecord) -> FunctionProcess:
-        """Start a process that the lender has counted; raise StartError."""
+        """Start a process (the lender has counted it); raise StartError."""
         environment = _environment(call.key, record.memory_limit_mb)
         try:
             return FunctionProcess(call.key, environment, self._life and self._life[0])
@@ -225,7 +225,7 @@ class ProcessPool:
         self._end_surplus()
 
     def _end_surplus(self) -> None:
-        """End the processes that had to make room."""
+        """End the processes removed to make room."""
         if self._lender.has_surplus:
             with self._lock:
                 surplus = self._lender.take_surplus()
@@ -241,7 +241,7 @@ class ProcessPool:
             self._wake_watch(deadline)
 
     def _wake_watch(self, moment: float) -> None:
-        """Let the watching thread look then at the latest."""
+        """Wake the watch thread at this time at the latest."""
         if self._look_at is None:
             self._look_at = moment
             threading.Thread(target=self._watch_all, name="function-watch", daemon=True).start()
@@ -275,7 +275,7 @@ class ProcessPool:
 def _ended_answer(
     process: FunctionProcess, ended: ProcessEndedError, call: ProcessCall, record: CallRecord
 ) -> CallAnswer:
-    """Return what the end of a process is to its caller."""
+    """Return the result of a call whose process ended."""
     if process.timed_out:
         limit = _INIT_S if process.init_ms is None else call.limit_s
         said = _said(record, f"Task timed out after {limit:.2f} seconds")
@@ -290,7 +290,7 @@ def _said(record: CallRecord, message: str) -> str:
 
 
 def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
-    """Return the variables of a function: the server's, Lambda's own, those of its entry."""
+    """Return the environment variables of a function: the server's, Lambda's, its entry's."""
     variables = clean_environment(key.options)
     region = settings.STATEYARD_REGION
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
@@ -311,13 +311,13 @@ def _environment(key: FunctionKey, memory_mb: int) -> dict[str, str]:
 
 
 def _trace() -> str:
-    """Return the trace of a call, which is not sampled: nothing is sent to X-Ray."""
+    """Return the X-Ray trace header of a call: not sampled, because nothing is sent to X-Ray."""
     random = os.urandom(20).hex()
     return f"Root=1-{int(time.time()):08x}-{random[:24]};Parent={random[24:]};Sampled=0"
 
 
 class _CurrentPool:
-    """The pool of this process, made at the first call."""
+    """The pool of this process, created at the first call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -333,7 +333,7 @@ class _CurrentPool:
             return self._pool
 
     def end_idle(self) -> None:
-        """End the processes that no call uses."""
+        """End the idle processes."""
         if self._pool is not None:
             self._pool.end_idle()
 
@@ -354,10 +354,10 @@ def call_in_process(call: ProcessCall) -> FunctionResult:
 
 
 def process_ids() -> list[int]:
-    """Return the numbers of the processes of this server process."""
+    """Return the ids of this server's function processes."""
     return _current.get().pids
 
 
 def close_processes() -> None:
-    """End all processes of functions."""
+    """End all function processes."""
     _current.close()

@@ -1,4 +1,4 @@
-"""A process of one function, seen from the server: start, call, kill."""
+"""A child process of one function: start it, call the function, kill it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_E
 
 
 class _AnswerHeader(msgspec.Struct):
-    """What an answer says beside its text. ``files``: source, compiled file, stamp of the source.
+    """Header of an answer. ``files``: source, compiled file, stamp of the source.
 
     ``error``, ``message``, ``stack``: of what failed; ``closed``: the output has no end mark.
     """
@@ -51,7 +51,7 @@ class _AnswerHeader(msgspec.Struct):
 
 
 class ProcessEndedError(Exception):
-    """The process is gone. ``code``: of its exit, below 0 for a signal."""
+    """The process has ended. ``code``: its exit code, below 0 for a signal."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"exit code {code}")
@@ -59,7 +59,7 @@ class ProcessEndedError(Exception):
 
 
 class StartError(Exception):
-    """The process cannot be started. ``name``: of the error, as Lambda has it."""
+    """The process cannot be started. ``name``: Lambda's name of the error."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ class FunctionKey:
 
 @dataclass(slots=True)
 class CallAnswer:
-    """What came of a call. ``text``: the result, or the report of the ``error``."""
+    """The answer to a call. ``text``: the result, or the report of the ``error``."""
 
     text: str
     error: str
@@ -87,7 +87,7 @@ class CallAnswer:
 
 
 class FunctionProcess:
-    """A running process; one caller at a time uses it.
+    """A running process, used by one caller at a time.
 
     ``deadline``: when the call under way has to be over, by the monotonic clock; None without one.
     """
@@ -113,11 +113,11 @@ class FunctionProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def set_up(self, request: str, context: tuple[str, ...]) -> CallAnswer:
-        """Import the function, and return the error of that, if any; raise ProcessEndedError.
+        """Import the function; return the import error, if any; raise ProcessEndedError.
 
         ``context``: what the contexts of all its calls have in common.
         """
@@ -141,7 +141,7 @@ class FunctionProcess:
     def call(
         self, request: str, arn: str, key: str, deadline_ms: int, trace: str, event: str
     ) -> CallAnswer:
-        """Call the function and return what came of it; raise ProcessEndedError."""
+        """Call the function and return the answer; raise ProcessEndedError."""
         header = msgspec.json.encode((request, arn, key, deadline_ms, trace))
         return self._exchange(request, header, event.encode())[0]
 
@@ -195,7 +195,7 @@ class FunctionProcess:
     # -- its end -----------------------------------------------------------------------------------
 
     def is_usable(self) -> bool:
-        """Tell whether it lives and has the source files as they are now."""
+        """Whether the process is alive and its source files are unchanged."""
         if self._process.poll() is not None:
             return False
         now = time.monotonic()
@@ -213,7 +213,7 @@ class FunctionProcess:
         return not changed
 
     def kill(self) -> None:
-        """Kill the process and all processes started by it."""
+        """Kill the process and its children."""
         if self._process.poll() is None:
             # a process of its own session is the first of its group
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -223,7 +223,7 @@ class FunctionProcess:
                     self._process.kill()
 
     def close(self) -> None:
-        """End it and free its pipes."""
+        """End the process and close its pipes."""
         self.kill()
         self._process.wait()
         self.output.close()
@@ -234,7 +234,7 @@ class FunctionProcess:
 
 
 def find_interpreter(options: FunctionOptions) -> str:
-    """Return the interpreter of a function; raise StartError if it or the folder is not there."""
+    """Return the interpreter of a function; raise StartError if it or its folder is missing."""
     python = options.python or sys.executable
     interpreter = shutil.which(python)
     if interpreter is None:

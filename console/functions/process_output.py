@@ -1,9 +1,9 @@
-"""Read what a process of a function prints, call by call.
+"""Read the output of a function process and split it by call.
 
-The pipe of the output has no order with that of the answers. Where there is ``poll``, the caller
-waits for both. Everything that was printed before an answer is in its pipe by then, so the caller
-reads the rest of the output once the answer is there. Windows has no ``poll``: there a thread reads
-the output, and a mark, written behind it, says where that of a call ends.
+Output and answers come in two pipes without a common order. With ``poll`` the caller waits for
+both: all output printed before an answer is in its pipe by then, so the caller reads the rest of it
+after the answer. Windows has no ``poll``: there a thread reads the output, and the process writes a
+mark at the end of each call's output.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class CallOutput(Protocol):
         """Begin a call."""
 
     def wait_for_answer(self) -> None:
-        """Return when an answer can be read, or the process has ended."""
+        """Return when an answer can be read or the process has ended."""
 
     def give_up(self) -> None:
-        """Wait for no mark: the function has closed its output."""
+        """Expect no mark any more: the function has closed its output."""
 
     def take(self) -> str:
         """Return the output of the call, after its answer or the end of the process."""
 
     def close(self) -> None:
-        """Read no more: the process has ended."""
+        """Stop reading: the process has ended."""
 
 
 class PolledOutput:
-    """Lets the caller read the output while it waits for the answer."""
+    """Reads the output in the calling thread while that waits for the answer."""
 
     mark = ""
 
@@ -64,7 +64,7 @@ class PolledOutput:
         """Begin a call."""
 
     def wait_for_answer(self) -> None:
-        """Return when an answer can be read, or the process has ended."""
+        """Return when an answer can be read or the process has ended."""
         while True:
             ready = self._poll.poll()
             if any(pipe == self._answers for pipe, _ in ready):
@@ -72,7 +72,7 @@ class PolledOutput:
             self._read()
 
     def give_up(self) -> None:
-        """Wait for no mark: there is none."""
+        """Do nothing: there is no mark."""
 
     def take(self) -> str:
         """Return the output of the call, after its answer or the end of the process."""
@@ -82,11 +82,11 @@ class PolledOutput:
         return self._text.take()
 
     def close(self) -> None:
-        """Read no more: the process has ended."""
+        """Stop reading: the process has ended."""
         self._pipe.close()
 
     def _read(self) -> bool:
-        """Read what there is; return whether there was anything."""
+        """Read the available output; return whether there was any."""
         try:
             data = os.read(self._output, _READ_BYTES)
         except BlockingIOError:
@@ -100,7 +100,7 @@ class PolledOutput:
 
 
 class MarkedOutput:
-    """Reads the output by a thread; that closes the pipe at its end."""
+    """Reads the output in a thread, which closes the pipe at its end."""
 
     mark = _MARK
 
@@ -115,7 +115,7 @@ class MarkedOutput:
         threading.Thread(target=self._read, name="function-output", daemon=True).start()
 
     def expect(self, request: str) -> None:
-        """Begin a call: its mark is what ends its output."""
+        """Begin a call, whose output ends with its mark."""
         with self._change:
             self._mark, self._marked = _MARK.format(request).encode(), False
 
@@ -123,7 +123,7 @@ class MarkedOutput:
         """Return at once: reading the answer blocks."""
 
     def give_up(self) -> None:
-        """Wait for no mark: the function has closed its output."""
+        """Expect no mark any more: the function has closed its output."""
         with self._change:
             self._marked = True
 
@@ -140,7 +140,7 @@ class MarkedOutput:
         return taken
 
     def close(self) -> None:
-        """Leave the pipe to the thread, which finds its end."""
+        """Do nothing: the thread closes the pipe at its end."""
 
     def _read(self) -> None:
         while True:
@@ -174,7 +174,7 @@ class MarkedOutput:
 
 
 def can_poll() -> bool:
-    """Tell whether this platform waits for several pipes at once."""
+    """Whether this platform can wait for several pipes at once."""
     return hasattr(select, "poll")
 
 

@@ -1,4 +1,4 @@
-"""Write the lines that Lambda puts around the output of a call."""
+"""Format Lambda's START, END and REPORT lines around the output of a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from console.functions.pool import TIMED_OUT
 
 
 class CallFigures(Protocol):
-    """What is known of a call: a record, or a row of the database."""
+    """The figures of a call, from a record or a database row."""
 
     request: str
     duration_ms: float
@@ -20,12 +20,12 @@ class CallFigures(Protocol):
 
 
 def start_line(call: CallFigures) -> str:
-    """Return the line before the output."""
+    """Return the START line, before the output."""
     return f"START RequestId: {call.request} Version: $LATEST"
 
 
 def end_lines(call: CallFigures) -> tuple[str, str]:
-    """Return the two lines behind the output."""
+    """Return the END and REPORT lines, after the output."""
     parts = [
         f"REPORT RequestId: {call.request}",
         f"Duration: {call.duration_ms:.2f} ms",

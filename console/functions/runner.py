@@ -1,26 +1,26 @@
-"""Run a function as the Python runtime of Lambda does, in a process that belongs to it alone.
+"""Run one function in a child process, as Lambda's Python runtime does.
 
 This file is started by any Python from 3.9 on, so it imports the standard library only. The server
-imports it, too: for functions that share its process, and for those of the pytest plugin.
+imports it, too: for functions in its own process, and for the pytest plugin.
 
-Theory of operation. The server writes requests to stdin and reads answers from stdout; what the
-function prints, by whatever means, goes to stderr. Before anything of the function's is imported,
-both pipes get other numbers that no child inherits, stdin becomes empty, and stdout becomes stderr:
+Theory of operation. The server writes requests to stdin and reads answers from stdout; all output
+of the function goes to stderr. Before the function's code is imported, both pipes get other
+descriptors that no child inherits, stdin becomes empty, and stdout becomes stderr:
 
     server                                     this process
     setup: target, folders, memory  ------->   imports the module
-               <-----------------------------  ready: how long that took, or its error
+               <-----------------------------  ready: import time, or its error
     call: context, event            ------->   calls the function
-               <------------ what is printed -
+               <------------- its output ----
                <-----------------------------  the result or the error, source files, memory
 
-A frame begins with the lengths of what follows, JSON and a text; an answer's also with the
-request's id. A call takes one write and one read on each side, by one thread. All it printed is in
-its pipe before the answer; only a server without ``poll`` needs a mark behind it (``output``).
+A frame begins with the lengths of its two parts, JSON and a text; an answer also has the request's
+id. A call takes one write and one read on each side, by one thread. All its output is in its pipe
+before the answer; only a server without ``poll`` needs a mark behind it (``process_output``).
 
-A thread waits for the end of a third pipe, into which nobody writes: the server has gone, also by
-kill -9, and this process ends at once, with all that it has started. Where the server cannot hand
-over a third pipe (Windows), that thread reads the requests.
+A thread reads a third pipe, into which nobody writes. Its end means that the server has gone, also
+by kill -9: this process then ends at once, with all its children. Where the server cannot pass a
+third pipe (Windows), that thread reads the requests.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _LOG_FORMAT = "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(
 
 
 class CognitoIdentity:
-    """Who calls, for mobile clients: nobody here."""
+    """The mobile client's identity in a context: always empty here."""
 
     cognito_identity_id = None
     cognito_identity_pool_id = None
@@ -105,16 +105,16 @@ class LambdaContext:
         self.identity = CognitoIdentity()
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return how many milliseconds are left, 0 if none is."""
+        """Return the milliseconds until the timeout, at least 0."""
         return max(0, self.deadline_ms - int(time.time() * 1000))
 
     def log(self, message: object) -> None:
-        """Write to stdout, as it is."""
+        """Write a message to stdout, unchanged."""
         sys.stdout.write(str(message))
 
 
 class HandlerError(Exception):
-    """A callable cannot be called. ``name``: of the error, as Lambda's runtime has it."""
+    """A callable cannot be called. ``name``: the error's name in Lambda's runtime."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -122,7 +122,7 @@ class HandlerError(Exception):
 
 
 class InvocationError(Exception):
-    """An invocation failed. ``name``: of the error; ``cause``: the report of Lambda's runtime."""
+    """An invocation failed. ``name``: the error; ``cause``: the report of Lambda's runtime."""
 
     def __init__(
         self, name: str, message: str, request: str, stack_trace: list[str] | None = None
@@ -153,7 +153,7 @@ def invoke_handler(
 
 
 def import_handler(target: str) -> Callable[[Any, Any], Any]:
-    """Import the callable of ``module:callable``; raise HandlerError, or what the module raises."""
+    """Import ``module:callable``; raise HandlerError, or the exception of the module."""
     name, _, attribute = target.partition(":")
     try:
         member: Any = importlib.import_module(name)
@@ -171,7 +171,7 @@ def import_handler(target: str) -> Callable[[Any, Any], Any]:
 
 
 def missing_handler(attribute: str, module: str) -> str:
-    """Return the message of Lambda for a name that a module does not have."""
+    """Return Lambda's message for a name that the module lacks."""
     return f"Handler '{attribute}' missing on module '{module}'"
 
 
@@ -191,7 +191,7 @@ def encode_result(value: Any) -> str:
 
 
 def _plain(value: Any, numbers: list[str]) -> Any:
-    """Return a value as json writes it; a Decimal is a text that its digits replace later."""
+    """Convert a value for json; a Decimal becomes a text that is replaced by its digits later."""
     if isinstance(value, (str, int, float)) or value is None:
         return value
     if isinstance(value, decimal.Decimal):
@@ -212,7 +212,7 @@ def _plain(value: Any, numbers: list[str]) -> Any:
 
 
 def _response(result: Any, request: str) -> str:
-    """Return what a handler returned, as JSON text: bytes are sent as they are."""
+    """Return a handler's return value as JSON text; bytes are sent unchanged."""
     try:
         text = result.decode() if isinstance(result, bytes) else encode_result(result)
         size = len(text.encode())  # a lone surrogate has no bytes
@@ -226,7 +226,7 @@ def _response(result: Any, request: str) -> str:
 
 
 def _stack_trace(error: BaseException) -> list[str]:
-    """Return the frames of the function's own code: not the runtime's, nor those of an import."""
+    """Return the frames of the function's own code, without the runtime's and import frames."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame.filename.startswith(_HERE) or "importlib" in frame.filename for frame in frames]
     first = own.index(False) if False in own else len(frames)
@@ -242,7 +242,7 @@ def _stack_trace(error: BaseException) -> list[str]:
 
 
 class FunctionRunner:
-    """The life of the process: setup, then one call after the other until the pipe ends.
+    """The main loop of the process: one setup, then calls until the pipe ends.
 
     ``life``: the pipe that ends with the server, None if there is none.
     """
@@ -260,7 +260,7 @@ class FunctionRunner:
         self._memory_mb, self._measured_at = 0, -math.inf
 
     def run(self) -> None:
-        """Answer requests for good."""
+        """Answer requests until the pipe ends."""
         threading.Thread(target=self._watch, daemon=True).start()
         try:
             setup, _ = self._next()
@@ -271,7 +271,7 @@ class FunctionRunner:
             _end_group()
 
     def _watch(self) -> None:
-        """End with the server."""
+        """End this process when the server has ended."""
         try:
             if self._life is not None:
                 os.read(self._life, 1)
@@ -347,7 +347,7 @@ class FunctionRunner:
         write_all(self._answers, start + head + data)
 
     def _new_files(self) -> Iterable[tuple[str, str, int, int, int]]:
-        """Yield the source files that came in, compiled file and stamp with each."""
+        """Yield newly imported source files, each with its compiled file and stamp."""
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if not isinstance(path, str) or not path.endswith(".py") or path in self._reported:
@@ -364,7 +364,7 @@ class FunctionRunner:
 
 
 class _RequestFilter(logging.Filter):
-    """Gives each line of the log the id of the request."""
+    """Log filter that adds the request id to each record."""
 
     request = ""
 
@@ -380,7 +380,7 @@ def read_request(pipe: BinaryIO) -> tuple[Any, bytes]:
 
 
 def write_all(pipe: int, frame: bytes) -> None:
-    """Write a frame to a pipe; raise OSError if nobody reads it."""
+    """Write a frame to a pipe; raise OSError if its reader has gone."""
     rest = memoryview(frame)
     while rest:
         rest = rest[os.write(pipe, rest) :]
@@ -394,12 +394,12 @@ def _exactly(pipe: BinaryIO, length: int) -> bytes:
 
 
 def _is_installed(path: str) -> bool:
-    """Tell whether a file is Python's, a package's, or this one: nobody edits those."""
+    """Whether a file is Python's, a package's, or this one, so it is never edited."""
     return path.startswith((os.path.dirname(os.__file__), _HERE)) or "site-packages" in path
 
 
 def _limit_memory(memory_mb: int) -> None:
-    """Let the process take so much memory more than it has now, where the platform can."""
+    """Limit the process to this much memory beyond its present use, where supported."""
     if not memory_mb:
         return
     with suppress(ImportError, OSError, ValueError):
@@ -443,7 +443,7 @@ def _flush() -> None:
 
 
 def _leave(error: SystemExit) -> None:
-    """End the process as the function wants it, without waiting for its threads."""
+    """Exit with the function's code, without waiting for its threads."""
     code = error.code
     if code is not None and not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
@@ -453,14 +453,14 @@ def _leave(error: SystemExit) -> None:
 
 
 def _end_group() -> None:
-    """End this process and whatever it has started: the server does not read any more."""
+    """End this process and all its children: the server has gone."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 
 def _take_pipes() -> tuple[BinaryIO, int]:
-    """Return the pipes of the server under numbers that no child of the function inherits."""
+    """Move the server's pipes to descriptors that no child of the function inherits."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -470,14 +470,14 @@ def _take_pipes() -> tuple[BinaryIO, int]:
 
 
 def lambda_formatter() -> logging.Formatter:
-    """Return what writes a line of the log as Lambda's runtime does."""
+    """Return a log formatter with the format of Lambda's runtime."""
     formatter = logging.Formatter(_LOG_FORMAT, "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     return formatter
 
 
 def _log_as_lambda() -> None:
-    """Give the root logger the handler and the format that Lambda's runtime gives it."""
+    """Configure the root logger as Lambda's runtime does."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
     handler = logging.StreamHandler(sys.stdout)
@@ -487,7 +487,7 @@ def _log_as_lambda() -> None:
 
 
 def main() -> None:
-    """Serve the parent process."""
+    """Serve the parent process until it ends."""
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]
     life = int(sys.argv.pop()) if len(sys.argv) > 1 else None
     if life is not None:

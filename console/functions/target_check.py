@@ -1,8 +1,8 @@
-"""Tell without running anything why a target could not be called.
+"""Check a target ``module:callable`` by reading its source, without importing or running it.
 
-A module that ends the process when it is imported must not end the server while that starts, so the
-source is read, and what it imports at its top is looked for. This file is run by the interpreter of
-a function, too, which knows its packages: it imports the standard library only, of Python 3.9.
+An import could exit the server. So the source is parsed, and its top-level imports are located. The
+interpreter of a function also runs this file, because it knows the function's packages: the file
+imports the standard library only, of Python 3.9.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_FOUND = "Runtime.HandlerNotFound"
 
 
 def find_target_problem(target: str) -> tuple[str, str]:
-    """Return why ``module:callable`` could not be called, "" if nothing is known; and its file."""
+    """Return why ``module:callable`` cannot be called ("": no problem), and its file."""
     name, _, attribute = target.partition(":")
     importlib.invalidate_caches()
     try:
@@ -41,7 +41,7 @@ def find_target_problem(target: str) -> tuple[str, str]:
 
 
 def _find_module(name: str) -> ModuleSpec | None:
-    """Return where a module is, None if only its import can tell; import none.
+    """Locate a module without importing anything; None if only an import can tell.
 
     Raise ModuleNotFoundError.
     """
@@ -87,7 +87,7 @@ def _problem_of_source(path: Path, module: str, name: str) -> str:
 def _read_source(
     path: Path, stamp: tuple[int, int, int]
 ) -> tuple[frozenset[str] | None, tuple[str, ...], str]:
-    """Return the names a source binds (None: any), what it imports at once, and its error."""
+    """Return the names a source binds (None: any), its top-level imports, and its error."""
     del stamp  # part of the key: another text is another answer
     try:
         source = path.read_bytes()
@@ -112,7 +112,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    """Yield the packages that a module imports in any case, whatever it tries and tests."""
+    """Yield the packages that a module always imports, outside of try and if."""
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)

@@ -1,1 +1,1 @@
-"""The processes that serve: connections, admission, watchdog, threads, shutdown."""
+"""Server processes: connections, admission of requests, threads, watchdog, shutdown."""

@@ -1,10 +1,10 @@
-"""Bound what a request of a page may bring, and how many pages are made at a time.
+"""Limit request bodies and the number of concurrent page requests.
 
 Django reads a whole body into a temporary file before any of our code runs, and gives each request
-a thread and a database connection of its own: 200 requests at once took hundreds of megabytes,
-which stayed taken. So a body that is larger than its page needs is refused with 413, by its
-Content-Length or as soon as it has grown too large; and a request waits for a place after its body
-is read and leaves it when its answer begins, so that nobody who reads or writes slowly has a place.
+a thread and a database connection: 200 concurrent requests took hundreds of megabytes for good. So
+a body above its page's limit is refused with 413, by its Content-Length or while it arrives. A
+request takes a place after its body is read and gives it back when its answer begins, so that slow
+clients hold no place.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _IMPORT_BYTES = 65 * 1024 * 1024
 
 
 class _TooLargeError(Exception):
-    """A body has more bytes than its page takes."""
+    """A body exceeds its page's limit."""
 
 
 class Admission:
-    """An application whose requests are bounded, before another one that answers them."""
+    """ASGI application that admits requests to another one."""
 
     def __init__(self, application: Application) -> None:
-        """Have all places free."""
+        """Start with all places free."""
         self._application = application
         self._pages = asyncio.Semaphore(PAGES)
         self._slow = asyncio.Semaphore(SLOW)
@@ -74,7 +74,7 @@ class Admission:
 
 
 class _AdmittedRequest:
-    """What one request brings, and its place."""
+    """One request with its body size and its place."""
 
     def __init__(
         self, receive: Receive, send: Send, most: int, places: asyncio.Semaphore | None
@@ -87,7 +87,7 @@ class _AdmittedRequest:
         self._whole = False
 
     async def receive(self) -> dict[str, Any]:
-        """Return the next part of the body; the last one when there is a place.
+        """Return the next part of the body; the last part waits for a place.
 
         Nothing comes after it, not even that the client has gone: Django would end the request,
         and its place would be free while its thread works on.
@@ -109,12 +109,12 @@ class _AdmittedRequest:
             self._has_place = True
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a part of the answer, which is made by now."""
+        """Send a part of the answer, and give the place back."""
         self.leave()
         await self._send(message)
 
     def leave(self) -> None:
-        """Give the place to the next."""
+        """Give the place back."""
         if self._places is not None and self._has_place:
             self._has_place = False
             self._places.release()
@@ -125,7 +125,7 @@ class _AdmittedRequest:
 
 
 async def _max_body_bytes(scope: dict[str, Any]) -> int:
-    """Return how many bytes a request may bring: what its page needs, of who is signed in."""
+    """Return the body limit in bytes: by path, larger for an import by a signed-in user."""
     path: str = scope["path"]
     if path.startswith(("/login/", "/logout/", "/preferences/")):
         return _SMALL_BYTES
@@ -136,7 +136,7 @@ async def _max_body_bytes(scope: dict[str, Any]) -> int:
 
 
 def _declared_bytes(scope: dict[str, Any]) -> int:
-    """Return the Content-Length, 0 if there is none, -1 if the body comes in chunks."""
+    """Return the Content-Length, 0 without one, -1 for a chunked body."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return -1
@@ -145,7 +145,7 @@ def _declared_bytes(scope: dict[str, Any]) -> int:
 
 
 async def _is_signed_in(scope: dict[str, Any]) -> bool:
-    """Tell whether a request has a session that somebody has signed in with."""
+    """Whether a request has the session of a signed-in user."""
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     try:
         cookie = SimpleCookie(cookies.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
@@ -170,7 +170,7 @@ def _is_open(key: str) -> bool:
 
 
 async def _refuse(send: Send, most: int) -> None:
-    """Answer 413; what is still to come of the body is thrown away by the server."""
+    """Answer 413; the server discards the rest of the body."""
     text = f"413: the request is larger than the {most:,} bytes that this page takes.\n".encode()
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),

@@ -1,4 +1,4 @@
-"""Count the requests of this process, and time their answers."""
+"""Count the HTTP requests of this process by kind and status, and time the answers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _UNANSWERED = "none"
 
 
 class CountedAnswer:
-    """An answer, counted when it ends. ``code``: ``none`` if the client left before it began."""
+    """An answer, counted at its end. ``code``: ``none`` if the client left before it began."""
 
     __slots__ = ("_code", "_kind", "_send", "_since")
 
     def __init__(self, kind: str, send: Send) -> None:
-        """Start the clock. ``send``: sends the answer on."""
+        """Start the clock. ``send``: the ASGI function that sends the answer."""
         self._kind, self._send = kind, send
         self._code = _UNANSWERED
         self._since = time.perf_counter()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a part of the answer; its first part has the status code."""
+        """Send a part of the answer; record the status code of the first part."""
         if message["type"] == "http.response.start":
             self._code = str(message["status"])
         await self._send(message)
@@ -47,7 +47,7 @@ class CountedAnswer:
 
 
 def kind_of_call(scope: dict[str, Any]) -> str:
-    """Return the kind of a call of Step Functions."""
+    """Return the metric's kind of an AWS API call."""
     if scope["path"].endswith(("/GetActivityTask", "/StartSyncExecution")):
         return WAIT
     for name, value in scope["headers"]:
@@ -57,7 +57,7 @@ def kind_of_call(scope: dict[str, Any]) -> str:
 
 
 def kind_of_page(path: str) -> str:
-    """Return the kind of a request that is no AWS call."""
+    """Return the metric's kind of any other request."""
     if path.startswith("/static/"):
         return STATIC
     if path.startswith("/api/"):

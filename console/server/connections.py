@@ -1,33 +1,32 @@
-"""Bound what one connection may cost, before any of our code sees a request.
+"""Limit what one HTTP connection can cost, in uvicorn's protocol, before our code sees a request.
 
-uvicorn's parser waits for ever for the rest of a request and keeps a header of any length, joining
-its parts anew with each that arrives: 77 MB in one line held every other request up for 18 s. So:
+uvicorn's parser waits for the rest of a request without a timeout, and keeps a header of any
+length, copying it with each part: 77 MB in one line blocked all other requests for 18 s. So:
 
-* Until a request's headers are whole, they may have ``HEAD_BYTES`` (else 431) and ``HEAD_S``
-  seconds (else 408). The same bytes bound what stands between two parts of a chunked body.
-* A body comes in with ``BODY_BYTES`` in each ``BODY_S`` seconds at least, or whole (else 408). The
-  clock stands still while it is the application that does not read.
-* What comes after an answer that was given before the end of its request, as 413 is, is read and
-  thrown away: a client that only writes would otherwise never see the answer. Not more than
-  ``REST_BYTES``.
-* A client takes some of its answer in each ``ANSWER_S`` seconds, or is cut off.
+* Request headers have ``HEAD_BYTES`` (else 431) and ``HEAD_S`` seconds (else 408). The same bytes
+  bound the text between two parts of a chunked body.
+* A body arrives with at least ``BODY_BYTES`` in each ``BODY_S`` seconds, or whole (else 408). The
+  clock stops while the application does not read.
+* After an early answer such as 413, the rest of the request is read and discarded, up to
+  ``REST_BYTES``: a client that only writes would otherwise never see the answer.
+* A client that takes none of its answer for ``ANSWER_S`` seconds is disconnected.
 * ``PIPELINED`` requests may wait for the answer to an earlier one of their connection.
 
-Some of what HTTP says about a request is left to the application by uvicorn, which cannot know it:
+uvicorn leaves some rules of HTTP to the application:
 
-* A request has one Host, or, in HTTP/1.0, none (RFC 9112, 3.2). The host of a whole address in the
-  request line counts before it.
+* A request has one Host, or, in HTTP/1.0, none (RFC 9112, 3.2). The host of an absolute URL in the
+  request line takes precedence.
 * Fields after a chunked body are no headers (RFC 9110, 6.5.1). A proxy checks and sets headers
-  only: as a header, such a field would be believed like one of the proxy's own.
-* When a connection is lost, the request that is under way is told, also if others wait behind it.
-  uvicorn stops reading when a request comes that has to wait: until it reads on, it does not notice
-  that a client hung up.
+  only: as a header, such a field would be trusted like one of the proxy.
+* When a connection is lost, the running request is notified even if others are pipelined behind it.
+  uvicorn stops reading when a pipelined request arrives: until it reads on, it does not notice that
+  a client hung up.
 
-uvicorn writes the head of an answer and its body apart: two system calls for us, and two packets
-that wake the client. ``JoinedWrites`` sends both at once.
+uvicorn writes head and body of an answer separately: two system calls for us, and two packets that
+wake the client. ``JoinedWrites`` sends both at once.
 
-A timer is armed only where something is left waiting: a request that is whole when it arrives, as
-almost all are, costs a few comparisons.
+A timer is armed only while a request or answer is incomplete: most requests arrive whole, and cost
+a few comparisons.
 """
 
 from __future__ import annotations
@@ -62,17 +61,17 @@ class JoinedWrites:
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """``transport``: what really sends."""
+        """``transport``: the real transport."""
         self._transport = transport
         self._loop = loop
         self._head = b""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the other transport has."""
+        """Return other attributes of the real transport."""
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send bytes, or keep them for a moment if they are the head of an answer.
+        """Send bytes, or hold the head of an answer for a moment.
 
         On a connection that is gone they are dropped, as by other transports. uvloop's raises
         instead, and an answer that ends so leaves its connection to the database open.
@@ -89,7 +88,7 @@ class JoinedWrites:
             self._transport.write(data)
 
     def close(self) -> None:
-        """Close after everything was sent."""
+        """Send held bytes, then close."""
         self._flush()
         self._transport.close()
 
@@ -101,10 +100,10 @@ class JoinedWrites:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with bounds of bytes and of time."""
+    """uvicorn's HTTP protocol with limits of bytes and time."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        """Nothing has come in yet."""
+        """Start without any data."""
         super().__init__(*args, **more)
         self._phase = "idle"  # or "head", "body": what of a request is still to come
         self._refused = False
@@ -120,12 +119,12 @@ class BoundedProtocol(HttpToolsProtocol):
     # -- what comes in -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let a connection say something soon."""
+        """Start the clock for the first request."""
         super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._wait(HEAD_S, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the clocks, and tell the request that is under way; uvicorn tells the newest."""
+        """Stop the clocks and notify the running request; uvicorn notifies the newest."""
         if self._answering is not None and not self._answering.response_complete:
             self._answering.disconnected = True
             self._answering.message_event.set()
@@ -136,7 +135,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came in, unless it is too much."""
+        """Parse received bytes within the limits."""
         if self._refused:
             return
         self._unframed += len(data)
@@ -156,12 +155,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; a field after the body is none."""
+        """Keep a header; ignore fields after the body."""
         if self._phase == "head":
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hand a request on whose headers are within the bounds."""
+        """Start a request whose headers are within the limits."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if self._refused or size > HEAD_BYTES or len(self.pipeline) >= PIPELINED:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -175,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _take_host_of_address(self) -> None:
-        """Replace the Host by that of a whole address in the request line."""
+        """Replace the Host header by the host of an absolute URL in the request line."""
         address = _AUTHORITY.match(self.url)
         if address is not None:
             self.headers[:] = [
@@ -183,12 +182,12 @@ class BoundedProtocol(HttpToolsProtocol):
             ]
 
     def _has_one_host(self) -> bool:
-        """Tell whether a request says to whom it goes, once."""
+        """Whether a request has exactly one Host."""
         hosts = sum(name == b"host" for name, _ in self.headers)
         return hosts == 1 or (hosts == 0 and self.parser.get_http_version() < "1.1")
 
     def on_body(self, body: bytes) -> None:
-        """Count a part of a body; what nobody waits for any more is thrown away."""
+        """Count a part of the body; discard it after an early answer."""
         if self._refused:
             return
         self._unframed = 0
@@ -202,25 +201,25 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """A request is whole."""
+        """The request is complete."""
         if self._refused:
             return
         self._phase, self._unframed = "idle", 0
         super().on_message_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Answer a request."""
+        """Run the application for a request."""
         self._answering = cycle
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        """An answer was given; what waits for its own is answered before more is read."""
+        """Answer the next pipelined request before reading on."""
         super().on_response_complete()
         if self.pipeline:
             self.flow.pause_reading()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        """Say no, once, and hear no more.
+        """Send one error answer and stop reading requests.
 
         Without a word if an earlier request waits for its answer, which the client would take this
         for, or if this one's has begun.

@@ -6,7 +6,7 @@ import gc
 
 
 def spare_collections() -> None:
-    """Let the garbage collector never look again at what was imported: it stays to the end.
+    """Freeze all imported objects (``gc.freeze``): they live as long as the process.
 
     A full collection goes through every object there is. Reading 25,000 events makes several of
     them necessary, which took as long as reading.

@@ -1,4 +1,4 @@
-"""Answer requests of pages on one thread each, from the first middleware to the view."""
+"""Run each page request on one thread, from the first middleware to the view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class PageHandler(ASGIHandler):
-    """Django's own handler, with middleware and views that know nothing of the event loop.
+    """Django's ASGI handler, with middleware and views loaded as for WSGI.
 
     Django's handler runs all middleware that can be asynchronous in the event loop, and each of
     its methods, which are synchronous, on a thread: a request went from the loop to a thread and
@@ -24,16 +24,16 @@ class PageHandler(ASGIHandler):
     """
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """Load it as for a server without an event loop."""
+        """Load the synchronous middleware."""
         del is_async
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer, made on the thread of this request."""
+        """Return the response, made on the thread of this request."""
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)
 
     async def send_response(self, response: HttpResponseBase, send: Any) -> None:
-        """Send an answer; end its request even if that fails.
+        """Send a response; end its request even if sending fails.
 
         Django leaves out the end then, which gives the connection to the database back: forty
         answers that could not be sent took all that a process has. If the end fails, too, that is

@@ -1,4 +1,4 @@
-"""Serve pages and API; the commands ``up`` and ``web`` share this code."""
+"""Listen on the port and serve pages and API, for the commands ``up`` and ``web``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_A_TURN = 128
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else is done; nobody can connect before ``let_in``."""
+    """Bind the port early; clients can connect only after ``let_in``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -58,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def let_in(listener: socket.socket) -> None:
-    """Let clients connect: who comes before ``serve`` answers waits instead of being refused.
+    """Accept connections: early clients wait until ``serve`` answers instead of being refused.
 
     To be called before the address is printed, because whoever reads it may connect at once.
     """
@@ -80,13 +80,13 @@ def _port_errors(listener: socket.socket, host: str, port: int) -> Iterator[None
 
 
 def allow(host: str) -> None:
-    """Accept the name people reach this server by."""
+    """Add a host name to the allowed hosts."""
     if host not in ("0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):  # noqa: S104
         settings.ALLOWED_HOSTS.append(host)
 
 
 def read_in_the_event_loop() -> None:
-    """Let short API calls read an embedded database in the event loop's own thread.
+    """Run short API reads of an embedded database in the event loop's thread.
 
     Django refuses that, because a query may take long, and has this switch for who knows that it
     does not: SQLite returns a row in less time than another thread takes to wake. Only the calls of
@@ -98,13 +98,13 @@ def read_in_the_event_loop() -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that answers long polls when it shuts down.
+    """uvicorn server that answers long polls when it shuts down.
 
     uvicorn would let them wait until its patience is over, and then answer with 500.
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let long polls be answered, and shut down."""
+        """Answer the long polls, then shut down."""
         SHUTTING_DOWN.set()
         await super().shutdown(sockets)
 
@@ -149,7 +149,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def make_protocol_class(listener: socket.socket) -> type[BoundedProtocol]:
-    """Return the class for connections to a listening socket, which must not block."""
+    """Return the protocol class for connections to a non-blocking listening socket."""
     tasks: set[asyncio.Task[object]] = set()
 
     class Protocol(BoundedProtocol):
@@ -179,7 +179,7 @@ async def _connect(
     make: Callable[[], BoundedProtocol],
     accepted: socket.socket,
 ) -> None:
-    """Let the loop serve a connection; close one that cannot be."""
+    """Let the event loop serve an accepted connection; close it on an error."""
     try:
         await loop.connect_accepted_socket(make, accepted)
     except OSError:

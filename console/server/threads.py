@@ -1,4 +1,4 @@
-"""Where the operations of the API run: on a few long-lived threads, or in the event loop's own."""
+"""Thread pool for API operations; short reads may run in the event loop's thread instead."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SETTLED_LATER = object()
 
 
 def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: object) -> None:
-    """Settle a future of an event loop from a thread: ``settle`` is one of its two methods.
+    """Settle an event loop's future from another thread. ``settle``: the future's method.
 
     ``asyncio.wrap_future`` takes three times as long: it chains two futures, each with a lock of
     its own. The waiting task may be cancelled; the work on the thread is not taken back.
@@ -47,7 +47,7 @@ def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: objec
 
 
 async def written(change: Change[T], spare: Threads, since: float | None = None) -> T:
-    """Let a change be written and wait for its commit, holding no thread.
+    """Write a change and await its commit without holding a thread.
 
     ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
     came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
@@ -58,7 +58,7 @@ async def written(change: Change[T], spare: Threads, since: float | None = None)
 
 
 async def _result_of(change: Change[T], spare: Threads) -> T:
-    """Return the result of a change that was handed over, or raise; ``spare`` as ``written``."""
+    """Return the result of a submitted change, or raise its error; ``spare`` as in ``written``."""
     if change.needs_thread:
         result: T = await spare.run(change.result)
         return result
@@ -66,7 +66,7 @@ async def _result_of(change: Change[T], spare: Threads) -> T:
 
 
 class _LoopContext(threading.local):
-    """The context in which an event loop's thread reads the database."""
+    """The context for database reads in the event loop's thread."""
 
     def __init__(self) -> None:
         self.context = contextvars.Context()
@@ -77,7 +77,7 @@ _loop_context = _LoopContext()
 
 
 def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
-    """Call a short function that reads an embedded database, in the event loop's own thread.
+    """Call a short function that reads an embedded database, in the event loop's thread.
 
     A row of SQLite comes in less time than another thread takes to wake. Django keeps a connection
     for each context, and asyncio gives each task a context of its own: each call would connect
@@ -92,7 +92,7 @@ _Job = tuple["asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
-    """Up to a fixed number of daemon threads that run operations.
+    """Pool of a fixed number of daemon threads that run operations.
 
     One more is started when a job comes and none is free: each opens a connection of its own, and
     a few that are used again and again have their statements and pages at hand.
@@ -115,20 +115,20 @@ class Threads:
         self._idle_lock = threading.Lock()
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
+        """Call ``fn(*args)`` on a thread; await its result or error."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(future, fn, args)
         return future
 
     def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
-        """Do as ``run``, or raise ``WaitedTooLong`` if it is too late when its turn comes.
+        """As ``run``, but raise ``WaitedTooLong`` if no thread was free in time.
 
         ``since``: when the call came, by the monotonic clock.
         """
         return self.run(self._unless_late, since, fn)
 
     async def run_to_commit(self, since: float, fn: Callable[[], Any]) -> Any:
-        """Do as ``run_in_time``, and wait for the commit of a change that ``fn`` returns.
+        """As ``run_in_time``, then await the commit of the change that ``fn`` returns.
 
         The thread hands the change to the one that commits, so that the loop is woken once.
         """
@@ -153,7 +153,7 @@ class Threads:
         self._jobs.put((future, fn, args))
 
     def _start_thread(self) -> None:
-        """Start one more thread (in the loop's thread); raise if there is none and may be none."""
+        """Start one more thread, from the event loop's thread; raise if none can run."""
         label = f"{self._name}-{self._started}"
         try:
             threading.Thread(target=self._work, name=label, daemon=True).start()
@@ -171,12 +171,12 @@ class Threads:
 
     @property
     def idle(self) -> bool:
-        """Tell whether no job waits for its turn."""
+        """Whether no job is queued."""
         return not self._waiting_since
 
     @property
     def overloaded(self) -> bool:
-        """Tell whether another job would wait for long: many wait, and the first has for long.
+        """Whether a new job would wait for long: many wait, the first one for long.
 
         Either alone is none: a few jobs may wait for a slow database, and many may come at once.
         """
@@ -208,7 +208,7 @@ class Threads:
     def _run_job(
         future: asyncio.Future[Any], fn: Callable[..., Any], args: tuple[Any, ...]
     ) -> None:
-        """Run one function; a frame of its own keeps nothing of it afterwards."""
+        """Run one function, in its own frame so that its objects are freed afterwards."""
         try:
             try:
                 result = fn(*args)

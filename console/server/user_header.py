@@ -1,8 +1,8 @@
-"""Take the name of a person from a header, if it comes from a proxy of STATEYARD_PROXIES.
+"""Read a person's name from a header that a proxy of STATEYARD_PROXIES has set.
 
-Everybody can send a header, so the address of the connection's other end decides. This has to look
-before uvicorn does, which puts the address in ``X-Forwarded-For`` in its place. A header from
-anywhere else is taken off the request, and the request is answered as without it.
+Anyone can send a header, so only the peer address of the connection counts. This application runs
+before uvicorn replaces that address by the one in ``X-Forwarded-For``. The header is removed from
+requests of other peers, and they are answered as without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class UserHeader:
-    """An ASGI application around another one, which finds the name in its scope."""
+    """ASGI application that puts the name into the scope of another application."""
 
     def __init__(self, application: Any, header: str, proxies: Iterable[str]) -> None:
         """``proxies``: addresses and networks."""
@@ -57,13 +57,13 @@ class UserHeader:
 
 
 def _plain(address: _Address) -> _Address:
-    """Return the IPv4 address in an IPv6 address that has one."""
+    """Return the IPv4 address inside an IPv4-mapped IPv6 address."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
 
 
 def _decode(names: list[bytes]) -> str:
-    """Return the one name; an encoding that is none stands for no name anybody has."""
+    """Return the single name; a wrong encoding gives a name that nobody has."""
     if len(names) > 1:
         return AMBIGUOUS
     try:

@@ -1,7 +1,7 @@
-"""End a stalled process whose database answers; its supervisor starts another.
+"""End a stalled process while its database answers, so that its supervisor restarts it.
 
-A stalled process waits for an event that will never come, such as a lock, and no code inside it can
-help. While the database does not answer, every process stalls and a new one would stall, too: then
+A stalled process waits for an event that will never come, such as a lock, and cannot recover by
+itself. While the database does not answer, every process stalls and a restart would not help: then
 the process is left running.
 """
 
@@ -31,7 +31,7 @@ _TICK_S = 1.0
 
 
 class Watchdog:
-    """A thread that checks once a second whether the process makes progress, and ends it if not.
+    """Thread that checks the progress of the process once a second, and ends a stalled process.
 
     Progress is a change of the number that ``moved_at`` returns. The time without progress is
     counted in checks, not by the clock: a process that was stopped (SIGSTOP, a sleeping machine)
