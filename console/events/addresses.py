@@ -1,4 +1,4 @@
-"""The kinds of targets that a rule can have, and the form of their addresses."""
+"""Addresses of rule targets: ARNs of services, and web addresses such as ``slack+https://...``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")
 
 
 class AddressError(ValueError):
-    """Nothing can be sent there; says what was wanted."""
+    """An address is invalid; the message has the accepted forms."""
 
 
 def is_universal(address: str) -> bool:
-    """Tell whether an address is the universal target that starts executions.
+    """Whether an address is Scheduler's universal target that starts executions.
 
     The input of such a target of EventBridge Scheduler is the parameters of StartExecution.
     """
@@ -37,13 +37,13 @@ def is_universal(address: str) -> bool:
 
 
 def web_address(address: str) -> str:
-    """Return the address that a request goes to: ``slack+https://...`` without its prefix."""
+    """Return the URL of a request's address: ``slack+https://...`` without its prefix."""
     kind, plus, url = address.partition("+")
     return url if plus and kind in _CHATS else address
 
 
 def address_kind(address: str, *, universal: bool = False) -> str:
-    """Return which of ``KINDS`` an address is; raise ``AddressError``.
+    """Return the kind of an address, a member of ``KINDS``; raise ``AddressError``.
 
     ``universal``: the universal target of EventBridge Scheduler is one, too.
     """
@@ -67,7 +67,7 @@ def address_kind(address: str, *, universal: bool = False) -> str:
 
 
 def kind_of_row(address: str) -> str:
-    """Return which of ``KINDS`` the address of a row is, "" for one of an earlier release."""
+    """Return the kind of a row's address, "" for an address of an earlier release."""
     try:
         return address_kind(address, universal=True)
     except AddressError:

@@ -27,7 +27,7 @@ _IDS = uuid.UUID("5b0c6d7e-8a3f-4f61-9d2c-1e7a40b95c33")
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """What is told of an execution at the moment its status changed."""
+    """The status of an execution at the moment of a change, for the event."""
 
     execution_arn: str
     state_machine_arn: str
@@ -47,17 +47,17 @@ class StatusChange:
 
     @property
     def event_id(self) -> str:
-        """Return the id of the event: the same whenever this change is told."""
+        """Return the id of the event: the same for every delivery of this change."""
         return stable_id(self.execution_arn, self.start_ms, self.redrive_count, self.status)
 
     @property
     def at_ms(self) -> int:
-        """Return when the status changed."""
+        """Return the time of the status change in epoch milliseconds."""
         return self.stop_ms or self.redrive_ms or self.start_ms
 
 
 def stable_id(*parts: object) -> str:
-    """Return an event id that is the same for the same parts."""
+    """Return an event id derived from its parts."""
     return str(uuid.uuid5(_IDS, " ".join(map(str, parts))))
 
 
@@ -79,7 +79,7 @@ def event_text(
     detail: Any,
     injected_by: str = "",
 ) -> str:
-    """Return the text of an event; one that a person put in the name of AWS is marked as such."""
+    """Return an event as JSON; an event put by a person in AWS's name is marked as such."""
     event: dict[str, Any] = {
         "version": "0",
         "id": event_id,
@@ -138,7 +138,7 @@ def _detail(change: StatusChange) -> dict[str, Any]:
 
 
 def _included(change: StatusChange) -> tuple[bool, bool]:
-    """Tell whether input and output are short enough to be told."""
+    """Whether input and output are short enough for the event."""
     output = 0 if change.output is None else _escaped(change.output)
     with_output = output <= MOST_BYTES
     return _escaped(change.input) + output <= MOST_BYTES, with_output

@@ -1,4 +1,4 @@
-"""The operators of event patterns: one test of a single value for each."""
+"""Operators of EventBridge event patterns (``prefix``, ``numeric``): each tests one value."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PAIR, _TWO_PAIRS = 2, 4
 
 
 class PatternError(ValueError):
-    """EventBridge would refuse the pattern or the event; the message names the place."""
+    """EventBridge would refuse the pattern or event; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternNumber:
-    """A number as it was written: 300 and 300.0 are not equal to EventBridge."""
+    """A number with its spelling: EventBridge distinguishes 300 and 300.0."""
 
     text: str
     value: Decimal = field(init=False, compare=False)
@@ -56,7 +56,7 @@ def make_operator(operand: Any, path: str) -> Test:
 
 
 def wants_absence(operand: Any) -> bool:
-    """Tell whether an item is ``{"exists": false}``."""
+    """Whether an item is ``{"exists": false}``."""
     return isinstance(operand, dict) and operand.get("exists") is False
 
 
@@ -109,7 +109,7 @@ def _wildcard(operand: Any, path: str) -> Test:
 
 
 def _pieces(text: str, path: str) -> list[str]:
-    r"""Split at each ``*`` that no backslash stands before; ``\*`` and ``\\`` are themselves."""
+    r"""Split at each unescaped ``*``; ``\*`` and ``\\`` stand for themselves."""
     pieces, at = [""], 0
     while at < len(text):
         character = text[at]
@@ -129,7 +129,7 @@ def _pieces(text: str, path: str) -> list[str]:
 
 
 def _fits(value: str, first: str, rest: list[str]) -> bool:
-    """Find the pieces in their order, the last one at the end: linear, whatever they are."""
+    """Match the pieces in order, the last one at the end, in linear time."""
     if not rest:
         return value == first
     *middle, last = rest

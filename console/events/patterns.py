@@ -23,7 +23,7 @@ _FEWEST_ALTERNATIVES = 2
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """What one field may be: any of the tests, or ``absent``."""
+    """The allowed values of one field: any of the tests, or ``absent``."""
 
     tests: tuple[operators.Test, ...]
     absent: bool
@@ -43,7 +43,7 @@ class _Node:
     groups: tuple[tuple[_Node, ...], ...]
 
     def matches(self, values: list[Any]) -> bool:
-        """Match one of the objects found; where there is none, what may be absent still does."""
+        """Match any of the objects; without an object, fields that may be absent match."""
         objects = list(_objects(values)) or [{}]
         return any(self.fits(item) for item in objects)
 
@@ -61,11 +61,11 @@ class Pattern:
     root: _Node
 
     def matches(self, event: str) -> bool:
-        """Tell whether an event (JSON text of an object) matches; raise ``PatternError``."""
+        """Whether an event (JSON text of an object) matches; raise ``PatternError``."""
         return self.fits(load_event(event))
 
     def fits(self, event: dict[str, Any]) -> bool:
-        """Tell whether an event matches that was read by ``loads``."""
+        """Whether an event that ``load_event`` has read matches."""
         return self.root.matches([event])
 
 
@@ -95,7 +95,7 @@ def _loads(text: str, subject: str) -> Any:
 
 
 def _scalars(values: list[Any]) -> Iterator[Any]:
-    """Yield the values themselves: an array counts as each of its items, an object as none."""
+    """Yield the scalar values: each item of an array; nothing for an object."""
     for value in values:
         if isinstance(value, list):
             yield from _scalars(value)

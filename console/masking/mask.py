@@ -1,8 +1,8 @@
-"""Mask the texts of an execution: replace what its project hides.
+"""Mask the payload values of an execution at the paths that its project hides.
 
-A value is masked at every place that the project's paths name, in each payload. The same value is
-also masked wherever else it appears in the same execution: under another name, within a sentence,
-within a JSON text inside a text. All other text stays as it is.
+Every value at a masked path is replaced in each payload. The same value is also masked elsewhere in
+the execution: under another name, within a sentence, or in JSON text inside a string. Other text
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ _BEGINS_JSON = tuple('{["-0123456789')
 
 
 class WrittenNumber(str):
-    """A number as it was written."""
+    """A number with its spelling, such as ``1.50``."""
 
     __slots__ = ()
 
 
 class Members(list[tuple[str, Any]]):
-    """An object's members in their order, duplicates included."""
+    """An object's members in order, including duplicates."""
 
 
 @dataclass(frozen=True)
 class Mask:
-    """What to hide. ``values``: the texts of the strings and numbers at the hidden places."""
+    """The hidden paths and values. ``values``: strings and numbers found at hidden places."""
 
     places: engine.PathSet = field(default_factory=engine.PathSet)
     values: frozenset[str] = frozenset()
 
     def payload(self, text: str, hidden: set[str] | None = None) -> str:
-        """Return a payload as it may be read. ``hidden`` collects the values at hidden places."""
+        """Return a masked payload. ``hidden`` collects the values at hidden places."""
         return self._payload(text, self.places, hidden)
 
     def details(self, text: str, hidden: set[str] | None = None) -> str:
-        """Return the details of an event: an object whose texts are payloads, names and words."""
+        """Return the masked details of a history event, whose texts may be payloads."""
         if not text or not self._may_hide(text, self.places):
             return text
         parsed = _parsed(text)
@@ -63,7 +63,7 @@ class Mask:
         return text if shown == parsed else _written(shown)
 
     def event(self, text: str) -> str:
-        """Return an event that somebody put: its detail is a payload, and so is the whole.
+        """Return a masked event of PutEvents: its detail and the whole event are payloads.
 
         As the input of an execution the whole is one; who hides ``$.card`` means that of the
         detail, too. What is hidden at a place is hidden elsewhere in the same event.
@@ -88,7 +88,7 @@ class Mask:
             return _DEEP
 
     def words(self, text: str) -> str:
-        """Return a text that is no payload, with hidden values masked."""
+        """Return a plain text with hidden values masked."""
         if text in self._wholes:
             return MASK
         shown, end = [], 0
@@ -98,7 +98,7 @@ class Mask:
         return "".join((*shown, text[end:])) if shown else text
 
     def cut_words(self, text: str, most: int) -> str:
-        """Return ``words`` of a text that was cut after ``most`` characters.
+        """Mask a text that was cut after ``most`` characters.
 
         A hidden value that the cut went through is looked for by its beginning.
         """
@@ -109,7 +109,7 @@ class Mask:
         return self.words(text)
 
     def _spans(self, text: str) -> Iterable[tuple[int, int]]:
-        """Yield where hidden values stand in a text, from its beginning to its end."""
+        """Yield the spans of hidden values in a text, in order."""
         if len(self._parts) <= FEW:
             return sorted(
                 (start, start + len(part)) for part in self._parts for start in _places(text, part)
@@ -155,13 +155,13 @@ class Mask:
         return self._text(value, hidden) if isinstance(value, str) else value
 
     def _text(self, text: str, hidden: set[str] | None) -> str:
-        """Return a string as it may be read; it may be a payload itself."""
+        """Return a masked string, which may be a payload itself."""
         if text.lstrip()[:1] in ("{", "["):
             return self._payload(text, self.places, hidden)
         return self.words(text)
 
     def _texts(self, value: Any, hidden: set[str] | None) -> Any:
-        """Return the details of an event as they may be read; no path matches their own names."""
+        """Return masked event details; no path matches the details' own member names."""
         if isinstance(value, Members):
             return Members(
                 (key, (self._variables if key == _ASSIGNED else self._texts)(member, hidden))
@@ -183,7 +183,7 @@ class Mask:
         )
 
     def _may_hide(self, text: str, places: engine.PathSet) -> bool:
-        """Tell quickly whether a text may hold a hidden value; an escape can stand for anything."""
+        """Whether a text may hold a hidden value (fast test); an escape may stand for anything."""
         if places.matches or self._odd or "\\u" in text:
             return bool(places or self.values)
         if any(all(_plainly(name, text) for name in names) for names in places.names):
@@ -194,7 +194,7 @@ class Mask:
 
     @cached_property
     def _odd(self) -> bool:
-        """Tell whether JSON escapes a part; each level of JSON within JSON escapes it again."""
+        """Whether JSON escapes a part; each level of nested JSON escapes it again."""
         return any(json.dumps(part, ensure_ascii=False)[1:-1] != part for part in self._parts)
 
     @cached_property
@@ -203,7 +203,7 @@ class Mask:
 
     @cached_property
     def _parts(self) -> tuple[str, ...]:
-        """Return the values to look for within texts, plain and JSON-escaped, the longest first."""
+        """Return the values to search in texts, plain and JSON-escaped, longest first."""
         long = sorted(
             (value for value in self.values if len(value) >= WITHIN), key=len, reverse=True
         )
@@ -220,7 +220,7 @@ class Mask:
 
     @cached_property
     def _beginnings(self) -> dict[str, list[str]]:
-        """Return the beginning of parts -> the parts, to look for many of them at once."""
+        """Return prefix -> parts, to search for many parts at once."""
         by_beginning: dict[str, list[str]] = {}
         for part in self._parts:
             by_beginning.setdefault(part[:WITHIN], []).append(part)
@@ -242,7 +242,7 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 
 def _overlap(text: str, part: str) -> int:
-    """Return how many characters of a part's beginning a text ends with, 0 for fewer than some."""
+    """Return the length of a part's prefix at the end of a text, 0 if it is too short."""
     if part[:WITHIN] not in text:
         return 0
     lengths = range(min(len(text), len(part) - 1), WITHIN - 1, -1)
@@ -250,7 +250,7 @@ def _overlap(text: str, part: str) -> int:
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield spans, in order, that do not overlap."""
+    """Yield sorted spans, with overlapping ones merged."""
     start = stop = 0
     for next_start, next_stop in spans:
         if next_start >= stop and stop:
@@ -263,12 +263,12 @@ def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _plainly(name: str, text: str) -> bool:
-    """Tell whether a member's name may stand in a text; an unusual one has many spellings."""
+    """Whether a member's name can appear literally in a text; unusual ones have many spellings."""
     return name in text or not name.replace("-", "_").replace(" ", "_").isidentifier()
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a JSON text, with numbers and members as written; else ``_NO_JSON``."""
+    """Parse JSON with the spelling of numbers and members; return ``_NO_JSON`` if invalid."""
     if not text.lstrip().startswith(_BEGINS_JSON):
         return _NO_JSON
     try:
@@ -288,7 +288,7 @@ def _written(value: Any) -> str:
 
 
 def _leaves(value: Any) -> set[str]:
-    """Return the strings and numbers in a value, and in the JSON texts among them."""
+    """Yield all strings and numbers of a value, also inside JSON texts."""
     leaves: set[str] = set()
     stack = [value]
     while stack:
@@ -305,7 +305,7 @@ def _leaves(value: Any) -> set[str]:
 
 
 def fill_mask(text: str, masked: str, original: str) -> str:
-    """Return an edited JSON text with the values that are as in ``masked`` as in ``original``."""
+    """Return an edited JSON text; values still as in ``masked`` get their ``original`` again."""
     parsed = [_parsed(part) for part in (text, masked, original)]
     return text if _NO_JSON in parsed else _written(_filled(*parsed))
 

@@ -1,9 +1,9 @@
-"""An execution as its reader may see it, with its hidden values masked.
+"""The payloads of an execution for one reader, with hidden values masked.
 
 ``Project.masked`` has the masked paths; ``Mask`` masks a text. This module collects the values at
-those paths in an execution, and in the executions that started it, as a child of a Map Run or by a
-Task, because the same values are masked wherever else they appear. ``mask_execution`` masks an
-execution for the pages; ``masked_execution`` returns the masks of its events.
+those paths in an execution and in its ancestors (the Map Run's execution, the Task that started a
+child), because a value is masked in all of them. ``mask_execution`` prepares an execution for a
+page; ``masked_execution`` returns the masks of its events.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class MaskedExecution:
     """The masks of one execution for one reader."""
 
     def __init__(self, execution: Execution, until_ms: int | None = None) -> None:
-        """``until_ms``: until then the reader sees everything, as the audit has it; None: never."""
+        """``until_ms``: end of the reader's permission to see everything; None: no permission."""
         self.execution = execution
         self.until_ms = until_ms
         self._mask = OPEN if self.revealed else None
@@ -47,35 +47,35 @@ class MaskedExecution:
 
     @property
     def revealed(self) -> bool:
-        """Tell whether nothing is hidden from this reader."""
+        """Whether the reader sees all values."""
         return self.until_ms is not None
 
     @property
     def mask(self) -> Mask:
-        """Return what hides the texts, as far as the history was read."""
+        """Return the mask of the texts, as far as the history was read."""
         if self._mask is None:
             self._read()
         return self._mask or OPEN
 
     @property
     def hides(self) -> bool:
-        """Tell whether something of this execution is hidden."""
+        """Whether any value of this execution is hidden."""
         return bool(self.mask.values)
 
     def put(self, mask: Mask, upto: int) -> None:
-        """Take a mask that was made with others. ``upto``: the last event read for it, 0: all."""
+        """Set a mask made in a batch. ``upto``: the last event it covers, 0: all."""
         self._mask, self._upto = mask, upto or _END
 
     def event(self, number: int, text: str) -> str:
-        """Return the details of an event, read from the database, as they may be read."""
+        """Return the masked details of an event from the database."""
         return self._after(number).details(hide_tokens(text, self.execution.arn, number))
 
     def of_task(self, number: int, text: str) -> str:
-        """Return the input of a task as it may be read."""
+        """Return the masked input of a task."""
         return self._after(number).payload(hide_tokens(text, self.execution.arn, number))
 
     def function_output(self, task: int, text: str, last: int) -> str:
-        """Return what the function of a task has printed, as it may be read.
+        """Return the masked output of a task's function.
 
         A line of JSON is masked as a payload is, so a place that the project hides counts there.
         ``last``: the event with the task's outcome, whose hidden values the function has known.
@@ -86,11 +86,11 @@ class MaskedExecution:
         return mask.words("".join(shown))
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Return variables, which another execution has handed over, as they may be read."""
+        """Return the masked variables that another execution passed on."""
         return {name: self.mask.payload(text) for name, text in variables.items()}
 
     def _after(self, number: int) -> Mask:
-        """Return a mask that includes event ``number``; read the history again if it is newer."""
+        """Return a mask that covers event ``number``; read newer history if needed."""
         if number > self._upto:
             self._read()
         return self.mask
@@ -106,7 +106,7 @@ class MaskedExecution:
 
 
 def masked_execution(execution: Execution) -> MaskedExecution:
-    """Return the prepared masks of an execution, else masks that reveal nothing."""
+    """Return the prepared masks of an execution, else masks for a reader without rights."""
     masked_view = execution.__dict__.get("masked_view")
     if not isinstance(masked_view, MaskedExecution):
         masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution)
@@ -116,7 +116,7 @@ def masked_execution(execution: Execution) -> MaskedExecution:
 def masked_executions(
     project: Project, executions: Collection[Execution]
 ) -> dict[int, MaskedExecution]:
-    """Return execution number -> masks, for executions of one project, in few queries."""
+    """Return execution id -> masks, for executions of one project, in few queries."""
     masked_by_number = {}
     family = _family([execution.pk for execution in executions]) if project.masked else {}
     reads = _known(project.masked, family)
@@ -132,7 +132,7 @@ def masked_executions(
 
 
 def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Execution:
-    """Prepare an execution for a page: its texts are as they may be read. It is never saved."""
+    """Mask the texts of an execution for a page; the instance must not be saved."""
     masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution, until_ms)
     if not masked_view.revealed and execution.project.masked:
         mask_columns(execution, masked_view.mask)
@@ -142,7 +142,7 @@ def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Exec
 
 
 def unmask_execution(execution: Execution) -> Execution:
-    """Return an execution with its stored texts: to start others from, not to be shown."""
+    """Return an execution with its stored texts, to start others from; never shown."""
     unmasked = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
     unmasked.__dict__["masked_view"] = MaskedExecution(unmasked, _END)
     return unmasked
@@ -166,7 +166,7 @@ def mask_list(project: Project, executions: list[Execution]) -> list[Execution]:
 
 
 def mask_columns(execution: Execution, mask: Mask) -> None:
-    """Mask the texts of an execution in the columns that were read."""
+    """Mask the texts of an execution in its loaded columns."""
     unread = execution.get_deferred_fields()
     for name in _FIELDS:
         text = None if name in unread else getattr(execution, name)
@@ -176,12 +176,12 @@ def mask_columns(execution: Execution, mask: Mask) -> None:
 
 @lru_cache(maxsize=64)
 def places_of(masked: str) -> engine.PathSet:
-    """Return the places a project hides. ``masked``: a path a line, checked when saved."""
+    """Parse a project's masked paths. ``masked``: one path a line, checked when saved."""
     return engine.compile_path_set(masked.splitlines())
 
 
 def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
-    """Return execution number -> mask of its texts."""
+    """Return execution id -> mask of its texts."""
     if not project.masked:
         return dict.fromkeys(numbers, OPEN)
     places = places_of(project.masked)
@@ -194,7 +194,7 @@ def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
 
 
 class _State(NamedTuple):
-    """Progress of an execution, and its parent: of its Map Run or of the starting Task."""
+    """Progress of an execution, and its parent: by a Map Run or a starting Task."""
 
     status: str
     next_event: int | None
@@ -202,7 +202,7 @@ class _State(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """The values at the hidden places of an execution, read while it was as ``state`` says."""
+    """The hidden values of an execution, read when its progress was ``state``."""
 
     state: _State
     upto: int
@@ -210,7 +210,7 @@ class _Read(NamedTuple):
 
 
 class _Memory:
-    """The values that were read last, by execution and by the masked paths of the project."""
+    """Cache of hidden values by execution and masked paths."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -218,7 +218,7 @@ class _Memory:
         self._size = 0
 
     def of(self, masked: str, numbers: Iterable[int]) -> dict[int, _Read | None]:
-        """Return execution number -> what was read before, None if nothing."""
+        """Return execution id -> cached read, None if there is none."""
         with self._lock:
             return {pk: self._known.get((pk, masked)) for pk in numbers}
 
@@ -232,7 +232,7 @@ class _Memory:
                 self._size -= _weight(self._known.popitem(last=False)[1])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the cache."""
         with self._lock:
             self._known.clear()
             self._size = 0
@@ -251,7 +251,7 @@ def _joined(places: engine.PathSet, reads: Iterable[_Read]) -> Mask:
 
 
 class _Masks:
-    """The masks that were used last, which are slow to make of thousands of values.
+    """Cache of masks, because a mask of thousands of values is slow to build.
 
     Bounded by their values, because a running execution whose values grow makes a new one each time
     that somebody looks.
@@ -263,7 +263,7 @@ class _Masks:
         self._size = 0
 
     def of(self, places: engine.PathSet, values: frozenset[str]) -> Mask:
-        """Return the mask of these values; drop the masks that were used longest ago."""
+        """Return the mask of these values; drop the least recently used masks."""
         key = (places, values)
         with self._lock:
             if key not in self._made:
@@ -280,7 +280,7 @@ _get_mask = _MASKS.of
 
 
 def _line(number: int, family: dict[int, _State], reads: dict[int, _Read]) -> Iterable[_Read]:
-    """Yield what was read of an execution and of all executions above it."""
+    """Yield the reads of an execution and of its ancestors."""
     current: int | None = number
     while current in family:
         yield reads[current]
@@ -288,7 +288,7 @@ def _line(number: int, family: dict[int, _State], reads: dict[int, _Read]) -> It
 
 
 def _family(numbers: Collection[int]) -> dict[int, _State]:
-    """Return the states of executions and of all executions above them."""
+    """Return the states of executions and of all their ancestors."""
     family: dict[int, _State] = {}
     unread = set(numbers)
     while unread:
@@ -302,12 +302,12 @@ def _family(numbers: Collection[int]) -> dict[int, _State]:
 
 
 def _above() -> Coalesce:
-    """Return the parent execution: of the Map Run, or of the Task that started this one."""
+    """Return the parent execution: of the Map Run, or of the starting Task."""
     return Coalesce("map_run__parent_id", "parent")
 
 
 def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
-    """Return execution number -> the values at its hidden places, read now where it changed."""
+    """Return execution id -> hidden values; changed executions are read now."""
     remembered = _memory.of(masked, family)
     reads = {
         pk: read for pk, read in remembered.items() if read is not None and read.state == family[pk]
@@ -326,7 +326,7 @@ def _values(
     texts: Iterable[tuple[int, *tuple[str | None, ...]]],
     stale: dict[int, _Read | None],
 ) -> dict[int, set[str]]:
-    """Read the values at hidden places: only the new events of a history that was read before.
+    """Read the values at hidden places: only the new events if the history was read before.
 
     ``texts``: execution's number, input, output, error, cause.
     """
@@ -346,7 +346,7 @@ def _values(
 
 
 def _may_hold(places: engine.PathSet) -> Q:
-    """Return a condition that leaves out the events without any hidden place."""
+    """Return a query condition that excludes events without hidden places."""
     condition = Q(details__contains="\\u")
     for names in places.names:
         plain = [name for name in names if name.isidentifier()]

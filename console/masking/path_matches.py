@@ -1,4 +1,4 @@
-"""Say of each masked path in how many of the newest executions it finds something to hide."""
+"""Count for each masked path the most recent executions in which it hides a value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_TEXT = 400_000
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A masked path: it finds values in ``matching`` of the newest executions, of ``of``."""
+    """A masked path: it hides values in ``matching`` of the ``of`` most recent executions."""
 
     path: str
     matching: int
@@ -28,7 +28,7 @@ class PathMatch:
 
 
 def path_matches(project: Project) -> list[PathMatch]:
-    """Return the masked paths of a project, and what they find; no value is shown."""
+    """Return the masked paths of a project with their counts; values are not shown."""
     paths = project.masked.splitlines()
     payloads = _newest_payloads(project) if paths else []
     return [PathMatch(path, _count(path, payloads), len(payloads)) for path in paths]

@@ -1,4 +1,4 @@
-"""Mask the constant inputs of targets: they are payloads of executions that are still to come."""
+"""Mask the constant inputs of rule and schedule targets: payloads of future executions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACEHOLDER = re.compile(r'"?<([\w.-]+)>"?')
 
 
 def mask_target_settings(project: Project, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a target as somebody may read them who may not change it."""
+    """Return a target's settings, masked for a reader without the right to change it."""
     if not project.masked:
         return settings
     mask = Mask(places_of(project.masked))
@@ -32,7 +32,7 @@ def mask_target_settings(project: Project, settings: dict[str, Any]) -> dict[str
 
 
 def _masked_template(mask: Mask, template: str) -> str:
-    """Mask a template, whose placeholders are no JSON unless they stand in quotation marks."""
+    """Mask an input template, whose unquoted placeholders are not JSON."""
     quoted = _PLACEHOLDER.sub(r'"<\1>"', template)
     masked = mask.payload(quoted)
     return template if masked == quoted else masked

@@ -1,4 +1,4 @@
-"""Hide task tokens on pages, except where a person asked to see one."""
+"""Hide task tokens on pages, unless a person asked to see one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LENGTH = len(engine.task_token(b"", "", 0))
 
 
 def hide_tokens(text: str, execution_arn: str, task: int) -> str:
-    """Return a payload of a task's ...Scheduled event without its token."""
+    """Return the payload of a ...Scheduled event without its task token."""
     if len(text) < _LENGTH:  # most events of a Map: no token is computed for them
         return text
     return text.replace(
