@@ -1,7 +1,7 @@
-"""Services that a Task can call: one module per service; add new modules to ``REGISTRY``.
+"""Integrations: call the service that a Task's Resource names. One module per service.
 
-A module has ``call(task) -> Succeeded | Failed``. It runs outside any transaction and may take its
-time. It sees the engine's door only.
+A module has ``call(task) -> Succeeded | Failed`` and an entry in ``REGISTRY``. It runs outside any
+transaction and may take its time. It imports only the engine's public interface.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REGISTRY = {
 
 
 def call_task(task: TaskAttempt) -> Outcome:
-    """Call what a task names and return its outcome; a service nobody knows is a failed task."""
+    """Call the service of a task and return the outcome; an unknown service fails the task."""
     denial = permissions.find_denial(task)
     if denial is not None:
         return denial
@@ -62,7 +62,7 @@ def call_for_test(task: TaskAttempt, exchange: Exchange) -> Outcome:
 
 
 def apply_pattern(task: TaskAttempt, outcome: Outcome) -> Outcome:
-    """Return what a first answer means for the pattern of the task."""
+    """Convert a service's first answer to the outcome for the pattern (``.sync``, callback)."""
     if task.pattern and isinstance(outcome, Succeeded):
         begun = replace(_begun(task, outcome.output), record=outcome.record)
         outcome = begun if isinstance(begun, Failed) else replace(begun, event=outcome.event)
@@ -78,12 +78,12 @@ def _begun(task: TaskAttempt, answer: str) -> Outcome:
 
 
 def poll_job(task: TaskAttempt, job: str) -> Outcome | None:
-    """Look at a job; return the task's outcome, None while the job goes on."""
+    """Poll a ``.sync`` job; return the task's outcome, None while the job is running."""
     return _followed(task).poll_job(task, job)
 
 
 def cancel_job(task: TaskAttempt, job: str) -> Outcome | None:
-    """Stop a job whose task is over; no more than an attempt, as with the service."""
+    """Try to cancel the job of a finished task, as Step Functions does."""
     return _followed(task).cancel_job(task, job)
 
 
@@ -96,7 +96,7 @@ class _Jobs(Protocol):
 
 
 def _followed(task: TaskAttempt) -> _Jobs:
-    """Return the module that knows the task's jobs: ``jobs``, which follows ``jobtable``."""
+    """Return the module that polls the task's job: ``jobs`` (by ``jobtable``) unless special."""
     return kubernetes if (task.service, task.action) == ("eks", "runJob") else jobs
 
 

@@ -1,4 +1,4 @@
-"""Call an operation of an AWS service by botocore, at the operator's target."""
+"""Call an AWS service for a Task with botocore, at the configured target (``targets.json``)."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ _ADDED = {"glue": {"startJobRun": "JobName"}} | {
 
 
 class NullParameterError(Exception):
-    """A null stands where the request cannot do without a value."""
+    """A required parameter is null."""
 
 
 class UnreadableAnswerError(Exception):
-    """The answer of a service has a shape that its model does not know."""
+    """The response does not match the service model."""
 
 
 class TaskTimeoutError(Exception):
-    """The service took longer than a task of its kind may."""
+    """The service exceeded the time limit of this kind of task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a task asks of a service: the operation, and its parameters as botocore wants them."""
+    """The request of a task: the operation, and its parameters in botocore's form."""
 
     operation: Operation
     sent: dict[str, Any]
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Call what a task names."""
+    """Call the operation that a task names."""
     asked = build_request(task)
     return (
         asked
@@ -80,7 +80,7 @@ def call(task: TaskAttempt) -> Outcome:
 
 
 def build_request(task: TaskAttempt) -> Request | Failed:
-    """Return what a task asks for, or how it fails without a call."""
+    """Return the request of a task, or its failure if the parameters are invalid."""
     operation = names.find_operation(task.service, task.action)
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
@@ -130,7 +130,7 @@ def request_outcome(
     send: Callable[[], dict[str, Any]],
     to_outcome: Callable[[TaskAttempt, Operation, dict[str, Any]], Succeeded | Failed] = _outcome,
 ) -> Succeeded | Failed:
-    """Return what came of a request. ``send``: returns or raises what botocore does."""
+    """Return the outcome of a request. ``send``: returns or raises as botocore does."""
     operation = asked.operation
     try:
         answer = send()
@@ -153,7 +153,7 @@ def request_outcome(
 
 
 def send_request(task: TaskAttempt, asked: Request) -> dict[str, Any]:
-    """Call the service; one whose required parameter is null judges the request itself.
+    """Call the service; a service may accept a null required parameter itself.
 
     botocore would refuse such a request, but the SDK for Java sends it without the parameter
     [recorded]. Nothing has been sent when ``ParamValidationError`` is raised.
@@ -202,7 +202,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _reported(error: ParamValidationError) -> str:
-    """Return what botocore finds wrong beyond the types - lengths, ranges - in one line."""
+    """Return botocore's validation errors beyond types (lengths, ranges), in one line."""
     return ", ".join(str(error.kwargs.get("report", error)).splitlines())
 
 
@@ -215,7 +215,7 @@ def _added(task: TaskAttempt) -> dict[str, Any]:
 
 
 def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    """Return what optimized integrations tell of the HTTP answer, without ``hidden`` headers."""
+    """Return the HTTP metadata in an optimized integration's result, without ``hidden`` headers."""
     received = about.get("HTTPHeaders", {})
     headers = _headers({name: value for name, value in received.items() if name not in hidden})
     return {
@@ -229,7 +229,7 @@ def _metadata(about: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
-    """Spell headers as AWS sends them; botocore hands them out in lower case."""
+    """Return headers in AWS's spelling; botocore returns them in lower case."""
     spelled = {_SPELLED.get(name, name): value for name, value in headers.items()}
     return {"connection": "keep-alive", **spelled}
 
@@ -239,7 +239,7 @@ def _code(error: ClientError) -> str:
 
 
 def _codes(error: ClientError) -> tuple[str, ...]:
-    """Return what an answer calls its error: its code, and the shape behind an older code."""
+    """Return the error codes of a response: its code, and the shape behind an older code."""
     if isinstance(error, EventStreamError):  # it begins small there
         return (_code(error)[:1].upper() + _code(error)[1:],)
     shape = error.response.get("Error", {}).get("QueryErrorCode")
@@ -247,7 +247,7 @@ def _codes(error: ClientError) -> tuple[str, ...]:
 
 
 def _cause(operation: Operation, error: ClientError) -> str:
-    """Return message and circumstances as the SDK of the integration words them [recorded]."""
+    """Return the Cause of an error as the integration's SDK words it [recorded]."""
     about = error.response.get("ResponseMetadata", {})
     message = error.response.get("Error", {}).get("Message", "")
     status, request = about.get("HTTPStatusCode", 400), about.get("RequestId", "")

@@ -1,9 +1,9 @@
-"""Call the API of a Kubernetes cluster as EKS does, at an address that the operator named.
+"""Send requests to the Kubernetes API of a cluster at a configured address, as EKS does.
 
 ``targets.json``: ``"kubernetes": {"endpoints": ["https://ABC.gr7.us-east-1.eks.amazonaws.com"]}``.
-Requests carry its ``"token"``, or the one by which EKS knows who calls: GetCallerIdentity of STS,
-signed for the cluster by the entry's ``profile``, its ``access_key_id`` and ``secret_access_key``,
-or the environment. The cluster's own certificate authority is trusted and no other.
+The bearer token is the entry's ``"token"``, or a presigned STS GetCallerIdentity request for the
+cluster, with the entry's ``profile``, its ``access_key_id`` and ``secret_access_key``, or the
+environment's credentials. Only the cluster's own certificate authority is trusted.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class NoAnswerError(Exception):
 
 
 class NotNamedError(NoAnswerError):
-    """Nobody said that the cluster may be called."""
+    """No entry of ``targets.json`` names the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a cluster answered."""
+    """A response of a cluster."""
 
     status: int
     reason: str
@@ -55,7 +55,7 @@ class Answer:
 
     @property
     def value(self) -> Any:
-        """Return the body as JSON, or as the text it is."""
+        """Return the body: parsed JSON, else its text."""
         try:
             return engine.loads(self.text)
         except engine.JsonTextError:
@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def told(self) -> str:
-        """Return the answer as a state sees it."""
+        """Return the response as the state's result."""
         said = {"ResponseBody": self.value, "StatusCode": self.status, "StatusText": self.reason}
         return engine.dumps(said)
 
@@ -108,7 +108,7 @@ def send_request(
 
 
 def _kind(method: str, body: Any) -> str:
-    """Return the type of a body: Kubernetes knows several kinds of patches."""
+    """Return the Content-Type of a body: Kubernetes has several kinds of patches."""
     if method != "PATCH":
         return "application/json"
     listed = body.lstrip().startswith("[") if isinstance(body, str) else isinstance(body, list)
@@ -116,7 +116,7 @@ def _kind(method: str, body: Any) -> str:
 
 
 def _cluster_entry(task: TaskAttempt, endpoint: str) -> Mapping[str, Any]:
-    """Return the entry that names a cluster."""
+    """Return the entry of ``targets.json`` for a cluster."""
     entry = targets.find_exact_entry(targets.KUBERNETES, task.machine)
     said = entry.target if entry else {}
     if web.origin_of(endpoint) not in {
@@ -128,7 +128,7 @@ def _cluster_entry(task: TaskAttempt, endpoint: str) -> Mapping[str, Any]:
 
 
 def _trust_store(asked: Mapping[str, Any]) -> str:
-    """Return the cluster's certificate authority, which alone is trusted."""
+    """Return the cluster's certificate authority, the only trusted one."""
     if urlsplit(asked["Endpoint"]).scheme == "http":
         return ""
     try:

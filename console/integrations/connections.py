@@ -1,9 +1,9 @@
-"""Add to a request what the connection of an HTTP Task says, as EventBridge's connections do.
+"""Apply an EventBridge connection to the request of an HTTP Task: credentials and parameters.
 
 A connection is an entry under ``"http": {"connections": {...}}`` of ``targets.json``
-(``setting_shapes.ConnectionShape``). Its headers, query parameters and members of the body take the
-place of those of the state. Source: "Merging EventBridge connection and HTTP Task definition data"
-of the documentation.
+(``setting_shapes.ConnectionShape``). Its headers, query parameters and body members override those
+of the state. Source: "Merging EventBridge connection and HTTP Task definition data" of the
+documentation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNAUTHORIZED = (401, 407)
 
 
 class UnusableConnectionError(Exception):
-    """A connection cannot be used. ``error``: the name of the task's error."""
+    """A connection cannot be used. ``error``: the error name of the task."""
 
     def __init__(self, error: str, cause: str) -> None:
         """``error``: as in ``Events.ConnectionResource.ResourceNotFound``, without the prefix."""
@@ -66,7 +66,7 @@ class HttpConnection:
     entry: Mapping[str, Any]
 
     def add_to(self, request: WebRequest) -> dict[str, str]:
-        """Add the parameters of each invocation, in place of those of the state.
+        """Add the connection's parameters to a request, over those of the state.
 
         Return the headers among them; raise ``BadRequestError``.
         """
@@ -100,7 +100,7 @@ class HttpConnection:
         return (*marked, *([oauth["ClientParameters"]["ClientSecret"]] if oauth else ()))
 
     def authorize(self) -> Authorization:
-        """Return what authorizes a request; raise ``UnusableConnectionError``.
+        """Return the authorization of a request; raise ``UnusableConnectionError``.
 
         A connection of OAuth asks its server for a token, unless there is one that lasts.
         """
@@ -120,7 +120,7 @@ class HttpConnection:
         return Authorization({self.entry.get("name", "Authorization"): value}, (value,))
 
     def forget(self, token: _Token) -> None:
-        """Let the next request get a new token."""
+        """Drop the cached token."""
         _tokens.remove(self, token)
 
 
@@ -156,7 +156,7 @@ class _Token:
 
     @property
     def header(self) -> str:
-        """Return the value of the header that has it."""
+        """Return the value of the Authorization header."""
         return f"Bearer {self.text}"
 
 
@@ -168,7 +168,7 @@ class _TokenCache:
     futures: dict[str, Future[_Token]] = field(default_factory=dict)
 
     def get(self, connection: HttpConnection) -> tuple[_Token, bool]:
-        """Return the token of a connection, and whether an earlier request had it."""
+        """Return the token of a connection, and whether it came from the cache."""
         key = _cache_key(connection)
         with self.guard:
             future = self.futures.get(key)
@@ -190,7 +190,7 @@ class _TokenCache:
         return future.result(), False
 
     def remove(self, connection: HttpConnection, token: _Token) -> None:
-        """Forget a token, unless there is a newer one already."""
+        """Drop a token, unless a newer one has replaced it."""
         key = _cache_key(connection)
         with self.guard:
             future = self.futures.get(key)
@@ -210,7 +210,7 @@ def _is_over(future: Future[_Token]) -> bool:
 
 
 def _request_token(connection: HttpConnection) -> _Token:
-    """Ask the authorization server for a token, by the grant "client credentials" of OAuth 2."""
+    """Request a token from the authorization server, by OAuth 2's "client credentials"."""
     oauth = connection.entry["OAuthParameters"]
     client, added = oauth["ClientParameters"], oauth.get("OAuthHttpParameters") or {}
     grant: dict[str, Sequence[str]] = {

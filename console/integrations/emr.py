@@ -1,7 +1,8 @@
-"""``elasticmapreduce:...``: fewer and simpler fields than EMR itself has.
+"""``elasticmapreduce:...``: translate the EMR integration's parameters to EMR's own API.
 
-One step instead of a list of steps, ``ClusterId`` instead of ``JobFlowId``, fleets and groups by
-name. Source: "Create and manage Amazon EMR clusters with Step Functions" of the documentation.
+The integration takes one step instead of a list, ``ClusterId`` instead of ``JobFlowId``, and fleets
+and groups by name. Source: "Create and manage Amazon EMR clusters with Step Functions" of the
+documentation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BY_NAME = {
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Call EMR's operation behind one of the integration's."""
+    """Call the EMR operation of an integration's action."""
     parameters = engine.loads(task.input)
     if not isinstance(parameters, dict):
         return aws.call(task)  # which tells what is wrong
@@ -41,7 +42,7 @@ def call(task: TaskAttempt) -> Outcome:
 
 
 def to_emr_parameters(action: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters as EMR names them."""
+    """Return the parameters under EMR's names."""
     rest = dict(parameters)
     if action == "addStep" and "Step" in rest:
         rest["Steps"] = [rest.pop("Step")]
@@ -55,7 +56,7 @@ def to_emr_parameters(action: str, parameters: dict[str, Any]) -> dict[str, Any]
 
 
 def _call_outcome(action: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return EMR's answer as the integration names it."""
+    """Return EMR's answer under the integration's names."""
     names = _RENAMED.get(action, {})
     return {names.get(name, name): _first_if_listed(name, value) for name, value in answer.items()}
 
@@ -65,7 +66,7 @@ def _first_if_listed(name: str, value: Any) -> Any:
 
 
 def _modify(task: TaskAttempt, parameters: dict[str, Any]) -> Outcome:
-    """Change a fleet or a group by its name, which EMR knows by an id."""
+    """Change an instance fleet or group by name; EMR takes its id."""
     kind, listed, number = _BY_NAME[task.action]
     asked = {"ClusterId": parameters.get("ClusterId")}
     outcome = aws.call(replace(task, action=f"list{listed}", input=engine.dumps(asked)))

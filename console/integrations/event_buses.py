@@ -1,4 +1,4 @@
-"""Tell events of this server's only event bus from events of unknown buses."""
+"""Separate PutEvents entries for the server's default event bus from those for other buses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _REGION, _ACCOUNT = 3, 4  # arn:aws:states:REGION:ACCOUNT
 
 
 def bus_arn(region: str, account: str) -> str:
-    """Return the ARN of the event bus of an account."""
+    """Return the ARN of an account's default event bus."""
     return f"arn:{arns.partition_of(region)}:events:{region}:{account}:event-bus/{DEFAULT_BUS}"
 
 
 def other_buses(task: TaskAttempt) -> list[bool]:
-    """Return for each entry of PutEvents whether it is for another bus; [] for other calls."""
+    """Return for each PutEvents entry whether it is for another bus; [] for other calls."""
     if task.service not in _SERVICES or task.action != "putEvents":
         return []
     parameters = engine.loads(task.input)

@@ -1,6 +1,7 @@
-"""Explain what a Task would call, and where: resolved as a call is, with nothing called.
+"""Explain which service, target and settings entry a Task would use, without calling anything.
 
-Never says a secret: keys are told as being there, addresses without user, password and query.
+Secrets are never shown: keys are only said to be present, and addresses lose user, password and
+query.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SAMPLES_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """``what`` is called, ``where``, and which ``entry`` of the settings says so.
+    """``what`` is called, ``where``, and the ``entry`` of the settings that decides it.
 
     ``problem``: why nothing would be called, "" if something would. ``then``: what is waited for.
     """
@@ -55,7 +56,7 @@ class CallPlan:
 def plan_call(
     resource: Resource, parameters: Any, machine: targets.MachineKey, *, sample: bool = False
 ) -> CallPlan:
-    """Return what a Task of a state machine calls.
+    """Return the call plan of a Task of a state machine.
 
     ``parameters``: its Parameters or Arguments; ``sample``: it is of a sample machine.
     """
@@ -82,14 +83,14 @@ def plan_call(
 
 
 def _invokes(resource: Resource) -> bool:
-    """Tell whether a Task invokes a function that its parameters name."""
+    """Whether a Task invokes a function named in its parameters."""
     if resource.service == invoke.SDK_SERVICE:
         return resource.action in invoke.SDK_ACTIONS
     return (resource.service, resource.action) == ("lambda", "invoke")
 
 
 def _harness(parameters: Any, machine: targets.MachineKey) -> CallPlan | None:
-    """Return what stands for a harness in ``functions.json``; None if nothing does."""
+    """Return the function in ``functions.json`` that stands for a harness; None without one."""
     named = parameters.get("HarnessArn") if isinstance(parameters, dict) else None
     name = harness.harness_name(named) if isinstance(named, str) else ""
     registration = targets.find_harness(name, machine)
@@ -99,7 +100,7 @@ def _harness(parameters: Any, machine: targets.MachineKey) -> CallPlan | None:
 
 
 def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
-    """Return what an entry of the settings says of a service."""
+    """Return a description of a service's settings entry."""
     return CallPlan(
         what="",
         where=without_secrets(str(said.get("endpoint_url") or "AWS itself")),
@@ -197,7 +198,7 @@ def _web_plan(service: str, parameters: Any, machine: targets.MachineKey) -> Cal
 
 
 def _cluster(action: str, parameters: Any, machine: targets.MachineKey) -> CallPlan:
-    """Return what a Task asks of a Kubernetes cluster."""
+    """Return the call plan of a Task with a Kubernetes cluster."""
     fields = parameters if isinstance(parameters, dict) else {}
     what = "kubernetes: run a job"
     if action == "call":

@@ -1,9 +1,8 @@
-"""Call a Lambda function through the target that the operator registered for its name.
+"""Call a Lambda function at its registered target: a URL or a Python callable.
 
 A target ``http(s)://...`` is called with the Lambda invoke protocol of the runtime interface
 emulator. A target ``module:callable`` is called as ``callable(event, context)``, in a process of
-its own (``console.functions``) or in this process (``lambda_runtime``). Targets are registered in
-settings, never on a page.
+its own (``console.functions``) or in this process (``lambda_runtime``).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Call the function of a task, by its registered target."""
+    """Call the function of a task at its registered target."""
     name = function_name(task.resource)
     registration = targets.find_registered_function(
         name, task.resource, task.machine, sample=task.sample
@@ -99,7 +98,7 @@ def broken_registrations() -> Iterator[tuple[str, str, str]]:
 
 
 def runs_here(task: TaskAttempt) -> bool:
-    """Tell whether a task calls a callable in this process, which it could crash."""
+    """Whether a task calls a callable in this process, which it could crash."""
     if task.kind != "lambda":
         return False
     name = function_name(task.resource)
@@ -149,7 +148,7 @@ def call_python(
 
 
 def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
-    """Call a callable in this process, unless it crashed the process too often."""
+    """Call a callable in this process, unless it has crashed the process too often."""
     if task.losses >= MAX_LOSSES:
         cause = f"{target} was called {task.losses} times, and each time its process ended"
         return Failed("States.Runtime", cause)

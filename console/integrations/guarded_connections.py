@@ -1,8 +1,8 @@
-"""Let a client of botocore connect only to addresses that may be called, as ``outbound`` does.
+"""Let a botocore client connect only to allowed addresses (``outbound.check_address``).
 
-The operator's targets are trusted. A target that an owner set on a page may name any host, so its
-name is resolved once, each address is judged, and the connection goes to a judged address. Proxies
-of the environment are not used: they would resolve the name themselves.
+The operator's targets are trusted. A target set by an owner on a page may name any host: its name
+is resolved once, each address is checked, and the connection goes to a checked address. Proxies of
+the environment are ignored, because they would resolve the name themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Guarded:
-    """Connects to an address that was judged (a part of urllib3's connections)."""
+    """Mixin for urllib3 connections that connects to a checked address."""
 
     def _new_conn(self: Any) -> socket.socket:
         host = self.host
@@ -43,7 +43,7 @@ class _Guarded:
 
 
 def _guarded_pool(pool: type[Any], connection: type[Any]) -> type[Any]:
-    """Return a class of pools like ``pool`` whose connections are guarded."""
+    """Return a subclass of the connection pool ``pool`` with guarded connections."""
     guarded = type(f"Guarded{connection.__name__}", (_Guarded, connection), {})
     return type(f"Guarded{pool.__name__}", (pool,), {"ConnectionCls": guarded})
 
@@ -55,6 +55,6 @@ _POOLS = {
 
 
 def guard_client(client: Any) -> None:
-    """Let a client that has sent nothing yet connect only where it may."""
+    """Guard a client that has sent no request yet."""
     session = client._endpoint.http_session  # noqa: SLF001 - botocore has no other way to it
     session._manager.pool_classes_by_scheme = _POOLS  # noqa: SLF001

@@ -33,13 +33,13 @@ _USAGE = ("inputTokens", "outputTokens", "totalTokens")
 
 
 def harness_name(arn: str) -> str:
-    """Return the name of a harness in its ARN, without the suffix of AWS; "" if it is none."""
+    """Return the name of a harness from its ARN, without AWS's suffix; "" for other ARNs."""
     match = _NAME.fullmatch(arn)
     return match[1] if match else ""
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Speak to the registered function of that name, or to the harness at its target."""
+    """Invoke the harness: its registered function, or Bedrock AgentCore at the target."""
     asked = aws.build_request(task)
     if isinstance(asked, Failed):
         return asked
@@ -84,7 +84,7 @@ def _call_function(registration: FoundFunction, arn: str, task: TaskAttempt) -> 
 
 @dataclass(slots=True)
 class Conversation:
-    """What the events of an answer have said so far.
+    """The state of a streamed answer: text, tokens, stop reason.
 
     ``texts``: of the message that is being written, number of its block -> text. ``last``: the
     texts of the agent's last message. ``usage``: tokens of all messages.
@@ -98,7 +98,7 @@ class Conversation:
     latency_ms: int = 0
 
     def hear(self, name: str, event: dict[str, Any]) -> None:
-        """Take in one event; those of tools and of reasoning say nothing here."""
+        """Process one event; events of tools and of reasoning add nothing."""
         if name == "messageStart":
             self.role, self.texts = event["role"], {}
         elif name == "contentBlockDelta" and event["delta"].get("text"):
@@ -116,7 +116,7 @@ class Conversation:
 
 
 def _converse(task: TaskAttempt, asked: aws.Request) -> dict[str, Any]:
-    """Invoke the harness and return what its events say; raise what botocore does."""
+    """Invoke the harness and return its conversation; raise botocore's errors."""
     answer = aws.send_request(task, asked)
     stream: Iterable[dict[str, dict[str, Any]]] = answer["stream"]
     said = Conversation()

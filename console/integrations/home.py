@@ -1,4 +1,4 @@
-"""The server's own services, as a Task calls them."""
+"""Interface to this server's own AWS services (Step Functions, EventBridge) for Tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Home(Protocol):
-    """Calls this server's own services in this process."""
+    """Calls this server's own services within the process."""
 
     def client(self, service: str, region: str) -> Any:
-        """Return what takes calls as a client of botocore's for a service does."""
+        """Return an object for a service with the methods of a botocore client."""

@@ -1,8 +1,7 @@
-"""``lambda:invoke``: a function by name, its answer wrapped as the service wraps it.
+"""``lambda:invoke``: call a function by name and return Lambda's response envelope.
 
-An asynchronous invocation (``Event``) is accepted here and handed to the worker in the outcome.
-``aws-sdk:lambda:invoke`` has the answer of the SDK, where an error of the function is no error of
-the task.
+An asynchronous invocation (``Event``) is accepted here; the worker makes it after the commit.
+``aws-sdk:lambda:invoke`` has the SDK's response, where a function's error does not fail the task.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _STATUS = {"RequestResponse": 200, "Event": 202, "DryRun": 204}
 
 
 def call(task: TaskAttempt) -> Outcome:
-    """Call the registered function of that name, or the one at the target of ``lambda``."""
+    """Call the registered function of the name, or Lambda at its target."""
     parameters = engine.loads(task.input)
     named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
     if not isinstance(named, str) or not named:
@@ -47,7 +46,7 @@ def call(task: TaskAttempt) -> Outcome:
 
 
 def call_sdk(task: TaskAttempt) -> Outcome:
-    """Call a registered function with the answer of the SDK, or the one at the target."""
+    """Call a registered function, or Lambda at its target, with the SDK's response."""
     asked = aws.build_request(task)
     if isinstance(asked, Failed):
         return asked
@@ -90,12 +89,12 @@ def call_sdk(task: TaskAttempt) -> Outcome:
 
 
 def _is_of_function(error: str) -> bool:
-    """Tell the errors of a function from refusals of Lambda, and from errors of a state here."""
+    """Whether an error is the function's, not Lambda's refusal or the state's."""
     return error == "Lambda.Unknown" or not error.startswith(("Lambda.", "States."))
 
 
 def named_function(named: str) -> str:
-    """Return the name of a function in what a request calls it: a name or an ARN."""
+    """Return the name of a function from a name or an ARN."""
     if not named.startswith("arn:"):
         return named.partition(":")[0]
     parts = named.split(":")
@@ -103,7 +102,7 @@ def named_function(named: str) -> str:
 
 
 def call_by_arn(task: TaskAttempt) -> Outcome:
-    """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
+    """Call a function whose ARN is the Resource: its payload is the result."""
     name = function.function_name(task.resource)
     registered = targets.find_registered_function(
         name, task.resource, task.machine, sample=task.sample
@@ -162,7 +161,7 @@ def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Out
 
 
 def _wrapped(request: str, answer: str, further: dict[str, str], status: int) -> dict[str, Any]:
-    """Return what optimized integrations tell of an invocation beside its result."""
+    """Return the metadata of an invocation in an optimized integration's result."""
     headers = _headers(request, answer) | further
     return {
         "SdkHttpMetadata": {
@@ -185,7 +184,7 @@ def _wrong_kind(kind: Any) -> str:
 
 
 def _headers(request: str, answer: str) -> dict[str, str]:
-    """Return the headers that the service tells of an invocation [recorded]."""
+    """Return the HTTP headers in the result [recorded]."""
     return {
         "Connection": "keep-alive",
         "Content-Length": str(len(answer.encode())),
@@ -198,13 +197,13 @@ def _headers(request: str, answer: str) -> dict[str, str]:
 
 
 def _log_tail(record: CallRecord) -> str:
-    """Return the last 4 KB of the log as Lambda gives it, in base64."""
+    """Return the last 4 KB of the log in base64, as Lambda does."""
     log = report.log_text(record, record.output).encode()
     return base64.b64encode(log[-_MOST_LOG:]).decode()
 
 
 def _remote(task: TaskAttempt) -> Outcome:
-    """Call through botocore; a function's own error is the task's error."""
+    """Call Lambda through botocore; a function's error fails the task."""
     outcome = aws.call(task)
     if isinstance(outcome, Failed):
         return outcome

@@ -1,8 +1,7 @@
-"""Read the items of a distributed Map from a bucket.
+"""Read the items of a distributed Map from S3 (ItemReader).
 
-``read_items`` yields them one by one, so that a file of any length costs little memory where its
-format allows (CSV, JSON Lines, Parquet, listings). Source: ItemReader of the ASL documentation,
-recorded runs.
+``read_items`` yields items one by one, so that CSV, JSON Lines, Parquet and listings of any length
+need little memory. Source: ItemReader of the ASL documentation, recorded runs.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def read_items(
 
 
 def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
-    """Return the items of a file's text, as ReaderConfig says; raise ``ReaderError``."""
+    """Return the items of a file's text, by its ReaderConfig; raise ``ReaderError``."""
     kind = str(config.get("InputType", "JSON"))
     if kind not in _READ:
         raise ReaderError(f"InputType: got {kind}, which cannot be read here")
@@ -74,7 +73,7 @@ def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
 
 
 def find_items(text: str, pointer: str) -> Any:
-    """Return what an ItemsPointer finds in a JSON file's text; raise ``ReaderError``."""
+    """Return the value at an ItemsPointer in a JSON file's text; raise ``ReaderError``."""
     try:
         return _pointed(engine.loads(text), pointer)
     except engine.JsonTextError as error:
@@ -123,7 +122,7 @@ def _file(
 def _flattened(
     client: Any, bucket: str, listed: Iterable[dict[str, Any]], config: dict[str, Any]
 ) -> Iterator[engine.DatasetItem]:
-    """Yield the items of every listed file; folders hold none."""
+    """Yield the items of every listed file; folders are skipped."""
     for entry in listed:
         if not entry["Key"].endswith("/"):
             yield from _file(client, {"Bucket": bucket, "Key": entry["Key"]}, config)
@@ -193,7 +192,7 @@ _LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\(\r?\n?)\Z")
 
 
 def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
-    r"""Every value is text; short rows are padded, surplus cells ignored [recorded].
+    """Yield CSV rows as texts; short rows are padded, surplus cells ignored [recorded].
 
     A backslash makes a character of the same line an ordinary one, and is removed; a doubled quote
     is one quote, also in a field without quotes around it. Source: developer guide, "How Step

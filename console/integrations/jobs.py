@@ -1,7 +1,7 @@
-"""Wait for jobs (``.sync``): submit them, look at them until they end, and cancel them.
+"""Run ``.sync`` Tasks: submit a job, poll the job until its end, and cancel it.
 
-A job is looked at by one more call of the same service; what to ask is settled when it is
-submitted and kept with the task. ``jobtable`` says what to ask.
+``jobtable`` has the polling call of each service. Its parameters are fixed when the job is
+submitted, and stored with the task.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _METADATA = ("SdkHttpMetadata", "SdkResponseMetadata")
 
 
 def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
-    """Return what the task waits for after its first call answered."""
+    """Return the job to wait for, from the answer to a task's first call."""
     job = JOBS.get((task.service, task.action))
     if job is None:
         return Failed("States.TaskFailed", f"'{task.resource}' cannot be waited for here yet.")
@@ -49,7 +49,7 @@ def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
 
 
 def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
-    """Return how a task fails that ECS could not place: it answers 200 and says why."""
+    """Return the failure of a task that ECS could not place: ECS answers 200 with failures."""
     if task.service != "ecs":
         return None
     told = engine.loads(answer)
@@ -59,7 +59,7 @@ def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
 
 
 def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
-    """Look at a job; return the task's outcome, None while the job goes on."""
+    """Poll a job; return the task's outcome, None while the job is running."""
     job, record = JOBS[task.service, task.action], engine.loads(job_text)
     told = aws.call(replace(task, action=job.look, input=engine.dumps(record["ask"])))
     if isinstance(told, Failed):
@@ -76,7 +76,7 @@ def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
 
 
 def cancel_job(task: TaskAttempt, job_text: str) -> Outcome | None:
-    """Stop a job whose task is over; no more than an attempt, as with the service."""
+    """Try to cancel the job of a finished task, as Step Functions does."""
     job = JOBS.get((task.service, task.action))
     if job is None or job.cancel is None:
         return None
@@ -89,7 +89,7 @@ def cancel_job(task: TaskAttempt, job_text: str) -> Outcome | None:
 
 
 def next_look_s(looks: int) -> float:
-    """Return the seconds until the next look: soon at first, then every ten."""
+    """Return the seconds until the next poll: short at first, then ten."""
     return float(min(_FIRST_S * _GROWTH ** min(looks, 20), _MOST_S))
 
 
@@ -97,7 +97,7 @@ def next_look_s(looks: int) -> float:
 
 
 def _not_told(job: Job, told: Failed, record: Any) -> Outcome | None:
-    """Return the outcome of a task whose job the service did not describe."""
+    """Return the failure of a task whose job the service did not describe."""
     error, cause = told.error or "", told.cause or ""
     if error.endswith(_OUT_OF_REACH) or _BUSY.search(cause):
         return None
@@ -115,7 +115,7 @@ def _statuses(job: Job, answer: Any, record: Any) -> list[Any]:
 
 
 def _lost(answer: Any, record: Any) -> bool:
-    """Tell whether ECS has forgotten tasks: at first it may not know them yet."""
+    """Whether ECS has forgotten tasks; a new task may not be known yet."""
     gone = [failure for failure in answer.get("Failures", []) if failure.get("Reason") == "MISSING"]
     return bool(gone) and time.time() - record.get("since", 0) > _KNOWN_S
 
@@ -142,7 +142,7 @@ def _ended(task: TaskAttempt, job: Job, answer: Any, record: Any, *, well: bool)
 
 
 def _containers_well(task: TaskAttempt, description: Any) -> bool:
-    """ECS says only that tasks stopped: well if every container ended with 0."""
+    """Whether an ECS task succeeded: every container exited with 0."""
     if task.service != "ecs":
         return True
     for ecs_task in description.get("Tasks", [description]):
@@ -153,7 +153,7 @@ def _containers_well(task: TaskAttempt, description: Any) -> bool:
 
 
 def _nested(execution: Any) -> Any:
-    """Return a nested execution as it is shown to its parent [recorded]."""
+    """Return a child execution as its parent's result [recorded]."""
     hidden = ("RedriveCount", "RedriveStatus", "RedriveStatusReason")
     return {name: value for name, value in execution.items() if name not in hidden}
 
@@ -170,7 +170,7 @@ def _parsed(task: TaskAttempt, result: Any) -> Any:
 
 
 def _filled(template: Any, first: Any, parameters: Any) -> Any:
-    """Put the values in their places; leave out what is not there."""
+    """Fill the values into a template; drop missing ones."""
     if isinstance(template, str) and template[:1] in "@?":
         return _value_at(first if template[0] == "@" else parameters, template[1:])
     if isinstance(template, list):

@@ -1,7 +1,7 @@
-"""The table of jobs with ``.sync``: how each one is looked at, judged and cancelled.
+"""Table of the ``.sync`` jobs of each service: how to poll, judge and cancel a job.
 
-One entry a service and action; add one to let another job be waited for. Source: the pages of the
-optimized integrations in the documentation, and the services' own models.
+Add an entry (service and action) to support another job. Source: the pages of the optimized
+integrations in the documentation, and the services' own models.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How a job is followed.
+    """How a job is polled, judged and cancelled.
 
     ``look``: the call that describes it; ``ask``: its parameters, where ``@A.0.B`` is taken from
     the first answer, ``@A.*.B`` from all in its list, and ``?A`` from the task's own parameters.
@@ -70,14 +70,14 @@ def _codebuild(kind: str, look: str, stop: str) -> Job:
 
 
 def _eks_job(kind: str, ask: Mapping[str, Any], bad: str, *, deleted: bool = False) -> Job:
-    """``deleted``: wait until it is gone."""
+    """Return the job of an EKS resource. ``deleted``: wait for its deletion."""
     good = frozenset() if deleted else _words("ACTIVE")
     look = Job(f"describe{kind}", ask, f"{kind}.Status", good, _words(bad), gone=deleted)
     return replace(look, result=NOTHING, also={kind: f"@{kind}"}) if deleted else look
 
 
 def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job:
-    """An EMR Serverless application. ``named``: where its id is."""
+    """Return the job of an EMR Serverless application. ``named``: the place of its id."""
     ask = {"ApplicationId": f"{named}ApplicationId"}
     statuses, bad = _words(good), _words("TERMINATED") - _words(good)
     gone = "TERMINATED" in statuses

@@ -1,7 +1,7 @@
-"""Derive the AWS operation from a Resource, and the names of its errors.
+"""Find the AWS operation of a Task's Resource, and derive the names of its errors.
 
-Optimized integrations speak through the older Java SDK, ``aws-sdk`` ones through the newer; each
-has its own spelling of services, exceptions and causes [recorded].
+Optimized integrations use names of the AWS SDK for Java 1, ``aws-sdk`` ones of version 2; each has
+its own spelling of services, exceptions and causes [recorded].
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Source: "Learning to use AWS service SDK integrations in Step Functions".
 
 @dataclass(frozen=True, slots=True)
 class OldSdkNames:
-    """How the older SDK calls a service.
+    """Names of a service in the older SDK.
 
     ``client``: botocore's name. ``prefix``: before the dot of an error. ``other``: the exception of
     an error that is not modelled. ``shown``: the service in a cause.
@@ -142,14 +142,14 @@ class Operation:
 
     @property
     def prefix(self) -> str:
-        """What stands before the dot in the names of its errors."""
+        """Prefix of error names: the part before the dot."""
         if self.old:
             return self.old.prefix
         return sdk_names.service_class(self.model.service_model.service_id)
 
     @property
     def field_name(self) -> FieldName:
-        """How its parameters and its results name the fields."""
+        """The spelling of fields in parameters and results."""
         return sdk_names.capitalized_name if self.old else sdk_names.sdk_field_name
 
 
@@ -168,7 +168,7 @@ def find_operation(service: str, action: str) -> Operation | None:
 
 
 def split_added_fields(service: str, action: str, parameters: Any) -> tuple[dict[str, Any], Any]:
-    """Return the fields that Step Functions adds to an action's request, and all others."""
+    """Split a request's fields: those that Step Functions adds to an action, and the others."""
     names_added = ADDED_FIELDS.get((service, action), {})
     if not names_added or not isinstance(parameters, dict):
         return {}, parameters
@@ -203,7 +203,7 @@ def _offered_names(service: str, client: str) -> frozenset[str]:
 
 
 def _operation_names(client: str, text: bytes) -> frozenset[str]:
-    """Return the names alone, without reading the model as JSON.
+    """Return the operation names without parsing the model's JSON.
 
     A definition may name every service: all models together take 16 seconds to parse, and their
     names 2 seconds to find.
@@ -247,7 +247,7 @@ def _service_id(folder: Path) -> str:
 
 
 def exception_name(operation: Operation, *codes: str) -> str:
-    """Return the name of the error a service answered with.
+    """Return the error name for a service's error code.
 
     ``codes``: what the answer calls it. A service that spoke the query protocol before has two:
     the old code (``AWS.SimpleQueueService.NonExistentQueue``) and the shape of today.
@@ -261,7 +261,7 @@ def exception_name(operation: Operation, *codes: str) -> str:
 
 
 def _find_shape(operation: Operation, code: str) -> str | None:
-    """Return the shape of an error, which may be sent under another code.
+    """Return the model's shape of an error code, which may be an alias.
 
     The newer SDK knows each error of a service for all of its operations: ``s3:putObject`` fails
     with ``S3.NoSuchBucketException``, although the model names it for other operations only

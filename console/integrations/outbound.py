@@ -1,11 +1,11 @@
-"""Send web requests only to addresses that a server may call, with limits of time and size.
+"""HTTP client for Tasks and deliveries that connects only to allowed addresses (SSRF guard).
 
-The origins are what the operator has named; here it is seen where a name leads at the moment of
-the call. A name is resolved once, what it gives is judged, and that address is connected to: one
-that points elsewhere a moment later changes nothing. Never called are addresses that hand out
-credentials of the host (link-local and metadata services), what is written in a disguise (mapped
-and tunnelled addresses are judged by what is inside), this server and its database. Loopback is
-called only where the operator wrote it as such. No redirects, no proxies of the environment, no
+The operator names the allowed origins; this module checks where a host name leads at the moment of
+the call. A name is resolved once, each address is checked, and the connection goes to a checked
+address, so that DNS rebinding has no effect. Always refused: addresses that serve credentials of
+the host (link-local and metadata services), also in mapped or tunnelled form, and this server and
+its database. Loopback is allowed only if the operator wrote the loopback address. Requests have
+limits of time and size, follow no redirects, and use neither proxies of the environment nor
 cookies.
 """
 
@@ -62,7 +62,7 @@ _running = threading.local()
 
 
 class Refused(httpcore.ConnectError):
-    """An address that is never called from here."""
+    """The address must never be called."""
 
 
 @contextlib.contextmanager
@@ -74,7 +74,7 @@ def stream_answer(
     trust: str = "",
     **more: Any,
 ) -> Iterator[httpx.Response]:
-    """Send a request and yield the answer, whose body comes with ``body``.
+    """Send a request and yield the response; its body is read by ``read_body``.
 
     ``limit_s``: for all of it, from the first byte out to the last one in. ``told``: gets the
     request before it leaves. ``trust``: certificates (PEM) that are trusted instead of those of
@@ -94,7 +94,7 @@ def stream_answer(
 
 
 def read_body(answer: httpx.Response, most: int) -> bytes:
-    """Return the body of an answer; raise ``ValueError`` if it is longer, also once unpacked."""
+    """Return a response body; raise ``ValueError`` if it is too long, also decompressed."""
     packed = bytearray()
     for chunk in answer.iter_raw():
         packed += chunk
@@ -138,7 +138,7 @@ def _client(trust: str = "") -> httpx.Client:
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Connects to what a host's name gives, if it may be called."""
+    """Network backend that connects only to checked addresses."""
 
     def connect_tcp(
         self,
@@ -148,7 +148,7 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
-        """Resolve once, judge every address, and connect to one that was judged."""
+        """Resolve the host once, check every address, and connect to a checked one."""
         problem: Exception = Refused(f"{host} has no address")
         for address in find_addresses(host, port):
             try:
@@ -162,7 +162,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection on which a request's whole time counts, not that from byte to byte."""
+    """A connection with one time limit for the whole request, not for each read."""
 
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
@@ -189,7 +189,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 def _seconds_left(timeout: float | None) -> float | None:
-    """Return how long the request under way may still take."""
+    """Return the remaining seconds of the current request."""
     until = getattr(_running, "until", None)
     if until is None:
         return timeout
@@ -200,7 +200,7 @@ def _seconds_left(timeout: float | None) -> float | None:
 
 
 def find_addresses(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, all judged; raise ``Refused``, or that there is none."""
+    """Return the checked addresses of a host; raise ``Refused`` or a resolver error."""
     addresses = _resolved(host, port)
     for address in addresses:
         check_address(host, address, port)
@@ -208,7 +208,7 @@ def find_addresses(host: str, port: int) -> list[str]:
 
 
 def _resolved(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the order of the resolver."""
+    """Return the addresses of a host in the resolver's order."""
     try:
         infos = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -217,7 +217,7 @@ def _resolved(host: str, port: int) -> list[str]:
 
 
 def check_address(host: str, address: str, port: int) -> None:
-    """Raise ``Refused`` if an address that a host's name gave must not be called."""
+    """Raise ``Refused`` if an address must not be called."""
     seen = _inside(ipaddress.ip_address(address.partition("%")[0]))
     if any(seen in network for network in _NEVER):
         raise Refused(f"{host} is at {address}, which is never called from here")
@@ -228,7 +228,7 @@ def check_address(host: str, address: str, port: int) -> None:
 
 
 def _inside(address: Address) -> Address:
-    """Return the IPv4 address that another one carries, or the address itself."""
+    """Return the IPv4 address inside a mapped or tunnelled address, else the address."""
     for network, shift in _INSIDE.items():
         if address in network:
             return ipaddress.IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
@@ -236,7 +236,7 @@ def _inside(address: Address) -> Address:
 
 
 def _says_loopback(host: str) -> bool:
-    """Tell whether a host is written as the loopback address, in the one usual way."""
+    """Whether a host is written as the loopback address in its usual form."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

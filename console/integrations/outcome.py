@@ -1,4 +1,4 @@
-"""The input and the outcome of an integration."""
+"""Input and outcome types of an integration, such as ``TaskAttempt`` and ``Succeeded``."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class TaskAttempt:
 
     @property
     def region(self) -> str:
-        """The region of the execution, "" if there is none (a state that is only tried)."""
+        """The region of the execution, "" for a single tested state."""
         parts = self.execution_arn.split(":")
         return parts[3] if len(parts) > 3 else ""  # noqa: PLR2004 - arn:aws:states:REGION
 
     @property
     def machine(self) -> targets.MachineKey:
-        """The execution's state machine, without a name if there is none."""
+        """The execution's state machine; its name is "" for a single tested state."""
         return targets.MachineKey(self.project, targets.machine_of(self.execution_arn))
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The result, as JSON text. ``record``: of the call of a function, if there is one.
+    """A result as JSON text. ``record``: of a function call, if there was one.
 
     ``event``: a function's invocation that the service has accepted, and that is still to be made.
     """
@@ -66,7 +66,7 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The error's name and cause; either may be absent.
+    """The Error and Cause; either may be absent.
 
     ``refused``: the call that should begin a job, or hand out the token, was not taken.
     ``record``: of the call of a function, if there is one.
@@ -79,13 +79,13 @@ class Failed:
 
 
 def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:
-    """Return the failure of a task whose parameters are no request, as the service words it."""
+    """Return the failure of a task with invalid parameters, in the service's words."""
     what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
     return Failed("States.Runtime", what)
 
 
 def internal_failure(task: TaskAttempt) -> Failed:
-    """Return the failure of a task whose call raised an error of our own, which the log has.
+    """Return the failure of a task whose call raised an internal error, which is logged.
 
     Retry and Catch see no name of Python's.
     """
@@ -95,7 +95,7 @@ def internal_failure(task: TaskAttempt) -> Failed:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The first answer of what goes on elsewhere.
+    """A job or callback was accepted; the outcome follows later.
 
     ``job``: what to look at (JSON text), first after ``look_s`` seconds; "" if somebody will send
     the outcome with the task's token. ``event``: as of ``Succeeded``.

@@ -1,7 +1,7 @@
-"""Validate a Task's parameters as a request before anything is scheduled, as AWS does.
+"""Validate a Task's parameters before the task is scheduled, as AWS does.
 
-Nothing is called and nothing of the settings matters but which states are mocked: the same
-parameters are always judged the same.
+Nothing is called, and of the settings only mocked states matter, so that the same parameters always
+get the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WEB = ("http", "apigateway")
 
 
 def parameter_problem(resource: Resource, state: str, parameters: Any) -> str:
-    """Return why a service would take these parameters for no request, "" if it would not."""
+    """Return why the service would reject the parameters; "" if it accepts them."""
     if mocks.mentions_state(state):
         return ""
     if resource.service in _WEB:
@@ -40,7 +40,7 @@ def parameter_problem(resource: Resource, state: str, parameters: Any) -> str:
 
 
 def unsupported_fields(resource: Resource, template: Any) -> list[str]:
-    """Return the names in a Task's Parameters or Arguments that its action has no field for.
+    """Return the field names in Parameters or Arguments that the action does not have.
 
     ``template``: as a definition has it, so that values may be paths and expressions.
     """
@@ -65,7 +65,7 @@ def unsupported_fields(resource: Resource, template: Any) -> list[str]:
 
 
 def wrong_values(resource: Resource, template: Any) -> list[str]:
-    """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+    """Return the errors in literal values of a Task's Parameters or Arguments."""
     if resource.service in _WEB:
         return web_parameters.find_wrong_values(resource.service, template)
     return []

@@ -1,7 +1,7 @@
 """Read the rows of a Parquet file as JSON; needs the package ``pyarrow`` (``stateyard[parquet]``).
 
-A file is kept on disk while it is read, because its index stands at its end. One batch of rows is
-in memory at a time.
+The file is buffered on disk, because its index is at its end. One batch of rows is in memory at a
+time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _ROWS = 500  # in memory at a time
 
 
 class ParquetError(Exception):
-    """The file is no Parquet file, or nothing here can read one."""
+    """The file is not Parquet, or ``pyarrow`` is missing."""
 
 
 def read_rows(body: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a stream of bytes, each as an object; raise ``ParquetError``."""
+    """Yield the rows of a byte stream as objects; raise ``ParquetError``."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         from pyarrow import parquet
@@ -47,7 +47,7 @@ def read_rows(body: Any) -> Iterator[dict[str, Any]]:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value as JSON has it: times as ISO 8601 texts, bytes as Base64."""
+    """Convert a value to JSON: times to ISO 8601 texts, bytes to Base64."""
     match value:
         case dict():
             return {str(name): _as_json(inner) for name, inner in value.items()}

@@ -1,11 +1,12 @@
-"""Let tasks fail for want of a right, as the operator says: roles are not judged otherwise.
+"""Simulate missing IAM permissions: fail Tasks whose role is denied an action in the settings.
 
 ``DATA/permissions.json`` (or ``STATEYARD_PERMISSIONS``): ``{"deny": {<role>: [<action>, ...]}}``. A
-role is a name or an ARN, an action IAM's name of it (``sqs:SendMessage``); either may have ``*``.
-A task whose machine has such a role, and that needs such an action, fails with
-``States.Permissions`` and calls nothing. Source of the names: the Service Authorization Reference.
+role is a name or an ARN, an action IAM's name (``sqs:SendMessage``); either may have ``*``. A task
+of a state machine with such a role fails with ``States.Permissions`` if it needs such an action,
+without a call. Roles are not checked otherwise. Source of the names: the Service Authorization
+Reference.
 
-Owners deny roles of their project further actions on a page; what the operator denies stays denied.
+Owners can deny further actions to their project's roles on a page, but not lift the operator's.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ def find_denial(task: TaskAttempt) -> Failed | None:
 
 
 def denied_by_operator() -> dict[str, list[str]]:
-    """Return role -> actions that the operator denies in every project."""
+    """Return role -> actions denied by the operator in every project."""
     denied: dict[str, list[str]] = settings.STATEYARD_PERMISSIONS.get("deny", {})
     return denied
 
 
 def _denials(project: str) -> list[tuple[str, list[str]]]:
-    """Return roles and actions: of the operator, and of the owners of a project (its name)."""
+    """Return role -> denied actions: the operator's, and those of a project's owners."""
     denied = list(denied_by_operator().items())
     if project_settings.names_in_use(KIND):
         own = project_settings.read_settings(project, KIND)
@@ -76,7 +77,7 @@ def _denials(project: str) -> list[tuple[str, list[str]]]:
 
 
 def denies(project: str, role_arn: str, action: str) -> bool:
-    """Tell whether the settings deny a role an action; IAM's actions have no case."""
+    """Whether the settings deny a role an action; IAM's actions are case-insensitive."""
     name = role_arn.rpartition("/")[2]
     return bool(action) and any(
         _matches(action, actions)
@@ -90,7 +91,7 @@ def _matches(action: str, patterns: Iterable[str]) -> bool:
 
 
 def needed_action(kind: str, service: str, action: str) -> str:
-    """Return IAM's name of what a task does: ``dynamodb:PutItem``; "" of an activity."""
+    """Return the IAM action a task needs, ``dynamodb:PutItem``; "" for an activity."""
     if kind == TaskKind.ACTIVITY:
         return ""
     if kind == TaskKind.LAMBDA:

@@ -1,8 +1,8 @@
-"""Take secret values out of a text, in each form in which a server may send them back.
+"""Redact secret values from texts, in every encoding in which a server may echo them.
 
-A value is found as it is, with any of its characters percent-encoded or escaped as in JSON or HTML,
-in Base64 (also within a longer text in Base64), and in hexadecimal digits. What is computed from it
-in another way, such as its hash, is not.
+A value is found in plain text, with any of its characters percent-encoded or escaped as in JSON or
+HTML, in Base64 (also within a longer text in Base64), and in hexadecimal digits. Values computed in
+other ways, such as hashes, are not found.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
 def redact(value: Any, secrets: Iterable[str]) -> Any:
-    """Return a text, or an object of texts, without secret values."""
+    """Return a text, or an object of texts, with secret values redacted."""
     pattern = _pattern(frozenset(secrets))
     return value if pattern is None else _within(value, pattern)
 
 
 def redact_json(value: Any, secrets: Iterable[str]) -> Any:
-    """Return a JSON value without secret values: in texts, names of members and numbers."""
+    """Return a JSON value with secrets redacted in texts, member names and numbers."""
     pattern = _pattern(frozenset(secrets))
     return value if pattern is None else _redact_json(value, pattern)
 
@@ -71,7 +71,7 @@ def _redact_json(value: Any, pattern: re.Pattern[str]) -> Any:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address to be shown: without user and password, and without what it asks for.
+    """Return a URL for display, without user, password and query.
 
     The path of a chat's webhook is a secret, too. Of other paths, those parts are that look like
     one: long and random, or what follows ``hooks`` or ``webhook`` and is no plain word. An ARN and
@@ -90,7 +90,7 @@ def without_secrets(url: str) -> str:
 
 
 def _masked_path(url: str, parts: SplitResult) -> str:
-    """Return the path of an address without the parts that look like secrets."""
+    """Return the path of a URL without parts that look like secrets."""
     if addresses.web_address(url) != url:
         return f"/{MASK}"
     hook = any(map(_HOOKS.fullmatch, (parts.hostname or "").split(".")))
@@ -105,7 +105,7 @@ def _masked_path(url: str, parts: SplitResult) -> str:
 
 
 def _is_random(part: str) -> bool:
-    """Tell whether a part of a path looks like a key: no word or number that people chose."""
+    """Whether a part of a path looks like a generated key, not a word or number."""
     names = _SIGNS.split(part)
     if any(_RANDOM.fullmatch(name) for name in names):
         return True
@@ -116,7 +116,7 @@ def _is_random(part: str) -> bool:
 
 
 def without_url_secrets(text: str, url: str = "") -> str:
-    """Return a text with every address in it as ``without_secrets`` has it.
+    """Return a text with each URL in it shortened by ``without_secrets``.
 
     ``url``: the address that was called, whose secrets are also found where they stand alone, as a
     server may send them back.
@@ -128,7 +128,7 @@ def without_url_secrets(text: str, url: str = "") -> str:
 
 
 def url_secrets(url: str) -> tuple[str, ...]:
-    """Return what nobody is to see of an address: what ``without_secrets`` leaves out."""
+    """Return the secret parts of a URL, removed by ``without_secrets``."""
     if url.startswith(_OPEN):
         return ()
     try:
@@ -191,7 +191,7 @@ def _forms(value: str) -> Iterable[str]:
 
 
 def _spelled_form(form: str) -> str:
-    """Return a pattern of a form of a value: of a long one, such as a JWT, its two ends.
+    """Return a pattern for a form of a value; of a long one, such as a JWT, its two ends.
 
     Between these stands whatever is no longer than its longest spelling and does not begin anew,
     so that each character is looked at once. To compile all of such a value takes seconds.

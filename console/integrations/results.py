@@ -1,7 +1,7 @@
-"""Write the results of a distributed Map to a bucket, as ResultWriter does.
+"""Write the results of a distributed Map to S3, as ResultWriter does.
 
-One file for each way to end, and a manifest that names them. Source: ResultWriter of the ASL
-documentation.
+It writes one file for each final status, and a manifest of the files. Source: ResultWriter of the
+ASL documentation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def write_results(
     region: str,
     machine: targets.MachineKey = targets.NOBODY,
 ) -> str:
-    """Write the files; return what the Map yields (JSON text).
+    """Write the files; return the Map's result as JSON text.
 
     ``writer``: ``arguments`` (Bucket, Prefix) and ``config`` (WriterConfig). ``arn``: the Map
     Run's. ``records``: SUCCEEDED, FAILED, PENDING -> the children, described. Raise
@@ -66,7 +66,7 @@ def write_results(
 def _file(
     client: Any, bucket: str, name: str, records: Iterable[Mapping[str, Any]], config: Any
 ) -> list[dict[str, Any]]:
-    """Write one file if there are records; return its entry for the manifest."""
+    """Write one file if it has records; return its entry for the manifest."""
     lines = config.get("OutputType") == "JSONL"
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         count = 0
@@ -91,7 +91,7 @@ def _separator(count: int, *, lines: bool) -> bytes:
 
 
 def _shaped(record: Mapping[str, Any], transformation: str) -> list[Any]:
-    """Return what of a child goes into the file: all, its output, or its output's elements."""
+    """Return a child execution's record: all of it, its output, or its output's elements."""
     if transformation == "NONE" or "Output" not in record:
         return [record]
     value = json.loads(record["Output"])

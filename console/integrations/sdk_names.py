@@ -1,4 +1,4 @@
-"""Names of the AWS SDK for Java 2.x, which is what Step Functions shows of ``aws-sdk`` calls.
+"""Convert botocore's names to those of the AWS SDK for Java 2.x, used by ``aws-sdk`` Tasks.
 
 botocore's models have the names of the wire (``DBInstanceIdentifier``, ``DBInstanceNotFoundFault``,
 ``Database Migration Service``). The SDK makes three kinds of Java names of them:
@@ -38,18 +38,18 @@ _NULL = ("AttributeValue", "NULL")
 
 
 def capitalized_name(_shape: Any, member: str) -> str:
-    """Return how optimized integrations write a member: as the model, with a first capital."""
+    """Return a member as optimized integrations write it: the model's name, capitalized."""
     return member[:1].upper() + member[1:]
 
 
 def sdk_field_name(shape: Any, member: str) -> str:
-    """Return how ``aws-sdk`` integrations write a member: ``DBInstances`` -> ``DbInstances``."""
+    """Return a member as ``aws-sdk`` integrations write it: ``DBInstances`` -> ``DbInstances``."""
     return "Nul" if (shape.name, member) == _NULL else spell_field(member)
 
 
 @lru_cache(maxsize=65_536)
 def spell_field(member: str) -> str:
-    """Return a field's name with a run of capitals at its beginning as one word.
+    """Return a field's name with its leading capitals as one word.
 
     The last capital of the run belongs to the next word if a small letter follows it.
     """

@@ -1,8 +1,8 @@
-"""Translate the fields of a state to those of a request, and a response to a result.
+"""Convert a state's parameters to a botocore request, and a response to the state's result.
 
-botocore's service model says which fields there are, a ``FieldName`` of ``sdk_names`` how state
-machines write them. Parameters of a stored definition may also have the model's own spelling; a
-definition that is saved must not have one that begins with a small letter (``unknown_names``).
+botocore's service model has the fields; a ``FieldName`` of ``sdk_names`` has their spelling in
+state machines. Parameters of a stored definition may also use the model's own spelling; a new
+definition must not have a member with a small first letter (``unknown_names``).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class ParametersError(Exception):
-    """A parameter is not one of the operation, or has a value it cannot have."""
+    """A parameter is unknown, or has an invalid value."""
 
 
 def to_request(
     shape: Any, value: Any, key: str, field_name: FieldName = capitalized_name
 ) -> dict[str, Any]:
-    """Return the parameters of a call as botocore wants them; raise ``ParametersError``.
+    """Return parameters in botocore's form; raise ``ParametersError``.
 
     ``shape``: the operation's input, None if it has none. ``key``: what makes the request
     repeatable, for services that take such a token. ``field_name``: how state machines write the
@@ -47,7 +47,7 @@ def to_request(
 
 
 def find_problems(shape: Any, value: Any, field_name: FieldName = capitalized_name) -> list[str]:
-    """Return what is wrong with parameters: what, where, got and wanted; the first few.
+    """Return the first errors in parameters: place, actual and expected value.
 
     A null counts as given, also for a required field: the service judges it [recorded].
     """
@@ -74,7 +74,7 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
 
 
 def _wrong(shape: Any, value: Any, path: str, field_name: FieldName) -> Iterator[str]:
-    """Yield the problems of a value, in the words of the service as far as they are known."""
+    """Yield the errors of a value, in the service's words where known."""
     kind = shape.type_name
     if kind == "structure" and shape.is_document_type:
         return  # any JSON
@@ -111,7 +111,7 @@ def _wrong_members(
 
 
 def unknown_names(shape: Any, template: Any, field_name: FieldName) -> Iterator[str]:
-    """Yield the names in a template of parameters that are no members; paths are not followed.
+    """Yield unknown member names in a parameters template; paths are not evaluated.
 
     The model's own spelling with a small letter at the beginning is none [measured].
     """
@@ -162,7 +162,7 @@ def _to_service(shape: Any, value: Any, field_name: FieldName) -> Any:
 
 
 def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
-    """Return how members may be written -> their names: as AWS does, or as the model does."""
+    """Return accepted spelling -> member name: AWS's spelling and the model's."""
     members = shape.members
     names = {capitalized_name(shape, name): name for name in members}
     names |= {field_name(shape, name): name for name in members}
@@ -175,7 +175,7 @@ def member_names(shape: Any, field_name: FieldName) -> dict[str, str]:
 def from_answer(
     shape: Any, value: dict[str, Any], *, epoch: bool, field_name: FieldName = capitalized_name
 ) -> dict[str, Any]:
-    """Return an answer as a state's result; ``epoch``: times as milliseconds, else ISO 8601."""
+    """Convert a response to a state's result. ``epoch``: times in milliseconds, else ISO 8601."""
     if shape is None:
         return {}
     members = {name: member for name, member in value.items() if name in shape.members}
@@ -207,7 +207,7 @@ def _from_service(shape: Any, value: Any, field_name: FieldName, *, epoch: bool)
 
 
 def _java_instant(moment: dt.datetime) -> str:
-    """Return a time as Java writes an Instant: milliseconds only where there are some."""
+    """Return a time as Java prints an Instant: milliseconds only if not zero."""
     moment = moment.astimezone(dt.UTC)
     precision = "milliseconds" if moment.microsecond else "seconds"
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")

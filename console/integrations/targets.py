@@ -1,17 +1,17 @@
-"""Find the target of a call to an AWS service or a function, as the operator configured it.
+"""Find the configured target (endpoint, credentials) of a call to an AWS service or function.
 
 ``DATA/targets.json`` (or ``STATEYARD_TARGETS``): service -> ``{"endpoint_url", "region", "profile",
 "access_key_id", "secret_access_key"}``, ``"*"`` for all others. Without an entry nothing is called:
-a test must not reach somebody's real account by accident. Functions (``functions.json``) have a
-name, or a pattern of names or ARNs with ``*``.
+a test must not reach a real account by accident. Functions (``functions.json``) have a name, or a
+pattern of names or ARNs with ``*``.
 
-``"projects": {<project>: {...}}`` in either file holds the same once more for one project, and no
-other project gets it. ``"machines": {<state machine>: {...}}``, within a project's section of
-``targets.json``, holds it once more for one of its state machines, with ``"functions"``. Beside the
-general entries it counts for the project ``default`` alone: a name says nothing of whose machine it
-is, and each project may have one of that name. What is nearest comes first: the state machine's,
-the project's, the general entry. An entry is taken whole: a project with an ``"http"`` of its own
-has none of the general addresses and connections. A branch has the entries of its parent.
+``"projects": {<project>: {...}}`` in either file holds a section for one project only.
+``"machines": {<state machine>: {...}}`` in a project's section of ``targets.json`` holds one for a
+state machine, with ``"functions"``. A ``"machines"`` beside the general entries counts for the
+project ``default`` only, because each project may have a state machine of that name. Precedence:
+the state machine's section, the project's, the general entry. Entries are not merged: a project
+with its own ``"http"`` has none of the general addresses and connections. A branch has the entries
+of its parent.
 
 Owners may set targets and functions of their project on pages (``Hook.PROJECT_TARGETS``,
 ``Hook.PROJECT_FUNCTIONS``). These come after the project's section in the files, so that the
@@ -76,12 +76,12 @@ _making = threading.Lock()
 
 
 class NoTargetError(Exception):
-    """Nobody has said where calls to a service go."""
+    """No entry configures the target of a service."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: its content and its place in the files."""
+    """A settings entry with its place in the files."""
 
     target: Mapping[str, Any]
     where: str
@@ -89,7 +89,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class MachineKey:
-    """A state machine as the settings name it, by its project; "": none that is known."""
+    """Key of a state machine in the settings: its project and name; "" if unknown."""
 
     project: str = ""
     name: str = ""
@@ -100,13 +100,13 @@ NOBODY = MachineKey()
 
 
 def machine_of(execution_arn: str) -> str:
-    """Return the name of the state machine of an execution, "" for none."""
+    """Return the name of an execution's state machine, "" without one."""
     parts = execution_arn.split(":")
     return parts[_MACHINE_AT].partition("/")[0] if len(parts) > _MACHINE_AT else ""
 
 
 def find_entry(service: str, machine: MachineKey) -> Entry | None:
-    """Return the entry for a service (botocore's name of it), None if there is none."""
+    """Return the entry for a service (botocore's name), None if there is none."""
     for place, said in _places(machine):
         for key in (service, "*"):
             if isinstance(said.get(key), dict):
@@ -115,7 +115,7 @@ def find_entry(service: str, machine: MachineKey) -> Entry | None:
 
 
 def find_exact_entry(service: str, machine: MachineKey) -> Entry | None:
-    """Return the entry that names a service, or what else the file has under a name."""
+    """Return the entry under exactly this name in ``targets.json``, ignoring ``"*"``."""
     for place, said in _places(machine):
         if isinstance(said.get(service), dict):
             return Entry(said[service], f"{place}{service}")
@@ -123,7 +123,7 @@ def find_exact_entry(service: str, machine: MachineKey) -> Entry | None:
 
 
 def find_function(name: str, arn: str, machine: MachineKey) -> FoundFunction | None:
-    """Return what is registered for a function: a URL or ``module:callable``."""
+    """Return the target registered for a function: a URL or ``module:callable``."""
     for place, said in _functions(machine):
         if is_function(name, said.get(name)):
             return _read(said, name, place)
@@ -137,7 +137,7 @@ def find_function(name: str, arn: str, machine: MachineKey) -> FoundFunction | N
 def find_registered_function(
     name: str, arn: str, machine: MachineKey, *, sample: bool
 ) -> FoundFunction | None:
-    """Return what stands for a function and where that is said.
+    """Return the function registered for a name, and its place in the settings.
 
     What the operator registered comes first, then a target for ``lambda`` (None: the function is
     there), and for a ``sample`` machine alone the function that came with it. A target for all
@@ -150,7 +150,7 @@ def find_registered_function(
 
 
 def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunction | None:
-    """Return the callable that works an activity in this server, and where that is said."""
+    """Return the callable that works an activity in this server, and its place."""
     key = f"activity:{name}"
     for place, said in functions_of(project):
         if is_function(key, said.get(key)):
@@ -159,13 +159,13 @@ def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunc
 
 
 def _sample_function(name: str) -> FoundFunction | None:
-    """Return a function that came with the samples: our own, so it may share the process."""
+    """Return a function of the bundled samples, which may share the server's process."""
     target = settings.STATEYARD_SAMPLE_FUNCTIONS.get(name)
     return None if target is None else FoundFunction(target, f"samples: {name}", SHARED_PROCESS)
 
 
 def find_harness(name: str, machine: MachineKey) -> FoundFunction | None:
-    """Return what is registered for a harness of Bedrock AgentCore, and where that is said."""
+    """Return the function for a Bedrock AgentCore harness, and its place."""
     key = f"harness:{name}"
     for place, said in _functions(machine):
         if name and is_function(key, said.get(key)):
@@ -174,20 +174,20 @@ def find_harness(name: str, machine: MachineKey) -> FoundFunction | None:
 
 
 def _read(section: Mapping[str, Any], name: str, place: str) -> FoundFunction:
-    """Return a function of a section, with what counts for all functions of it or of the file."""
+    """Return a function of a section, with the defaults of its section or file."""
     return read_function(section[name], f"{place}{name}", section)
 
 
 def read_function(
     entry: str | Mapping[str, Any], where: str, section: Mapping[str, Any]
 ) -> FoundFunction:
-    """Return a function by its entry in a section of either file."""
+    """Return a function from its entry in a section of either file."""
     general = general_options(_all_functions()) | general_options(section)
     return read_entry(entry, where, general, settings.STATEYARD_CONFIG or settings.DATA_DIR)
 
 
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the sections of ``functions.json`` that count for a project, its own first.
+    """Yield the sections of ``functions.json`` for a project, its own first.
 
     Between its own and the general one stands what its owners registered on pages.
     """
@@ -199,13 +199,13 @@ def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _all_functions() -> Mapping[str, Any]:
-    """Return ``functions.json`` as it is now: a mapping that does not look at the file again."""
+    """Return the present ``functions.json``, without further checks of the file."""
     functions = settings.STATEYARD_FUNCTIONS
     return functions.entries() if isinstance(functions, FunctionsFile) else functions
 
 
 def list_registrations() -> Iterator[FoundFunction]:
-    """Yield each function that is registered, in either file and for whomever."""
+    """Yield each registered function, in either file and for any project."""
     functions, general = _all_functions(), settings.STATEYARD_TARGETS
     yield from _registrations("functions: ", functions)
     for project, said in _section(functions, PROJECTS).items():
@@ -225,7 +225,7 @@ def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[FoundFunctio
 
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
+    """Yield a project's sections of ``targets.json``: for all state machines (""), then each."""
     project = parent_name(project)
     own = _project_section(settings.STATEYARD_TARGETS, project)
     general = settings.STATEYARD_TARGETS
@@ -236,7 +236,7 @@ def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what counts of two sections: a ``"*"`` that is nearer stands before every service."""
+    """Merge two sections: a nearer ``"*"`` precedes every service of the farther one."""
     hidden = "*" in nearer
     rest = {name: value for name, value in farther.items() if not hidden or name in APART}
     section = {**rest, **nearer}
@@ -248,7 +248,7 @@ def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str,
 
 
 def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return which functions count of two sections: a pattern that is nearer stands before names.
+    """Merge functions of two sections: a nearer pattern precedes farther names.
 
     Activities and harnesses have no patterns.
     """
@@ -271,7 +271,7 @@ def _functions(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _places(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the sections to look in: the state machine's own first."""
+    """Yield the sections to search, the state machine's own first."""
     yield from _of_machine(machine)
     project = parent_name(machine.project)
     yield f"{PROJECTS}: {project}: ", _project_section(settings.STATEYARD_TARGETS, project)
@@ -296,17 +296,17 @@ def _project_section(said: Mapping[str, Any], project: str) -> Mapping[str, Any]
 
 
 def of_file(project: str) -> Mapping[str, Any]:
-    """Return the section of a project in ``targets.json``, which its owners cannot change."""
+    """Return a project's section in ``targets.json``, which only the operator can change."""
     return _project_section(settings.STATEYARD_TARGETS, project)
 
 
 def functions_of_file(project: str) -> Mapping[str, Any]:
-    """Return the section of a project in ``functions.json``, which its owners cannot change."""
+    """Return a project's section in ``functions.json``, which only the operator can change."""
     return _project_section(_all_functions(), project)
 
 
 def _of_page(hook: Hook, project: str) -> Mapping[str, Any]:
-    """Return what the owners of a project set on pages; nothing without the feature."""
+    """Return the settings that a project's owners saved on pages; empty without the feature."""
     sections = [section(project) for section in hooked(hook)] if project else []
     return sections[0] if sections else {}
 
@@ -317,7 +317,7 @@ def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def is_here(service: str, machine: MachineKey) -> bool:
-    """Tell whether a Task's calls of botocore's service are answered by this server.
+    """Whether this server answers a Task's calls of a botocore service itself.
 
     A target for that very service sends them elsewhere; ``"*"`` does not.
     """
@@ -353,7 +353,7 @@ def service_client(
 def make_client(
     service: str, target: Mapping[str, str], *, validating: bool = True, limit_s: float = 0
 ) -> Any:
-    """Return the client for an entry; of an owner's, it connects as ``outbound`` does.
+    """Return the client for an entry; an owner's connects to allowed addresses only.
 
     ``limit_s``: for a connection and for silence, 0 for the usual ones.
     """

@@ -1,4 +1,4 @@
-"""Find the functions that a definition calls and nobody registered."""
+"""Find Lambda functions that a definition calls but nobody has registered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INVOKE = ":states:::lambda:invoke"
 
 
 def may_call_functions(text: str) -> bool:
-    """Tell whether a definition may call a function: a cheap test, and most definitions do not.
+    """Whether a definition may call a function: a cheap test before the real search.
 
     Behind a backslash of JSON anything may stand.
     """
@@ -27,7 +27,7 @@ def may_call_functions(text: str) -> bool:
 
 
 def unregistered_functions(text: str, project: Project, region: str) -> Iterator[tuple[str, str]]:
-    """Yield the state and the name of each call of a function that has no place to go.
+    """Yield state and name of each call of an unregistered function.
 
     A function that any state machine of the project has registered for itself is no finding, and
     neither is a name that the execution computes.

@@ -1,6 +1,6 @@
-"""``http:invoke`` and ``apigateway:invoke``: a request to a web address, its answer as the result.
+"""``http:invoke`` and ``apigateway:invoke``: send an HTTP request and return the response.
 
-Only origins that the operator named are called (``targets.json``): ``"http": {"endpoints":
+Only configured origins are called (``targets.json``): ``"http": {"endpoints":
 ["https://api.example.com"], "connections": {ARN or name: {"type": "API_KEY", ...}}}`` and
 ``"apigateway": {"endpoint_url": ...}``, or ``{}`` there for AWS's own gateways.
 """
@@ -49,7 +49,7 @@ _MEDIA = re.compile(r"application/octet-stream|(?:image|video|audio)/.*", re.IGN
 
 
 class _UnreadableAnswerError(Exception):
-    """An answer that is no text."""
+    """The response is not text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _WebAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _WebCall:
-    """A request of a task with its ``connection``, None of API Gateway.
+    """A request of a task with its ``connection``, None for API Gateway.
 
     ``added``: the headers of the connection; ``deadline``: on the monotonic clock.
     """
@@ -76,7 +76,7 @@ class _WebCall:
 
 
 def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
-    """Send what the state says and return the answer; ``exchange`` gets what was sent and came."""
+    """Send the state's request and return the response; ``exchange`` records both."""
     try:
         parameters = engine.loads(task.input)
         request = _read(task.service, parameters, task.machine)
@@ -101,7 +101,7 @@ def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
 def post_request(
     url: str, body: bytes, headers: dict[str, str], limit_s: float, machine: targets.MachineKey
 ) -> int:
-    """Post to a named origin and return the status of its answer, which is not read.
+    """Post to a configured origin and return the response's status; its body is not read.
 
     ``machine``: whose endpoints count, a project's with no name.
 
@@ -114,7 +114,7 @@ def post_request(
 
 
 def is_named_origin(url: str, machine: targets.MachineKey) -> bool:
-    """Tell whether ``post_request`` would send to an address."""
+    """Whether ``post_request`` would send to an address."""
     return _allowed("http", url, machine)
 
 
@@ -122,7 +122,7 @@ def is_named_origin(url: str, machine: targets.MachineKey) -> bool:
 
 
 def find_problem(service: str, parameters: Any) -> str:
-    """Return why parameters are no request, "" if they are one."""
+    """Return why the parameters are invalid, "" if they are valid."""
     try:
         _read(service, parameters, targets.NOBODY).content()
     except (BadRequestError, UnicodeEncodeError) as error:
@@ -136,13 +136,13 @@ def _read(service: str, parameters: Any, machine: targets.MachineKey) -> WebRequ
 
 
 def _entry(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
-    """Return what the operator has said for a kind of request; nothing is empty."""
+    """Return the settings entry for a kind of request; {} without one."""
     entry = targets.find_exact_entry(service, machine)
     return {} if entry is None else entry.target
 
 
 def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
-    """Tell whether the operator named the origin of an address."""
+    """Whether the operator configured the origin of an address."""
     target = _entry(service, machine)
     if service == "apigateway":
         scheme, host = origin_of(url)
@@ -156,7 +156,7 @@ def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBOD
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """Return scheme and host with port, as they are written.
+    """Return scheme, host and port of a URL, as written.
 
     Whoever writes a user or a password before the host is at no origin that anybody has named.
     """
@@ -165,7 +165,7 @@ def origin_of(url: str) -> tuple[str, str]:
 
 
 def _place(url: str) -> str:
-    """Return scheme and host of an address, to be shown: without user and password."""
+    """Return scheme and host of a URL for display, without user and password."""
     return "{0.scheme}://{0.netloc}".format(urlsplit(without_secrets(url)))
 
 
@@ -173,7 +173,7 @@ def _place(url: str) -> str:
 
 
 def _outcome(call: _WebCall, content: bytes | None) -> Outcome:
-    """Return what a request came to; a token that has been refused is renewed once.
+    """Send a request and return the task's outcome; a rejected token is renewed once.
 
     An endpoint may send back what it got, so that no secret of the connection is in what is kept.
     """
@@ -260,7 +260,7 @@ def _send(
 def _signature(
     call: _WebCall, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> dict[str, str]:
-    """Return the headers that sign a request for API Gateway; none without credentials.
+    """Return SigV4 headers for API Gateway; none without credentials.
 
     An emulator often asks for no signature, and is named without a key.
     """

@@ -1,4 +1,4 @@
-"""Record an HTTP Task's request and response, for TestState at the level TRACE."""
+"""Record an HTTP Task's request and response for TestState's inspectionData (level TRACE)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS = ("User-Agent", "Range")  # come last, as in the documentation's example
 
 @dataclass
 class Exchange:
-    """A request and its response, as the service model has them: all texts.
+    """A request and its response as texts, in the service model's form.
 
     ``reveal``: also what a connection added to the request, and ``secrets``, its values, wherever
     they stand in it or come back.
@@ -30,7 +30,7 @@ class Exchange:
     response: dict[str, str] = field(default_factory=dict)
 
     def sent(self, request: httpx.Request, said: Mapping[str, str], secret: dict[str, str]) -> None:
-        """Note a request. ``said``: the headers of its definition and ours."""
+        """Record a request. ``said``: the headers of its definition and ours."""
         own = [(name, value) for name, value in said.items() if name not in _OURS]
         added = [*secret.items()] if self.reveal else []
         ours = [(name, said[name]) for name in _OURS if name in said]
@@ -46,7 +46,7 @@ class Exchange:
             self.request["body"] = body
 
     def got(self, answer: httpx.Response, body: str) -> None:
-        """Note a response."""
+        """Record a response."""
         self.response = {
             "protocol": answer.url.scheme,
             "statusCode": str(answer.status_code),
@@ -56,11 +56,11 @@ class Exchange:
         }
 
     def hidden(self, value: Any) -> Any:
-        """Return what is told of the trial, texts and objects of them, without the secrets."""
+        """Return recorded texts, or objects of them, without the secrets."""
         return value if self.reveal else redact(value, self.secrets)
 
     def told(self) -> dict[str, dict[str, str]]:
-        """Return what inspectionData shows; nothing of what did not happen."""
+        """Return the inspectionData, without members that were not reached."""
         both = {"request": self.request, "response": self.response}
         return {name: value for name, value in both.items() if value}
 
