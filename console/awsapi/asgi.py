@@ -1,8 +1,8 @@
-"""Receive AWS calls and send the answers: the AWS JSON protocols, and CBOR, over ASGI.
+"""ASGI application for AWS API calls: AWS JSON 1.0/1.1 and RPC v2 CBOR.
 
 Operations run on a small pool of long-lived threads, each with its own database connection. Short
-operations on an embedded database run in the event loop's own thread, which saves the change of
-threads. Nothing of Django's request cycle is involved: no cookies, no sessions, no middleware.
+operations on an embedded database run in the event loop's thread, which saves a switch of threads.
+Django's request cycle is not used: no cookies, sessions or middleware.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ async def aws_application(
 
 
 def _is_short(name: str, body: bytes) -> bool:
-    """Tell whether a call takes so little that the event loop may run it."""
+    """Whether a call is short enough for the event loop's thread."""
     # To take a token of a rate of starts waits for a commit.
     is_short = name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded()
     return is_short and not (name in _STARTS and quotas.limit_starts())
 
 
 def failure_of(error: Exception, request_id: str) -> ProtocolError:
-    """Log an error that is none of the caller's, and return the answer to it.
+    """Log an unexpected error, and return the AWS error for the caller.
 
     While the database is out, it is another one than for an error of this server: SDKs and people
     know then that the same call may work in a moment.
@@ -144,7 +144,7 @@ def failure_of(error: Exception, request_id: str) -> ProtocolError:
 
 
 def refuse_overload(*, starts: bool = False) -> None:
-    """Raise ``ServiceUnavailable`` if a call would wait for long; SDKs try it again later.
+    """Raise ``ServiceUnavailable`` if a call would wait long for a thread; SDKs retry it.
 
     ``starts``: whether it starts an execution, which makes more work. What ends some is let in.
 
@@ -163,7 +163,7 @@ def _unavailable(why: str) -> ProtocolError:
 
 
 async def run_call(call: Callable[[], T]) -> T:
-    """Run a call on a thread; raise ``ServiceUnavailable`` if it waited for one for too long."""
+    """Run a call on a thread; raise ``ServiceUnavailable`` if none was free in time."""
     try:
         answer: T = await threads().run_in_time(time.monotonic(), call)
     except WaitedTooLong:
@@ -172,7 +172,7 @@ async def run_call(call: Callable[[], T]) -> T:
 
 
 async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str, Any] | LongPoll:
-    """Run an operation, and wait for its commit if it writes.
+    """Run an operation, and wait for the commit of its change.
 
     A short one runs in the loop's own thread while few others are under way: nobody waits for that
     thread then, and waking another one takes longer than the call. When many are under way, the
@@ -229,7 +229,7 @@ async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: H
 
 
 def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
-    """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
+    """Authenticate, authorize and run a call; return its answer (on a pool thread)."""
     try:
         return _check_and_run(scope, headers, body, request_id)
     except ServiceError:
@@ -293,7 +293,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
 def _check_still_allowed(
     principal: access.Principal, permission: str, resources: tuple[KeyedResource, ...]
 ) -> None:
-    """Raise if a caller who waits for an answer may not have it any more."""
+    """Raise if the caller of a long poll has lost the right to its answer."""
     now = access.principal_of_key(principal.key_id)
     if now is None:
         raise ProtocolError(
@@ -306,7 +306,7 @@ def _check_still_allowed(
 def authorize(
     principal: access.Principal, permission: str, resources: Sequence[KeyedResource] = (UNNAMED,)
 ) -> None:
-    """Raise ``AccessDeniedException`` unless role and key of the caller allow an action."""
+    """Raise ``AccessDeniedException`` unless the caller's role and key allow an action."""
     try:
         access.authorize(principal, permission, resources)
     except access.Denied as error:
@@ -323,7 +323,7 @@ def identify_caller(
     query: str = "",
     address: str = "",
 ) -> tuple[access.Principal, str]:
-    """Return who asks, by their signature, and the region they sign for.
+    """Return the caller and region of a signed request.
 
     ``path`` and ``query``: as they were sent. ``address``: the caller's.
     """
@@ -354,13 +354,13 @@ def identify_caller(
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """Return the address of the caller; uvicorn has put it there for a trusted proxy."""
+    """Return the caller's address; uvicorn has replaced a trusted proxy's."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 def check_host(headers: Headers) -> None:
-    """Raise ``ValidationException`` for a host that is no name of this server."""
+    """Raise ``ValidationException`` for a Host that is not this server's."""
     host = headers.get("host", [""])[0]
     if not _is_own_host(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(
@@ -400,12 +400,12 @@ def _check_request(
 
 
 def _may_use(key_id: str) -> bool:
-    """Tell whether a key may be used, or has expired: its holder is told so."""
+    """Whether a key is usable or expired: the holder of an expired key gets its own error."""
     return access.principal_of_ended_key(key_id) is not None
 
 
 def parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
-    """Return the object of a body in JSON or CBOR; raise ``SerializationException``."""
+    """Parse a JSON or CBOR body to an object; raise ``SerializationException``."""
     params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(
@@ -416,7 +416,7 @@ def parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the value of a body in JSON; raise ``SerializationException``."""
+    """Parse a JSON body; raise ``SerializationException``."""
     with contextlib.suppress(ValueError, RecursionError):
         return _decode(body or b"{}")
     # Python's own decoder is slower, and says where the text is wrong.

@@ -1,7 +1,6 @@
-"""Call the API for a Task of this server: by the same operations, without HTTP.
+"""Call this server's AWS API for a Task, by the same operations, without HTTP.
 
-What HTTP would have checked - who asks, whether they may, what the service model says of the
-parameters - is checked here in the same order and words.
+Caller, rights and parameters are checked in the same order and with the same errors as over HTTP.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ _SERVICES = {service.name: service for service in (*services.SERVICES, services.
 
 
 def serves(service: str, action: str) -> bool:
-    """Tell whether an operation of a service is served, as ``own_api.serves`` says."""
+    """Whether an operation of a service is served (``own_api.serves``)."""
     return service in _SERVICES and action in _SERVICES[service].handlers
 
 
 def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
-    """Begin an action of a service, as ``own_api.answer`` says."""
+    """Begin an action of a service (``own_api.answer``)."""
     service = _SERVICES[caller.service]
     operation = service.operation(action)
     if not serves(caller.service, action):

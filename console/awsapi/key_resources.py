@@ -1,9 +1,8 @@
-"""Find what a request is performed on, for the scope of an access key.
+"""Find the resource (state machine) of an API call, for access keys limited to state machines.
 
-As with IAM, an action that names no state machine - a list of all of them, an action on an
-activity, an action of another service - is refused to a key that is limited to state machines.
-Nothing is filtered. Unlike with IAM, the answer to a task belongs to the state machine whose
-execution waits for it.
+As with IAM, a limited key cannot use actions without a state machine: lists of all state machines,
+actions on activities, actions of other services. Nothing is filtered. Unlike with IAM, SendTask*
+calls belong to the state machine whose execution waits for the task.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def resources_of(
     project: Project,
     region: str,
 ) -> tuple[KeyedResource, ...]:
-    """Return what a call is performed on. ``params``: as they were sent, not yet checked."""
+    """Return the resources of a call. ``params``: as sent, not yet checked."""
     if service is not services.STATES:
         return (UNNAMED,)
     if action in _ANSWERS:

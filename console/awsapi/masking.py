@@ -1,8 +1,8 @@
-"""Mask the payloads in answers, for callers whose role may not reveal them.
+"""Mask the payloads in API answers for callers whose role must not see them.
 
-The project's masked paths (*Project settings*) say which values are hidden. Pages and API hide them
-by the same code, ``console.masking``. Operators may reveal payloads, so they read them as they are;
-the audit trail notes that once in ten minutes for each person and execution with masked values.
+The project's masked paths (*Project settings*) say which values are hidden; pages and API share the
+code of ``console.masking``. Operators may see all values: the audit trail notes such reads of
+masked values once in ten minutes for each person and execution.
 
 In a project without masked paths this costs one comparison a call.
 """
@@ -32,7 +32,7 @@ time in epoch ms until which this process need not note another such read."""
 
 
 def masks_something(call: Call) -> bool:
-    """Tell whether the caller's project masks values at all, and a person may read the answer.
+    """Whether the caller's project masks values, and a person may read the answer.
 
     A task that waits for an execution (``.sync``) calls the API, too (``call.trusted``). No person
     sees its answers, so nothing is hidden and no read is noted.
@@ -41,7 +41,7 @@ def masks_something(call: Call) -> bool:
 
 
 def readable_execution(call: Call, execution: Execution) -> Execution:
-    """Return an execution whose texts are as the caller may read them. It is never saved."""
+    """Return an execution masked for the caller; it must not be saved."""
     if not masks_something(call):
         return execution
     if reveals(call):
@@ -51,7 +51,7 @@ def readable_execution(call: Call, execution: Execution) -> Execution:
 
 
 def event_mask(call: Call, execution: Execution) -> EventMask | None:
-    """Return a function that masks an event of an execution; None: the caller may read all."""
+    """Return a function that masks an event of an execution; None if the caller may see all."""
     if not masks_something(call):
         return None
     if reveals(call):
@@ -61,7 +61,7 @@ def event_mask(call: Call, execution: Execution) -> EventMask | None:
 
 
 def note_reads(call: Call, executions: Collection[Execution]) -> None:
-    """Note in the audit trail that the caller reads masked values of executions as they are."""
+    """Record in the audit trail that the caller reads masked values unmasked."""
     if not masks_something(call):
         return
     now_ms, reader = clock.now_ms(), (call.actor.name, call.actor.execution)

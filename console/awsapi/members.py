@@ -24,7 +24,7 @@ Handler = TypeVar("Handler", bound="Callable[..., Any]")
 
 
 class Only:
-    """The one value that a member may have."""
+    """The only accepted value of a member."""
 
     def __init__(self, text: str) -> None:
         """Read the value from its JSON text."""
@@ -61,17 +61,17 @@ def reads(members: str, ignored: Mapping[str, str] | None = None) -> Callable[[H
 
 
 def declared_members(handler: Callable[..., Any]) -> Tree:
-    """Return the declared members of a handler, each with the members inside it."""
+    """Return the declared members of a handler, each with its nested members."""
     return _TREES[handler]
 
 
 def ignored_members(handler: Callable[..., Any]) -> Mapping[str, str]:
-    """Return the members of a handler that change nothing, with the reason."""
+    """Return the members of a handler that have no effect, with the reason."""
     return _IGNORED[handler]
 
 
 def refusals(handler: Callable[..., Any], params: Mapping[str, Any]) -> list[str]:
-    """Return why a handler does not take the members of a request; empty if it takes them all."""
+    """Return a message for each unsupported member of a request; empty if all are supported."""
     return list(_refusals(declared_members(handler), params, ""))
 
 

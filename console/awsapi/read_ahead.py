@@ -1,15 +1,15 @@
-"""Read the next page of a history while its reader is busy with the last one.
+"""Prefetch the next page of GetExecutionHistory while the client handles the current one.
 
-Whoever reads a history page by page takes as long to read a page as the server to make it. So once
-a page is sent, the next one is read, and kept until it is asked for:
+A client needs about as long to handle a page as the server to make it. So after a page is sent, the
+next one is read and cached:
 
-1. The operation takes the page that was read ahead, if there is one, and names the next one.
-2. The answer is sent. Read before that, the next page would delay this one.
-3. A thread reads the page that was named, if no call waits for a thread.
+1. The operation takes the prefetched page, if there is one, and names the next one. 2. The answer
+is sent. An earlier read of the next page would delay this answer. 3. A thread reads the named page,
+if no call waits for a thread.
 
-Whether the caller may read it is asked when they ask for it, as always. What is kept is still true
-then: events are appended and never changed, so a page does not change that others follow, nor one
-of an execution that has ended and was not redriven since, of which the key would be another.
+Permissions are checked at each request as usual. A cached page is still correct then: events are
+only appended, so a full page never changes, and the last page of a finished execution changes only
+by a redrive, which changes its key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Nothing is read ahead behind a larger page.
 
 
 class PageKey(NamedTuple):
-    """A page, and what its execution was when it was asked for. ``after``: as ``read_page``."""
+    """Key of a page: execution, its state at the request, position. ``after``: as ``read_page``."""
 
     execution_id: int
     status: str
@@ -54,22 +54,22 @@ class PageKey(NamedTuple):
 
 
 def page_key(execution: Execution, after: int, size: int, *, reverse: bool) -> PageKey:
-    """Return the key of a page of an execution that was just read."""
+    """Return the key of a page of an execution just read."""
     state = (execution.status, execution.stop_ms, execution.redrive_count)
     return PageKey(execution.pk, *state, after, size, reverse)
 
 
 class PagesAhead:
-    """History pages read ahead of the request, and pages queued for reading."""
+    """Prefetched history pages, and the queue of pages to prefetch."""
 
     def __init__(self) -> None:
-        """Nothing is named yet."""
+        """Start empty."""
         self._named: deque[PageKey] = deque(maxlen=MOST_PAGES)
         self._kept: OrderedDict[PageKey, tuple[float, Future[HistoryPage | None]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, key: PageKey) -> HistoryPage:
-        """Return a page: one that was read ahead or is just being read, once, or from the table."""
+        """Return a page: a prefetched one (once), one being read, or from the database."""
         with contextlib.suppress(ValueError):  # it was not named, or is being read
             self._named.remove(key)
         with self._lock:
@@ -81,12 +81,12 @@ class PagesAhead:
         return reading.result() or read_key(key)
 
     def name_next(self, key: PageKey, page: HistoryPage) -> None:
-        """Let the page behind a page be read ahead."""
+        """Queue the page after a page for prefetching."""
         if page.last is not None and len(page.events) <= MOST_BYTES:
             self._named.append(key._replace(after=page.last))
 
     def begin(self, threads: Threads) -> None:
-        """Let a thread read what is named, unless calls wait for one (in the event loop)."""
+        """Let a thread read the queued pages, unless calls wait for one (in the event loop)."""
         if not self._named:
             return
         if threads.idle:
@@ -95,13 +95,13 @@ class PagesAhead:
             self._named.clear()
 
     def read_named(self) -> None:
-        """Read the pages that are named (on a thread)."""
+        """Read the queued pages (on a thread)."""
         with contextlib.suppress(IndexError):  # another thread was first
             while True:
                 self._read_ahead(self._named.popleft())
 
     def _read_ahead(self, key: PageKey) -> None:
-        """Read a page and keep it if it is final; requests wait for the read in progress."""
+        """Read a page and cache it if it is final; requests wait for a read in progress."""
         reading: Future[HistoryPage | None] = Future()
         self._keep(key, reading)
         page = None
@@ -129,7 +129,7 @@ class PagesAhead:
 
 
 def read_key(key: PageKey) -> HistoryPage:
-    """Read a page."""
+    """Read a page from the database."""
     return read_page(key.execution_id, after=key.after, size=key.size, reverse=key.reverse)
 
 

@@ -1,4 +1,4 @@
-"""Record calls of the API that a signature or a role does not allow."""
+"""Record API calls refused by signature or role in the audit trail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def record_refusal(
     action: str,
     error: ServiceError,
 ) -> None:
-    """Write a refused call into the audit, on a thread of ``run``, unless there are too many.
+    """Write a refused call to the audit trail, on a thread of ``run``, within a rate limit.
 
     ``key_id``: the access key that the call names.
     """

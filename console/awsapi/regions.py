@@ -1,7 +1,7 @@
-"""Let a region be a scope: what is in another region is as missing as what nobody ever made.
+"""Separate regions: a resource of another region does not exist for a call, as with AWS.
 
-Lists, metrics, logs and rules are read by region anyway. This is for the actions that name a thing
-by its ARN, in which its region stands: the caller's region is the one that they sign for.
+The caller's region is the one in the signature. Lists, metrics, logs and rules are read by region
+anyway; this module handles actions that name a resource by its ARN, which has its region.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REGION, _KIND, _PARTS = 3, 5, 7
 
 
 def answer_elsewhere(call: Call) -> dict[str, Any] | None:
-    """Answer an action that has no effect because its resource is in another region.
+    """Answer an action without effect on a resource of another region.
 
     None if everything is of the caller's region, so that the action runs. Raise the error for
     something that is missing. Calls that belong to one that was allowed before look everywhere.
@@ -65,7 +65,7 @@ def answer_elsewhere(call: Call) -> dict[str, Any] | None:
 
 
 def _is_elsewhere(arn: str, kinds: tuple[str, ...], region: str) -> bool:
-    """Tell whether a well-formed ARN is of another region; the action judges any other text."""
+    """Whether a well-formed ARN has another region; other texts are left to the action."""
     parts = arn.split(":", _PARTS - 1)
     if len(parts) < _PARTS or parts[2] != "states" or parts[_KIND] not in kinds:
         return False

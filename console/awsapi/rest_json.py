@@ -1,7 +1,7 @@
-"""Serve services of the REST-JSON protocol: method and path name the action.
+"""Serve REST-JSON services such as EventBridge Scheduler: method and path name the action.
 
-Members of a request stand in the path, in the query or in a JSON body, as botocore's model of the
-service says. Answers are JSON with times in seconds since 1970.
+Members of a request are in the path, the query or a JSON body, by botocore's service model. Answers
+are JSON with times in epoch seconds.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _answer_call(
     body: bytes,
     request_id: str,
 ) -> dict[str, Any]:
-    """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
+    """Authenticate, authorize and run a call; return its answer (on a pool thread)."""
     asgi.check_host(headers)
     drop_broken_connection()
     line = _request_line(scope)
@@ -106,7 +106,7 @@ def _answer_call(
 
 
 def _request_line(scope: dict[str, Any]) -> sigv4.RequestLine:
-    """Return the request line as it was sent, percent signs and all."""
+    """Return the request line as sent, with percent signs."""
     raw = scope.get("raw_path")
     path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/~")
     query = (scope.get("query_string") or b"").decode("latin-1")
@@ -118,7 +118,7 @@ def _request_line(scope: dict[str, Any]) -> sigv4.RequestLine:
 
 @lru_cache(maxsize=4)
 def _routes(name: str) -> tuple[tuple[str, re.Pattern[str], str], ...]:
-    """Return method, pattern of the path, and action, for each action of a service."""
+    """Return method, path pattern and action of each action of a service."""
     model = shapes.service_model(name)
     routes = []
     for action in model.operation_names:
@@ -135,7 +135,7 @@ def _routes(name: str) -> tuple[tuple[str, re.Pattern[str], str], ...]:
 def find_operation(
     service: services.ApiService, line: sigv4.RequestLine
 ) -> tuple[OperationModel, dict[str, str]]:
-    """Return the action that a request line names, and what its path says.
+    """Return the action of a request line, and its path's members.
 
     Raise ``UnknownOperationException``.
     """
@@ -156,7 +156,7 @@ def find_operation(
 def _read_params(
     operation: OperationModel, labels: dict[str, str], query: str, body: bytes
 ) -> dict[str, Any]:
-    """Return the members of a request, from wherever the model says they stand."""
+    """Return the members of a request, each from its place in the service model."""
     params: dict[str, Any] = _storable_value(_read_body(body))
     members = operation.input_shape.members if operation.input_shape is not None else {}
     fields = parse_qs(query, keep_blank_values=True)
@@ -179,7 +179,7 @@ def _read_params(
 
 
 def _storable_value(value: Any) -> Any:
-    """Return a JSON value whose texts every database takes."""
+    """Return a JSON value whose texts every database can store."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The AWS services of this endpoint, and the choice of the service that a request means."""
+"""The AWS services of this server, and finding the service and action of a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """One service; if it speaks AWS JSON, the action stands in ``X-Amz-Target``.
+    """An AWS service; with AWS JSON, ``X-Amz-Target`` names the action.
 
     ``name``: botocore's. ``target``: what stands before the action in ``X-Amz-Target``. ``scope``:
     its name in a signature, and before the action in a permission. ``version``: of AWS JSON.
@@ -48,11 +48,11 @@ class ApiService:
 
     @property
     def speaks_cbor(self) -> bool:
-        """Tell whether the service model knows the protocol of CBOR."""
+        """Whether the service model has the CBOR protocol."""
         return "smithy-rpc-v2-cbor" in shapes.service_model(self.name).metadata.get("protocols", ())
 
     def permission(self, action: str) -> str:
-        """Return what ``access.authorize`` calls an action: bare for Step Functions."""
+        """Return the permission of an action for ``access.authorize``: bare for Step Functions."""
         return action if self is STATES else f"{self.scope}:{action}"
 
     def operation(self, action: str) -> OperationModel:
@@ -75,13 +75,13 @@ class ApiService:
         return handler
 
     def check_members(self, action: str, params: Mapping[str, Any]) -> None:
-        """Raise the service's error for members that the action's handler does not read."""
+        """Raise the service's error for members that the action's handler does not support."""
         refusals = members.refusals(self.handler(action), params)
         if refusals:
             raise ServiceError(self.invalid_member, f"{action}: {'; '.join(refusals[:10])}")
 
     def run(self, call: Call) -> Answer:
-        """Run the action of a call, unless what it names is in another region."""
+        """Run the action of a call, unless its resource is in another region."""
         handler = self.handler(call.action)
         elsewhere = regions.answer_elsewhere(call) if self is STATES else None
         return handler(call) if elsewhere is None else elsewhere
@@ -115,7 +115,7 @@ class ApiService:
 
 
 def _handlers_of_features(service: str) -> dict[str, Handler]:
-    """Return the actions of a service that features of this server answer."""
+    """Return the actions of a service that features of this server add."""
     modules = [
         import_module(feature.operations[service])
         for feature in chosen_features()

@@ -1,7 +1,6 @@
-"""Validate a request against the service model, with AWS's wording of errors.
+"""Validate request parameters against botocore's service model, with AWS's error messages.
 
-botocore's service model is the authority: required members, types, lengths, ranges, enums and
-patterns.
+Checked are required members, types, lengths, ranges, enums and patterns.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _ENUM_ORDER: dict[str, list[str]] = {
 
 @lru_cache(maxsize=8)
 def service_model(name: str = "stepfunctions") -> ServiceModel:
-    """Return botocore's model of a service, of Step Functions unless said otherwise."""
+    """Return botocore's model of a service, by default Step Functions."""
     return ServiceModel(Loader().load_service_model(name, "service-2"), name)
 
 
@@ -93,7 +92,7 @@ def error_shapes(name: str) -> dict[str, Any]:
 
 
 def takes_trace_header(operation: OperationModel, value: str) -> bool:
-    """Tell whether an operation has a ``traceHeader`` that can have the value."""
+    """Whether an operation has a ``traceHeader`` that accepts the value."""
     members = operation.input_shape.members if operation.input_shape is not None else {}
     if "traceHeader" not in members:
         return False
@@ -152,7 +151,7 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
 
 
 def _fits(kind: str, value: Any) -> bool:
-    """Tell whether a JSON value is of a type of the model; ``true`` is no number."""
+    """Whether a JSON value has a type of the model; ``true`` is not a number."""
     right = isinstance(value, _TYPES.get(kind, (object,)))
     return right and (kind == "boolean" or not isinstance(value, bool))
 
@@ -201,7 +200,7 @@ def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: l
 
 
 def _violation(shape: Any, value: Any, path: str, constraint: str) -> str:
-    """Return a violation in the service's words, which leave a sensitive value out [measured]."""
+    """Return a violation in the service's words, without a sensitive value [measured]."""
     got = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
     if shape.metadata.get("sensitive"):
         got = "Value"
@@ -209,7 +208,7 @@ def _violation(shape: Any, value: Any, path: str, constraint: str) -> str:
 
 
 def _java_text(shape: Any, value: Any) -> str:
-    """Return a value as the service prints it: ``[RoutingItem(arn=a, weight=50)]``."""
+    """Return a value as Java prints it: ``[RoutingItem(arn=a, weight=50)]``."""
     if shape.type_name == "list" and isinstance(value, list):
         return f"[{', '.join(_java_text(shape.member, item) for item in value)}]"
     if shape.type_name == "structure" and isinstance(value, dict):

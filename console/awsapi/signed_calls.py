@@ -1,7 +1,7 @@
-"""Identify and authorize the callers of the server's own HTTP APIs, and read what they send.
+"""Authenticate and authorize calls of the server's own HTTP APIs (branches, pauses, settings).
 
-A call is signed like one of AWS (SigV4, service ``stateyard``) with an access key. No cookie
-counts, so no other site can make a browser call.
+A call is signed with SigV4 (service ``stateyard``) and an access key. Cookies are ignored, so no
+other site can make a browser call.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _STATUS = {
 
 
 def signed_view(*methods: str) -> Callable[[View], View]:
-    """Make a view of a function that takes request, principal, actor and the parts of the address.
+    """Make a view from a function of request, principal, actor and path arguments.
 
     The view answers the errors that the function raises. ``methods``: of HTTP; others are a 405.
     """
@@ -73,13 +73,13 @@ def signed_view(*methods: str) -> Callable[[View], View]:
 
 
 def _error_answer(error: ServiceError) -> JsonResponse:
-    """Return the answer to a call that is refused."""
+    """Return the error response of a refused call."""
     body = {"__type": error.code, "message": error.message}
     return JsonResponse(body, status=_STATUS.get(error.code, error.status))
 
 
 def _identify(request: HttpRequest) -> tuple[Principal, audit.Actor]:
-    """Return who calls, twice: with their rights, and for the audit; raise errors of signatures."""
+    """Return the caller as principal and as audit actor; raise signature errors."""
     principal, _ = asgi.identify_caller(
         _SERVICE,
         quote(request.path, safe="/~"),
@@ -95,7 +95,7 @@ def _identify(request: HttpRequest) -> tuple[Principal, audit.Actor]:
 
 
 def _raw_body(request: HttpRequest) -> bytes:
-    """Return the body; raise SerializationException for a form in parts, which has been read."""
+    """Return the body; raise SerializationException for a multipart form, already read."""
     try:
         return request.body
     except RawPostDataException:
@@ -111,7 +111,7 @@ def authorize(
     path: str,
     resource: KeyedResource = UNNAMED,
 ) -> None:
-    """Raise AccessDeniedException unless role and key allow an action; record the refusal.
+    """Raise AccessDeniedException unless role and key allow an action; audit the refusal.
 
     ``resource``: what the action is performed on, for keys that are limited to state machines.
     """
@@ -123,7 +123,7 @@ def authorize(
 
 
 def read_body(request: HttpRequest, required: str = "", optional: tuple[str, ...] = ()) -> Body:
-    """Return the members of a JSON object, which are texts.
+    """Return the text members of a JSON object.
 
     ``required``: a member that must be there. Raises ValidationException for a member with another
     name or type, SerializationException for another body.
@@ -154,7 +154,7 @@ def read_body(request: HttpRequest, required: str = "", optional: tuple[str, ...
 
 
 def read_choice(body: Body, member: str, choices: tuple[str, ...]) -> str:
-    """Return the value of a member, the first choice if it is absent."""
+    """Return a member that is one of some choices; the first choice if absent."""
     value = body.get(member, choices[0])
     if value not in choices:
         raise ValidationException(f"{member}: got {value[:80]!r}, wanted {' or '.join(choices)}")
@@ -172,5 +172,5 @@ def read_note(body: Body) -> str:
 
 
 def read_dry_run(body: Body) -> bool:
-    """Return whether a call asks what it would do."""
+    """Return whether a call is a dry run."""
     return read_choice(body, "dryRun", ("false", "true")) == "true"

@@ -4,13 +4,13 @@
 the signature is compared, nothing may depend on whether the key exists. So ``may_use`` is called
 first, but its result is used last.
 
-A signing key is good for a key id, day, region and service, and takes four HMACs to make. Those by
-which a signature was right are kept, so that the next call of the client needs one HMAC. That may
-not tell a stranger which keys are in use. So every signature is first compared with one made by the
-kept key, or by a key that nobody has, and whatever is not right by then takes the whole way:
+A signing key is derived from key id, day, region and service by four HMACs. Signing keys of valid
+signatures are cached, so that a client's next call needs one HMAC. The cache must not reveal which
+keys are in use. So every signature is first compared with one made by the cached key, or by a dummy
+key, and after a mismatch by the full derivation:
 
-1. somebody has called with the key X: a wrong signature for X costs 1 + 5 HMACs, two comparisons;
-2. nobody has, or there is no key X: the same.
+1. key X has been used: a wrong signature for X costs 1 + 5 HMACs, two comparisons; 2. key X is
+unused or does not exist: the same.
 
 Source: AWS Identity and Access Management, "Create a signed AWS API request".
 """
@@ -68,7 +68,7 @@ _NO_KEY = secrets.token_bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class RequestLine:
-    """Method, path and query of a request, both as they were sent."""
+    """Method, path and query of a request, as sent."""
 
     method: str = "POST"
     path: str = "/"
@@ -76,12 +76,12 @@ class RequestLine:
 
     @property
     def canonical_path(self) -> str:
-        """Return the path as it is signed: its percent signs are escaped once more."""
+        """Return the path for the signature: its percent signs are escaped once more."""
         return quote(self.path, safe="/~")
 
     @property
     def canonical_query(self) -> str:
-        """Return the query as it is signed: escaped the one right way, and sorted."""
+        """Return the query for the signature: normalized escapes, sorted."""
         fields = (field.partition("=") for field in self.query.split("&") if field)
         pairs = sorted((_escape(name), _escape(value)) for name, _, value in fields)
         return "&".join(f"{name}={value}" for name, value in pairs)
@@ -96,7 +96,7 @@ _ROOT = RequestLine()
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A request whose signature is right."""
+    """A request with a valid signature."""
 
     key_id: str
     region: str
@@ -157,30 +157,30 @@ def verify_signature(
 def _is_signed_by_kept_key(
     credential: re.Match[str], scope: tuple[str, str, str], text: bytes
 ) -> bool:
-    """Tell whether a signature is right by a signing key that was right before."""
+    """Whether a signature is valid by a cached signing key."""
     signing_key = _signing_keys.get((credential["key"], *scope), _NO_KEY)
     return hmac.compare_digest(_digest(signing_key, text).hex(), credential["signature"])
 
 
 def is_presigned(query: bytes) -> bool:
-    """Tell whether a query has a signature: of Version 4, or of the older way of S3."""
+    """Whether a query has a signature: Version 4, or the older one of S3."""
     return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
 
 
 def claimed_key(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the access key that the Authorization header names, without a check; "" without."""
+    """Return the unverified access key of the Authorization header; "" without one."""
     match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
     return match["key"] if match else ""
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the region that the Authorization header names, without a check; "" without one."""
+    """Return the unverified region of the Authorization header; "" without one."""
     match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
     return match["region"] if match else ""
 
 
 def claimed_service(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the service that the Authorization header names, without a check; "" without one."""
+    """Return the unverified service of the Authorization header; "" without one."""
     match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
     return match["service"] if match else ""
 
@@ -206,7 +206,7 @@ def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
 
 
 def _signed_names(listed: str, must_sign: frozenset[str]) -> tuple[str, ...]:
-    """Return the names in SignedHeaders; raise if they are not what they must be."""
+    """Return the names in SignedHeaders; raise an error if required ones are missing."""
     signed = tuple(listed.split(";"))
     if list(signed) != sorted(set(signed)):
         raise ProtocolError(

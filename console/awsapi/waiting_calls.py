@@ -1,7 +1,7 @@
-"""Bound how many calls of one access key wait for their answers at a time.
+"""Limit the concurrent long polls of one access key.
 
-A call that waits holds no thread, but it looks for its answer every second, so that one key with
-ten thousand polls would slow down every other project.
+A long poll holds no thread, but checks for its answer every second: one key with ten thousand polls
+would slow down every other project.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class WaitingCalls:
-    """The calls of this process that wait, by their access keys."""
+    """The long polls of this process, by access key."""
 
     def __init__(self) -> None:
         self._by_key: Counter[str] = Counter()
 
     def check(self, key_id: str, quotas: Quotas) -> None:
-        """Raise ``ThrottlingException`` if as many calls of a key wait as may."""
+        """Raise ``ThrottlingException`` if a key has reached its limit of long polls."""
         most = quotas.waiting_calls
         if self._by_key[key_id] >= most:
             raise ThrottlingException(f"Rate exceeded: {most} calls of this key wait already")
 
     @contextmanager
     def one_more(self, key_id: str) -> Iterator[None]:
-        """Count a call while it waits (in the thread of the event loop)."""
+        """Count a call during its wait (in the event loop's thread)."""
         self._by_key[key_id] += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""The core's actions of Step Functions and the functions that answer them."""
+"""The actions of Step Functions in the core, and their handler functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions on activities."""
+"""Actions on activities: CreateActivity, DescribeActivity, DeleteActivity, ListActivities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The call that an operation gets, and the ways to answer it later."""
+"""The ``Call`` that a handler gets, and long polls: answers that are given later."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Call:
 async def wait_for(
     poll: LongPoll, threads: Threads, receive: Receive | None = None
 ) -> dict[str, Any]:
-    """Wait for the answer of a long poll, holding no thread.
+    """Wait for the answer of a long poll without a thread.
 
     ``receive``: tells when the caller goes away; nobody waits then.
     """
@@ -73,7 +73,7 @@ async def wait_for(
 
 
 def _without_answer(poll: LongPoll) -> dict[str, Any]:
-    """Return what is answered in the end.
+    """Return the answer of a long poll that has timed out.
 
     When the server shuts down, a worker is told that there is no task, and asks the next one;
     an SDK makes other calls again if they are answered with ServiceUnavailable.
@@ -86,7 +86,7 @@ def _without_answer(poll: LongPoll) -> dict[str, Any]:
 async def _looked(
     poll: LongPoll, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]
 ) -> dict[str, Any] | None:
-    """Look whenever told, until there is an answer, the time is up or the caller gone."""
+    """Poll at each signal, until there is an answer, a timeout or a disconnect."""
     loop = asyncio.get_running_loop()
     over: list[bool] = []
 
@@ -130,14 +130,14 @@ def _settled(poll: LongPoll) -> Found | Change[Found]:
 
 
 async def _undo_if(poll: LongPoll, gone: asyncio.Task[None], threads: Threads) -> None:
-    """Take the answer back if there is nobody to hear it."""
+    """Undo an answer if its caller has disconnected."""
     await asyncio.sleep(0)  # what came in while we looked is heard now
     if poll.undo is not None and gone.done():
         await threads.run(poll.undo)
 
 
 async def _gone(receive: Receive | None, told: asyncio.Event) -> None:
-    """Return when the caller has gone away, and wake who waits."""
+    """Return when the caller has disconnected, and wake the waiting call."""
     if receive is None:
         await asyncio.Event().wait()
         return
@@ -147,7 +147,7 @@ async def _gone(receive: Receive | None, told: asyncio.Event) -> None:
 
 
 async def _either(told: asyncio.Event, seconds: float) -> None:
-    """Return when told, or after some time."""
+    """Return at a signal or after a time."""
     try:
         await asyncio.wait_for(told.wait(), max(seconds, 0))
     except TimeoutError:
@@ -159,10 +159,10 @@ Answer = dict[str, Any] | LongPoll | Change[dict[str, Any]]
 
 
 def seconds(ms: int) -> float:
-    """Return epoch seconds of epoch milliseconds, as AWS answers times."""
+    """Convert epoch milliseconds to AWS's epoch seconds."""
     return ms / 1000
 
 
 def present(**members: Any) -> dict[str, Any]:
-    """Return the members that have a value: AWS leaves absent ones out."""
+    """Return the members that have a value, as AWS omits the others."""
     return {name: value for name, value in members.items() if value is not None}

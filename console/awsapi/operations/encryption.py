@@ -1,4 +1,4 @@
-"""Store and return AWS's encryption configuration; this server has no KMS."""
+"""Store and return a state machine's encryptionConfiguration; nothing is encrypted (no KMS)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REUSE_S = 300  # AWS: how long a data key is used again unless said otherwise
 
 
 def encryption_as_text(configuration: dict[str, Any] | None) -> str:
-    """Return a configuration as it is stored, "" for the default.
+    """Return a configuration for the database, "" for the default.
 
     Raise InvalidEncryptionConfiguration.
     """
@@ -27,7 +27,7 @@ def encryption_as_text(configuration: dict[str, Any] | None) -> str:
 
 
 def encryption_members(text: str) -> dict[str, Any]:
-    """Return a stored configuration as the service answers it."""
+    """Return a stored configuration in the API's form."""
     members: dict[str, Any] = json.loads(text) if text else _OWN_KEY
     return members
 

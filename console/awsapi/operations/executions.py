@@ -1,4 +1,4 @@
-"""The actions on executions."""
+"""Actions on executions: StartExecution, StopExecution, DescribeExecution, GetExecutionHistory."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def start(call: Call) -> Change[dict[str, Any]]:
 
 
 def check_test_case(case: str, arn: str, machine: MachineKey) -> None:
-    """Refuse a test case that the mock configuration does not have for a state machine."""
+    """Raise an error for a test case that the mock configuration lacks."""
     if case and case not in mocks.test_cases(machine):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
 
 
 def _starting(call: Call, *, cached: bool) -> Change[Execution]:
-    """Return the requested start. ``cached``: the machine may be cached."""
+    """Return the requested start. ``cached``: the state machine may come from a cache."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     arns.check_unlabelled(arn)
@@ -155,7 +155,7 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 
 def _redrive_date(execution: Execution) -> dict[str, Any]:
-    """Return the date of the last redrive; AWS tells none of Express children."""
+    """Return the last redrive's date; AWS omits it for Express child executions."""
     moment = None if arns.is_express(execution.arn) else execution.redrive_ms
     return present(redriveDate=None if moment is None else seconds(moment))
 
@@ -171,7 +171,7 @@ def redrive(call: Call) -> dict[str, Any]:
 
 @reads("stateMachineArn mapRunArn statusFilter redriveFilter maxResults nextToken")
 def list_page(call: Call) -> dict[str, Any]:
-    """ListExecutions of a machine or Map Run, newest first."""
+    """ListExecutions of a state machine or Map Run, newest first."""
     params = call.params
     if not params.get("stateMachineArn") and not params.get("mapRunArn"):
         raise ValidationException("Must provide a StateMachine ARN or MapRun ARN")  # [measured]
@@ -204,7 +204,7 @@ def list_page(call: Call) -> dict[str, Any]:
 
 
 def _open_listed(call: Call) -> tuple[int, int] | None:
-    """Return the ``listing_place`` that the request's token has; raise ``InvalidToken``.
+    """Return the ``listing_place`` in the request's token; raise ``InvalidToken``.
 
     A token of the version before is sorted by the start. Read as one of today, it would leave
     executions out without a word.
@@ -218,7 +218,7 @@ def _open_listed(call: Call) -> tuple[int, int] | None:
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
-    """Return whose executions are asked for."""
+    """Return the state machine or Map Run whose executions are listed."""
     if call.params.get("mapRunArn"):
         return map_runs.get_map_run(call.project, call.params["mapRunArn"])
     target = versions.resolve_target(call.project, call.params["stateMachineArn"])
@@ -265,7 +265,7 @@ def history(call: Call) -> dict[str, Any]:
 
 
 def _joined_page(call: Call, key: PageKey) -> dict[str, Any]:
-    """Return a page that an answer in JSON takes over as it is.
+    """Return a history page whose JSON is copied into the answer unchanged.
 
     Who asks for a second page, or for as many events as there may be, reads on.
     """

@@ -1,4 +1,4 @@
-"""StartSyncExecution: an Express machine runs while the caller waits."""
+"""StartSyncExecution: run an Express state machine while the caller waits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATUS = {"ABORTED": "FAILED"}  # somebody stopped it on its page
 
 @reads("stateMachineArn name input traceHeader includedData")
 def start_sync(call: Call) -> LongPoll:
-    """StartSyncExecution: answers at the end, holding no thread.
+    """StartSyncExecution: answers at the execution's end without holding a thread.
 
     If the caller goes away, the execution goes on.
     """
@@ -96,7 +96,7 @@ def _answer(row: Execution, *, with_data: bool) -> dict[str, Any]:
 
 
 def billing_details(row: Execution) -> dict[str, int]:
-    """Return what AWS would bill: milliseconds in steps of 100, megabytes in steps of 64."""
+    """Return AWS's billed values: duration in steps of 100 ms, memory in steps of 64 MB."""
     took = (row.stop_ms or row.start_ms) - row.start_ms
     held = (len(row.input) + len(row.output or "")) / 1024 / 1024
     return {

@@ -1,4 +1,4 @@
-"""The actions on Map Runs."""
+"""Actions on Map Runs: DescribeMapRun, ListMapRuns, UpdateMapRun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions on state machines."""
+"""Actions on state machines: create, describe, update, delete, list and validate."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def create(call: Call) -> dict[str, Any]:
 
 
 def _publish(call: Call, machine: StateMachine, *, redescribe: bool = False) -> Version | None:
-    """Publish a version if the call asks for it.
+    """Publish a version if the request has ``publish``.
 
     ``redescribe``: a new description makes a version, though nothing else changed.
     """
@@ -86,7 +86,7 @@ def _check_description(params: dict[str, Any]) -> None:
 
 
 def _configurations(call: Call) -> dict[str, str]:
-    """Return the configurations as JSON texts; one that says the default is the empty text."""
+    """Return the configurations as JSON texts; the default one is ""."""
     params = call.params
     logging = params.get("loggingConfiguration")
     if logging is not None:
@@ -161,7 +161,7 @@ def _references(definition: str) -> dict[str, list[str]] | None:
 
 
 def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]:
-    """Return the configurations of a machine, or of a published version of it."""
+    """Return the configurations of a state machine or of a published version."""
     shown = machine if version is None or version.logging is None else version
     return {
         "loggingConfiguration": json.loads(shown.logging) if shown.logging else _NO_LOGGING,
@@ -172,7 +172,7 @@ def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]
 
 @reads("executionArn includedData")
 def describe_for_execution(call: Call) -> dict[str, Any]:
-    """DescribeStateMachineForExecution: as it was when the execution started."""
+    """DescribeStateMachineForExecution: the definition at the execution's start."""
     execution = get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
@@ -223,7 +223,7 @@ def _item(row: StateMachine) -> dict[str, Any]:
 
 @reads("definition type severity maxResults")
 def validate(call: Call) -> dict[str, Any]:
-    """ValidateStateMachineDefinition: real diagnostics."""
+    """ValidateStateMachineDefinition, with the diagnostics of the engine."""
     params = call.params
     problems = engine.check(params["definition"], params.get("type") or "STANDARD")
     if params.get("severity", "ERROR") == "ERROR":
@@ -249,7 +249,7 @@ def validate(call: Call) -> dict[str, Any]:
 
 
 def _unregistered(call: Call, definition: str) -> list[dict[str, Any]]:
-    """Return a warning for each call of a function that nobody registered: AWS has none."""
+    """Return a warning for each call of an unregistered function; AWS has no such warning."""
     calls = unregistered.unregistered_functions(definition, call.project, call.region)
     return [
         {
@@ -262,7 +262,7 @@ def _unregistered(call: Call, definition: str) -> list[dict[str, Any]]:
 
 
 def standard_only(machine: StateMachine) -> None:
-    """Raise for an Express machine where only Standard ones are served."""
+    """Raise an error for an Express state machine where only Standard is supported."""
     if machine.type != "STANDARD":
         msg = "This operation is not supported by this type of state machine"
         raise ServiceError(ErrorCode.StateMachineTypeNotSupported, msg)

@@ -1,4 +1,4 @@
-"""The one action of STS: Terraform, CDK and the AWS CLI ask it before anything else."""
+"""GetCallerIdentity, the only action of STS here: Terraform, CDK and the AWS CLI call it first."""
 
 from __future__ import annotations
 

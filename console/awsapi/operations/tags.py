@@ -1,4 +1,4 @@
-"""The actions on tags."""
+"""Actions on tags: TagResource, UntagResource, ListTagsForResource."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_mapping(tag_list: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return key -> value of AWS's list of tags."""
+    """Convert AWS's list of tags to key -> value."""
     return {tag.get("key") or "": tag.get("value") or "" for tag in tag_list}
 
 

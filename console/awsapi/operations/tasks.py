@@ -1,4 +1,4 @@
-"""The actions of task workers."""
+"""Actions of task workers: GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the re
 
 @reads("activityArn workerName")
 def get_activity_task(call: Call) -> LongPoll:
-    """GetActivityTask: waits up to a minute for work, holding no thread."""
+    """GetActivityTask: a long poll of up to a minute that holds no thread."""
     activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
     most = quotas.quotas_of(call.project.name).activity_pollers
@@ -67,7 +67,7 @@ def fail(call: Call) -> Change[dict[str, Any]]:
 
 
 def _ahead(call: Call) -> complete.Ahead | None:
-    """Return what steps the execution at once; None for a call that is a part of a worker's step.
+    """Return the function that steps the execution at once; None within a worker's step.
 
     The worker commits such a call together with what is its own.
     """

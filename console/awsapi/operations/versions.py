@@ -1,4 +1,4 @@
-"""The actions on versions and aliases."""
+"""Actions on versions and aliases of state machines."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def delete_alias(call: Call) -> dict[str, Any]:
 
 @reads("stateMachineArn maxResults nextToken")
 def list_aliases(call: Call) -> dict[str, Any]:
-    """ListStateMachineAliases of a machine or version."""
+    """ListStateMachineAliases of a state machine or version."""
     target = versions.resolve_target(call.project, call.params["stateMachineArn"])
     after = paging.open_position(call, call.params) or 0
     rows = versions.list_aliases(target, after=after, limit=paging.page_size(call.params) + 1)
