@@ -1,6 +1,6 @@
-"""Commands of a client: they reach a server by its API, and need neither Django nor a data folder.
+"""Client commands of ``stateyard``: they call a server's API, without Django or a data folder.
 
-``formats`` reads the files of other tools, one module a format, into what ``sources`` describes.
-``deployment`` compares that with a server and makes the difference. ``commands`` has one module a
-command. Each imports what stands before it in this list, and nothing behind it.
+``formats`` reads the files of other tools (one module a format) into the types of ``sources``.
+``deployment`` compares these with a server and applies the difference. ``commands`` has one module
+a command. Each imports only modules named before it in this list.
 """

@@ -1,8 +1,8 @@
-"""Compare and deploy all state machines of a branch in a few calls.
+"""Compare and deploy all state machines of a branch in a few API calls.
 
-The server describes them in one call: it leaves out the definitions whose hash the client names,
-so that an unchanged state machine costs a line each way. Changes go out in calls of some hundred
-kilobytes. Each state machine is checked and refused by itself, as by AWS's API.
+The server describes them in one call, without the definitions whose hash the client sends, so that
+an unchanged state machine takes a line each way. Changes are sent in calls of some hundred
+kilobytes. Each state machine is checked and refused separately, as by AWS's API.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BranchMachines(Machines):
-    """The state machines of a branch, all at once."""
+    """The state machines of a branch, handled together."""
 
     present: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: dict[str, list[str]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class BranchMachines(Machines):
         self.present[machine.name] = described
 
     def find_present(self, machine: MachineSource) -> PresentMachine | None:
-        """Return what the server has described."""
+        """Return a state machine as the server described it."""
         described = self.present.get(machine.name)
         if described is None:
             return None
@@ -67,7 +67,7 @@ class BranchMachines(Machines):
         return PresentMachine(described, lambda: tags)
 
     def apply(self, changes: Sequence[PlannedChange]) -> list[Outcome]:
-        """Make the changes of state machines in a few calls, others one after the other."""
+        """Apply changes of state machines in a few calls, other changes one by one."""
         outcomes: dict[int, Outcome] = {}
         batch: list[tuple[int, PlannedChange]] = []
         size = 0
@@ -100,7 +100,7 @@ class BranchMachines(Machines):
         return outcomes
 
     def warnings_of(self, machine: MachineSource) -> list[str]:
-        """Return the warnings of the server; ask it for those of unchanged machines."""
+        """Return the server's warnings; request those of unchanged state machines."""
         if machine.name in self.warnings:
             return self.warnings[machine.name]
         return Machines.warnings_of(self, machine)

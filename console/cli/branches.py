@@ -1,7 +1,7 @@
-"""Reach the branch of a project: a project of its own that a server makes from it.
+"""Create, open and delete branches: copies of a project for one git branch, on the same server.
 
-The server's own HTTP API takes signed JSON calls: SigV4, service ``stateyard``. The key of the
-connection says which project is the parent.
+The server's own HTTP API takes JSON calls signed with SigV4 (service ``stateyard``). The
+connection's access key names the parent project.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CONFLICT = "ConflictException"
 
 
 class CallRefused(ConnectionRefused):
-    """The server refuses a call. ``code``: of its error, "" if its answer is no error of its."""
+    """The server refused a call. ``code``: its error code, "" without one."""
 
     def __init__(self, message: str, code: str = "", status: int = 0) -> None:
         super().__init__(message)
@@ -47,19 +47,19 @@ class CallRefused(ConnectionRefused):
 
 @dataclass(frozen=True, slots=True)
 class BranchAccess:
-    """A branch with the caller's key. ``described``: as the server answers."""
+    """A branch with an access key. ``described``: the server's answer."""
 
     described: dict[str, Any]
     connection: Connection
 
     @property
     def name(self) -> str:
-        """The name of the branch, as git has it."""
+        """The branch's name, as in git."""
         return str(self.described["branch"])
 
     @property
     def summary(self) -> str:
-        """Return what the branch is, in a line."""
+        """Return a one-line summary of the branch."""
         until = datetime.fromtimestamp(self.described["expiresAt"], UTC)
         return (
             f"branch {self.name} of {self.described['parent']['name']}: project"
@@ -69,7 +69,7 @@ class BranchAccess:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables with which every client of AWS reaches the branch."""
+        """Return environment variables that point every AWS client to the branch."""
         region = self.connection.session.region_name
         return {
             "AWS_ENDPOINT_URL": self.connection.web_address,
@@ -82,7 +82,7 @@ class BranchAccess:
         }
 
     def adapt(self, project: SourceProject) -> None:
-        """Let what files have mean the branch: its ARNs, and rules and schedules switched off."""
+        """Move a project's ARNs to the branch, and disable its rules and schedules."""
         parent, account = self.described["parent"]["accountId"], self.described["accountId"]
 
         def moved(value: Any) -> Any:
@@ -106,7 +106,7 @@ class BranchAccess:
 
 
 def put_branch(connection: Connection, name: str, ttl: str) -> BranchAccess:
-    """Make a branch, or extend it; wait while a former one of the name is being deleted.
+    """Create a branch or extend its life; wait while an older one of the name is deleted.
 
     Raise ConnectionRefused.
     """
@@ -122,7 +122,7 @@ def put_branch(connection: Connection, name: str, ttl: str) -> BranchAccess:
 
 
 def open_branch(connection: Connection, name: str) -> BranchAccess:
-    """Return a branch that is there; raise ConnectionRefused."""
+    """Return an existing branch; raise ConnectionRefused."""
     described = call(connection, "POST", "/api/branches/key", {"branch": name})
     return _with_access(connection, described)
 
@@ -171,7 +171,7 @@ def call(
 
 
 def _send(connection: Connection, method: str, path: str, data: bytes) -> tuple[int, Any]:
-    """Return the status of an answer, and its JSON; None if it has none."""
+    """Send a request; return status and JSON of the answer; None without JSON."""
     url = f"{connection.web_address}{path}"
     request = AWSRequest(method, url, data=data, headers={"Content-Type": "application/json"})
     try:

@@ -1,8 +1,8 @@
-"""Reach a server: by the profile of the environment, else by that of the data folder.
+"""Connect to a server with the environment's AWS profile, else with that of the data folder.
 
-boto3 finds address, key and region as every client of AWS does. Where nothing is set, the profile
-``stateyard`` of the data folder is taken: a command beside ``stateyard up`` needs no set-up.
-A real endpoint of AWS is refused unless ``--aws`` says that it is meant.
+boto3 finds endpoint, key and region as for every AWS client. Without any of them, the profile
+``stateyard`` of the data folder is used: beside ``stateyard up`` no set-up is needed. A real AWS
+endpoint is refused without ``--aws``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SET_UP = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SHARED_CREDENTIALS_FILE")
 
 
 class ConnectionRefused(Exception):
-    """No server can be reached, or none that was meant. The message is one line."""
+    """No server can be reached, or AWS without ``--aws``. The message is one line."""
 
 
 def add_connection_arguments(parser: ArgumentParser) -> None:
-    """Let a command be told which server it talks to."""
+    """Add the options that select the server."""
     group = parser.add_argument_group("server")
     group.add_argument("--endpoint-url", metavar="URL", help="the server's address")
     group.add_argument("--profile", help="a profile of the AWS configuration")
@@ -53,7 +53,7 @@ def add_connection_arguments(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Connection:
-    """A server. ``client`` makes a client of one of its services.
+    """A server. ``client`` makes a boto3 client for one of its services.
 
     ``account_of_key``: the account, if it is known without asking the server.
     """
@@ -64,7 +64,7 @@ class Connection:
     account_of_key: Account | None = None
 
     def client(self, service: str) -> Any:
-        """Return a client; raise ``ConnectionRefused`` for AWS itself unless that is allowed."""
+        """Return a boto3 client; raise ``ConnectionRefused`` for AWS without ``--aws``."""
         try:
             client = self.session.client(service, endpoint_url=self.endpoint_url, config=_CONFIG)
         except (BotoCoreError, ValueError) as error:
@@ -87,7 +87,7 @@ class Connection:
 
     @cached_property
     def account(self) -> Account:
-        """Return the account that the key belongs to."""
+        """Return the account of the access key."""
         if self.account_of_key is not None:
             return self.account_of_key
         identity = self.client("sts").get_caller_identity()
@@ -96,7 +96,7 @@ class Connection:
 
     @cached_property
     def web_address(self) -> str:
-        """Return the address of the server's pages."""
+        """Return the URL of the server's pages."""
         if self.endpoint_url:
             self._check_address(self.endpoint_url)
             return self.endpoint_url.rstrip("/")
@@ -104,7 +104,7 @@ class Connection:
 
 
 def connect(options: Namespace) -> Connection:
-    """Return the server that the options of a command name."""
+    """Return the connection selected by the options of a command."""
     former_name.adopt_variables()
     core = botocore.session.Session(profile=options.profile)
     region = options.region
@@ -123,7 +123,7 @@ def connect(options: Namespace) -> Connection:
 
 
 def _data_profile(options: Namespace) -> Path | None:
-    """Return the credentials file of the data folder, if it is the one to use."""
+    """Return the credentials file of the data folder, if it is to be used."""
     if options.profile or options.aws:
         return None
     if not options.data and any(os.environ.get(name) for name in _SET_UP):

@@ -1,7 +1,7 @@
-"""Compare a project with a server, and make the difference.
+"""Plan and apply a deployment: compare a project's files with a server.
 
-``Machines`` reaches the state machines of a server: one call each by AWS's API, or all of them in a
-few calls of a branch's API (``branch_machines``). The plan is the same for both.
+``Machines`` accesses the state machines of a server: with some AWS API calls each, or all in a few
+calls of a branch's API (``branch_machines``). The plan is the same for both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FORMER_TARGET = "machine"
 
 
 class DeploymentChange(StrEnum):
-    """What a deployment does with a thing."""
+    """The kind of change to a resource."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -57,7 +57,7 @@ class DeploymentChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One thing of a plan. ``apply`` makes the change, and ``diff`` returns lines as diff has them.
+    """A planned change. ``apply`` makes it; ``diff`` returns the lines of a unified diff.
 
     ``calls``: for a state machine, the actions and parameters by which ``apply`` makes the change.
     """
@@ -83,7 +83,7 @@ def plan_deployment(
     stack: str = "",
     prune: bool = False,
 ) -> Iterator[list[PlannedChange]]:
-    """Yield the changes in groups. All changes of a group are made at once.
+    """Yield the changes in groups; a group is applied together.
 
     With ``prune`` also what the stack had and the files have not.
     """
@@ -107,7 +107,7 @@ def _arn_of(connection: Connection, machine: MachineSource) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PresentMachine:
-    """A state machine of a server: as DescribeStateMachine answers it, and how to read its tags."""
+    """A state machine on the server: its description, and a function that reads its tags."""
 
     described: dict[str, Any]
     read_tags: Callable[[], dict[str, str]]
@@ -119,17 +119,17 @@ Outcome = Exception | None
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The state machines of a server, reached by AWS's API: some calls for each."""
+    """The state machines of a server, accessed by some AWS API calls each."""
 
     connection: Connection
 
     def groups(self, machines: Sequence[MachineSource]) -> Iterator[Sequence[MachineSource]]:
-        """Yield the state machines in groups that are compared, and then changed, at once."""
+        """Yield the state machines in groups, each compared and changed together."""
         for machine in machines:
             yield [machine]
 
     def find_present(self, machine: MachineSource) -> PresentMachine | None:
-        """Return the state machine of the server, None if there is none of the name."""
+        """Return a state machine of the server by name, None without one."""
         states, arn = self.connection.states, _arn_of(self.connection, machine)
         described = _unless_missing(lambda: states.describe_state_machine(stateMachineArn=arn))
         if described is None:
@@ -137,11 +137,11 @@ class Machines:
         return PresentMachine(described, lambda: _tags_of(states, arn))
 
     def apply(self, changes: Sequence[PlannedChange]) -> list[Outcome]:
-        """Make changes, each by itself."""
+        """Apply changes one by one."""
         return [_outcome_of(planned.apply) for planned in changes]
 
     def warnings_of(self, machine: MachineSource) -> list[str]:
-        """Return a line for each function that a state machine calls and nobody registered."""
+        """Return a line for each unregistered function that a state machine calls."""
         try:
             answer = self.connection.states.validate_state_machine_definition(
                 definition=machine.definition, type=machine.type, severity="WARNING"
@@ -160,7 +160,7 @@ def _outcome_of(apply: Callable[[], Any]) -> Outcome:
 
 
 def warn_of_functions(project: SourceProject, machines: Machines) -> list[str]:
-    """Return a line for each function that a state machine calls and nobody registered there.
+    """Return a line for each function of a state machine that the server does not have.
 
     AWS and servers of other kinds say nothing about that.
     """
@@ -243,7 +243,7 @@ def _planned_calls(
 
 
 def _wanted_machine(connection: Connection, machine: MachineSource) -> dict[str, Any]:
-    """Return what CreateStateMachine and UpdateStateMachine take, but for name, type and tags."""
+    """Return the members of CreateStateMachine and UpdateStateMachine, without name, type, tags."""
     role = machine.role or connection.account.role(_ROLE)
     desired: dict[str, Any] = {"definition": machine.definition, "roleArn": role}
     if machine.tracing is not None:
@@ -252,7 +252,7 @@ def _wanted_machine(connection: Connection, machine: MachineSource) -> dict[str,
 
 
 def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) -> str:
-    """Return the hash of the text that the server has after the deployment."""
+    """Return the hash of the definition as deployed."""
     text = machine.definition
     if present is None or present["definition"] == text:
         return hashlib.sha256(text.encode()).hexdigest()
@@ -262,11 +262,11 @@ def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) 
 
 
 class DeploymentRefused(Exception):
-    """The server cannot take what a file has. The message is one line."""
+    """The server cannot have a resource of a file. The message is one line."""
 
 
 def _is_changed(present: dict[str, Any], desired: dict[str, Any]) -> bool:
-    """Tell whether two state machines differ; the same JSON is the same."""
+    """Whether two state machines differ; definitions are compared as JSON."""
     return (
         present["roleArn"] != desired["roleArn"]
         or _changes_tracing(present, desired)
@@ -283,7 +283,7 @@ def _changes_tracing(present: dict[str, Any], desired: dict[str, Any]) -> bool:
 
 
 def _machine_diff(name: str, present: dict[str, Any], desired: dict[str, Any]) -> list[str]:
-    """Return the lines in which two state machines differ."""
+    """Return the diff lines of two state machines."""
     lines = []
     if _parsed(present["definition"]) != _parsed(desired["definition"]):
         lines = _diff(_pretty(present["definition"]), _pretty(desired["definition"]), name)
@@ -297,7 +297,7 @@ def _machine_diff(name: str, present: dict[str, Any], desired: dict[str, Any]) -
 def _own_tags(
     machine: MachineSource, present: dict[str, Any] | None, endpoint: str
 ) -> dict[str, str]:
-    """Return the tags by which a page of the server shows drift."""
+    """Return the tags from which a page shows drift."""
     tags = {DEPLOYED: _deployed_text_hash(machine, present)}
     if machine.pulled_from.rstrip("/") not in ("", endpoint):
         tags[SOURCE] = machine.pulled_arn
@@ -307,7 +307,7 @@ def _own_tags(
 def _tag_changes(
     machine: PresentMachine, desired: dict[str, str]
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """Return the tags to set, and the keys of those to remove."""
+    """Return tags to set, and tag keys to remove."""
     present = machine.read_tags() if desired else {}
     missing = [
         {"key": key, "value": value} for key, value in desired.items() if present.get(key) != value
@@ -398,7 +398,7 @@ def _sorted(targets: Any) -> list[dict[str, Any]]:
 
 
 def _with_pattern(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule with its pattern parsed: the same JSON is the same pattern."""
+    """Return a rule with its pattern parsed, to compare patterns as JSON."""
     pattern = rule.get("EventPattern")
     return {**rule, "EventPattern": _parsed(pattern)} if pattern else rule
 
@@ -456,7 +456,7 @@ _SCHEDULE_MEMBERS = (
 def _wanted_schedule(
     connection: Connection, schedule: ScheduleSource, present: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the desired schedule, with the defaults that the service would answer."""
+    """Return the desired schedule with the service's defaults."""
     desired = {**_SCHEDULE_DEFAULTS, **schedule.settings}
     for name in ("StartDate", "EndDate"):
         if name in desired:
@@ -485,7 +485,7 @@ def _make_group(scheduler: Any, group: str) -> None:
 
 
 def _find_former_rule(connection: Connection, schedule: ScheduleSource) -> bool:
-    """Tell whether a rule is in the place of a schedule, so that both would start the machine."""
+    """Whether a rule exists in place of a schedule: both would start the state machine."""
     events = connection.client("events")
     rule = _unless_missing(lambda: events.describe_rule(Name=schedule.name))
     if rule is None or rule.get("ScheduleExpression") != schedule.settings["ScheduleExpression"]:
@@ -508,7 +508,7 @@ def _unless_missing(describe: Callable[[], dict[str, Any]]) -> dict[str, Any] | 
 
 
 def definition_diff(before: str, after: str, before_name: str, after_name: str) -> list[str]:
-    """Return the lines in which two definitions differ; the same JSON is the same."""
+    """Return the diff lines of two definitions, compared as JSON."""
     if _parsed(before) == _parsed(after):
         return []
     texts = _pretty(before), _pretty(after)

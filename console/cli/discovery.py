@@ -1,4 +1,4 @@
-"""Find out what a path is: a definition, a template, a service, an assembly, or a folder."""
+"""Detect the format of a path: definition, template, service, cloud assembly, or folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEMPLATES = ("template.yaml", "template.yml", "template.json", "serverless.yml"
 
 
 def read_paths(paths: Sequence[Path], account: Account, parameters: Parameters) -> SourceProject:
-    """Return all that files and folders have.
+    """Read all files and folders into one project.
 
     Raise ``SourceError`` with a line for each value that is missing and each part that is wrong.
     """
@@ -46,7 +46,7 @@ def read_paths(paths: Sequence[Path], account: Account, parameters: Parameters) 
 
 
 def _refuse_unread(parameters: Parameters) -> None:
-    """Refuse a name of ``--param`` that no file mentions: it would be a mistake without a word."""
+    """Raise an error for a ``--param`` name that no file uses: probably a typo."""
     names = parameters.unread()
     texts = [file.read_text(encoding="utf-8", errors="replace") for file in READ_FILES if names]
     for name in names:
@@ -77,7 +77,7 @@ def _read_path(path: Path, account: Account, parameters: Parameters) -> SourcePr
 
 
 def _read_folder(folder: Path, account: Account, parameters: Parameters) -> SourceProject:
-    """Read an assembly, else the project file in a folder, else all definitions below it."""
+    """Read an assembly, else the project file of a folder, else all definitions below it."""
     if cdk.is_assembly(folder):
         return cdk.read_assembly(folder, account, parameters)
     for name in _TEMPLATES:
@@ -96,7 +96,7 @@ def _read_folder(folder: Path, account: Account, parameters: Parameters) -> Sour
 
 
 def definition_files(folder: Path) -> list[Path]:
-    """Return the JSON and YAML files below a folder, in the order of their names."""
+    """Return the JSON and YAML files below a folder, sorted."""
     return [
         path
         for path in sorted(folder.rglob("*"))
@@ -109,7 +109,7 @@ def definition_files(folder: Path) -> list[Path]:
 
 
 def _is_source(path: Path) -> bool:
-    """Tell whether a file among others is meant: by its name, or by what it says."""
+    """Whether a file of a folder is to be read, by its name or content."""
     if path.name.endswith(asl.ENDS):
         return True
     try:
@@ -120,7 +120,7 @@ def _is_source(path: Path) -> bool:
 
 
 def is_definition(document: Any) -> bool:
-    """Tell whether a document is a definition of a state machine."""
+    """Whether a document is a state machine definition."""
     return isinstance(document, dict) and "States" in document and "StartAt" in document
 
 

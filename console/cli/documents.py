@@ -1,4 +1,4 @@
-"""Read JSON and YAML files, with the short tags of CloudFormation."""
+"""Parse JSON and YAML files, with CloudFormation's short tags such as ``!Ref``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONSTRUCTOR_ERRORS = (
 
 
 class SourceError(Exception):
-    """A file cannot be deployed. A line a fault: the file, the place, got and wanted."""
+    """A file cannot be deployed. One line per error: file, place, actual, expected."""
 
 
 def read_text(path: Path) -> str:
@@ -58,12 +58,12 @@ def read_text(path: Path) -> str:
 
 
 def load_document(path: Path) -> Any:
-    """Return what a JSON or YAML file says; raise ``SourceError`` if it is neither."""
+    """Parse a JSON or YAML file; raise ``SourceError`` if it is neither."""
     return parse_document(read_text(path), str(path))
 
 
 def parse_document(text: str, place: str) -> Any:
-    """Return what a text says. ``place``: the file's name, which tells JSON from YAML.
+    """Parse a text. ``place``: the file's name, whose ending selects JSON or YAML.
 
     Of a key that stands twice the last one counts, as in SAM, with a line in ``WARNINGS``.
     """
@@ -79,7 +79,7 @@ def parse_document(text: str, place: str) -> Any:
 
 
 def compose_yaml(text: str, place: str) -> yaml.Node | None:
-    """Return the nodes of a YAML text, which know their lines; None for an empty one."""
+    """Return the nodes of a YAML text, with line numbers; None for an empty text."""
     try:
         node: yaml.Node | None = yaml.compose(text, Loader)
     except _CONSTRUCTOR_ERRORS as error:
@@ -102,7 +102,7 @@ def construct_yaml(node: yaml.Node | None, place: str) -> Any:
 
 
 def check_size(document: Any, place: str) -> None:
-    """Raise ``SourceError`` for a document that is larger than its text, or contains itself."""
+    """Raise ``SourceError`` for a document that expands beyond its text, or contains itself."""
     waiting, count = [document], 0
     while waiting:
         value = waiting.pop()
@@ -116,12 +116,12 @@ def check_size(document: Any, place: str) -> None:
 
 
 class _LenientLoader(Loader):
-    """Takes the last of two equal keys."""
+    """YAML loader that keeps the last of duplicate keys."""
 
     place = ""
 
     def repeat_key(self, key: yaml.ScalarNode) -> None:
-        """Warn of a key that stands twice."""
+        """Warn about a duplicate key."""
         _warn_of_repeated(f"{self.place}: line {key.start_mark.line + 1}", key.value)
 
 
@@ -143,12 +143,12 @@ def _warn_of_repeated(place: str, key: str) -> None:
 
 
 def kind_of(value: Any) -> str:
-    """Return what a value is, as messages say it."""
+    """Return the type of a value in the words of error messages."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
 def as_object(value: Any, place: str) -> dict[str, Any]:
-    """Return an object, {} for nothing; raise ``SourceError`` for anything else."""
+    """Return an object, {} for null; raise ``SourceError`` for other values."""
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
@@ -157,7 +157,7 @@ def as_object(value: Any, place: str) -> dict[str, Any]:
 
 
 def as_list(value: Any, place: str) -> list[Any]:
-    """Return a list, [] for nothing; raise ``SourceError`` for anything else."""
+    """Return a list, [] for null; raise ``SourceError`` for other values."""
     if value is None or value == "":
         return []
     if not isinstance(value, list):
@@ -166,7 +166,7 @@ def as_list(value: Any, place: str) -> list[Any]:
 
 
 def as_name(value: Any, place: str) -> str:
-    """Return a name; raise ``SourceError`` for what is no text and no number."""
+    """Return a name; raise ``SourceError`` unless it is a text or number."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise SourceError(f"{place}: got {kind_of(value)}, wanted a name")
     return str(value)

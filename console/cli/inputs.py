@@ -14,7 +14,7 @@ _ARN_PARTS = 7  # arn:aws:states:REGION:ACCOUNT:stateMachine:NAME, then a versio
 
 
 def named_input(connection: Connection, arn: str, name: str) -> str:
-    """Return the input that a state machine has under a name; raise ConnectionRefused."""
+    """Return a state machine's named input; raise ConnectionRefused."""
     machine = ":".join(arn.split(":")[:_ARN_PARTS])
     query = urlencode({"machine": machine, "name": name}, quote_via=quote)
     return str(call(connection, "GET", f"/api/inputs?{query}", needs="named inputs")["input"])

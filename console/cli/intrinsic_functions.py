@@ -1,4 +1,4 @@
-"""The functions of CloudFormation that need nothing but their arguments."""
+"""CloudFormation's pure intrinsic functions, such as ``Fn::Split``: they need only arguments."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def count_values(value: Any) -> int:
 
 
 def list_networks(block: Any, count: Any, bits: Any = None) -> list[str]:
-    """Return the first networks of a block. ``bits``: for the hosts of each."""
+    """Return the first subnets of a CIDR block. ``bits``: the host bits of each."""
     network = ipaddress.ip_network(text_of(block))
     host_bits = int(text_of(bits)) if bits is not None else _HOST_BITS[network.version]
     prefix = network.max_prefixlen - host_bits
@@ -56,12 +56,12 @@ def list_networks(block: Any, count: Any, bits: Any = None) -> list[str]:
 
 
 def list_zones(region: Any) -> list[str]:
-    """Return three availability zones: which ones an account has, only AWS knows."""
+    """Return three availability zones: the account's real ones are known only to AWS."""
     return [f"{text_of(region)}{letter}" for letter in "abc"]
 
 
 def is_equal(first: Any, second: Any) -> bool:
-    """Tell whether two values are the same text, as Fn::Equals sees them."""
+    """Whether two values are equal as texts (Fn::Equals)."""
     try:
         return text_of(first) == text_of(second)
     except ValueError:
@@ -69,26 +69,26 @@ def is_equal(first: Any, second: Any) -> bool:
 
 
 def not_among(value: Any, allowed: list[Any]) -> str:
-    """Return the first value of a parameter that is not allowed, "" if all are."""
+    """Return the first parameter value that is not allowed, "" if all are."""
     parts = value if isinstance(value, list) else [value]
     odd = (part for part in parts if not any(is_equal(part, choice) for choice in allowed))
     return next((repr(part) for part in odd), "")
 
 
 def split_list(text: str) -> list[str]:
-    """Return the values of a list that a text writes with commas."""
+    """Split a comma-separated list."""
     return [part.strip() for part in text.split(",")]
 
 
 def find_member(rows: Any, key: str) -> Any:
-    """Return the value of a key, None if it is not there; YAML may have a number as key."""
+    """Return the value of a key, None if it is missing; YAML may have a number as key."""
     if not isinstance(rows, dict):
         return None
     return next((value for name, value in rows.items() if str(name) == key), None)
 
 
 def fill_loop(value: Any, identifier: str, item: str) -> Any:
-    """Return a part of a loop for one of its items."""
+    """Return the body of Fn::ForEach for one item."""
     if isinstance(value, dict):
         if value == {"Ref": identifier}:
             return item
@@ -105,7 +105,7 @@ def fill_loop(value: Any, identifier: str, item: str) -> Any:
 
 
 def typed_value(kind: str, written: str) -> Any:
-    """Return the value of a parameter of a type, as ``--param`` gives it; None: it is no number."""
+    """Return a ``--param`` value in its parameter's type; None if it is not a number."""
     value = parse_value(written)
     if "List" in kind:
         return value if isinstance(value, list) else split_list(written)

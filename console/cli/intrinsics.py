@@ -1,9 +1,8 @@
-"""Evaluate the intrinsic functions of CloudFormation, as far as a server without a stack can.
+"""Evaluate CloudFormation's intrinsic functions (``Fn::Sub``, ``Ref``) without a deployed stack.
 
-A resource of a template gets the name that it is given, else its logical id, and the ARN that
-follows from that name. What only AWS could know - an attribute of a resource, an imported value, a
-dynamic reference - has to be given by ``--param NAME=VALUE``, also as
-``--param LogicalId.Attribute=VALUE``.
+A resource gets its configured name, else its logical id, and the ARN with that name. Values that
+only AWS knows (an attribute of a resource, an imported value, a dynamic reference) come from
+``--param NAME=VALUE``, also as ``--param LogicalId.Attribute=VALUE``.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ ARN_ATTRIBUTES = ("Arn", "TopicArn", "StateMachineArn")
 
 
 class Template:
-    """A template with the values of its parameters; ``resolve`` evaluates a value of it."""
+    """A template with its parameters' values; ``resolve`` evaluates a value."""
 
     def __init__(
         self,
@@ -120,7 +119,7 @@ class Template:
         exports: Mapping[str, Callable[[], Any]] | None = None,
         prefix: str = "",
     ) -> None:
-        """``folder``: of the files that the template includes; None: it has none.
+        """``folder``: of included files; None: there are none.
 
         ``arguments``: the parameters that a parent stack gives; ``exports``: of other stacks;
         ``prefix``: of the names of resources in a nested stack.
@@ -162,7 +161,7 @@ class Template:
         }
 
     def section(self, name: str) -> dict[str, Any]:
-        """Return a section by its keys, with what its loops and included files add."""
+        """Return a section by its keys, with its loops and included files expanded."""
         if name not in self._sections:
             said = as_object(self.body.get(name), f"{self._place}: {name}")
             self._sections[name] = {}  # which a loop over itself finds
@@ -170,14 +169,14 @@ class Template:
         return self._sections[name]
 
     def resource(self, logical_id: str) -> dict[str, Any] | None:
-        """Return a resource, None if there is none of that id."""
+        """Return a resource by logical id, None without one."""
         resources = self.section("Resources")
         if not isinstance(logical_id, str) or logical_id not in resources:
             return None
         return as_object(resources[logical_id], f"{self._place}: {logical_id}")
 
     def properties(self, logical_id: str) -> dict[str, Any]:
-        """Return the properties of a resource, as they stand there."""
+        """Return the unresolved properties of a resource."""
         resource = self.resource(logical_id) or {}
         return as_object(resource.get("Properties"), f"{self._place}: {logical_id}.Properties")
 
@@ -191,7 +190,7 @@ class Template:
         return bool(self._guarded(f"Condition {name}", lambda: self._resolved(conditions[name])))
 
     def resolve(self, value: Any, *at: str) -> Any:
-        """Return a value with its functions evaluated; raise ``SourceError`` if that cannot be.
+        """Return a value with its functions evaluated; raise ``SourceError``.
 
         ``at``: where it stands, for messages. A value that nobody gave is noted as missing.
         """
@@ -202,7 +201,7 @@ class Template:
             del self._trail[len(self._trail) - len(at) :]
 
     def place(self, *at: str) -> str:
-        """Return where a value stands: the file and the way in it."""
+        """Return the place of a value for messages: the file and the path in it."""
         way = ".".join([*self._trail, *at]).replace(".[", "[")
         return f"{self._place}: {way}" if way else self._place
 
@@ -237,7 +236,7 @@ class Template:
         return self._account.arn(service, form.format(self.physical_name(logical_id)))
 
     def output(self, name: str) -> Any:
-        """Return the value of an output; raise ``SourceError`` if there is none of that name."""
+        """Return the value of an output; raise ``SourceError`` if it does not exist."""
         outputs = self.section("Outputs")
         if name not in outputs:
             raise SourceError(f"{self._place}: Outputs: got no {name}, wanted one")
@@ -283,7 +282,7 @@ class Template:
         )
 
     def fill_variables(self, text: str) -> Any:
-        """Return a text with the variables of another tool in it replaced: here it has none."""
+        """Return a text with another tool's variables replaced: here unchanged."""
         return text
 
     def _inside(self, key: Any, value: Any) -> Any:
@@ -309,7 +308,7 @@ class Template:
         return result
 
     def _guarded(self, name: str, evaluate: Callable[[], Any]) -> Any:
-        """Evaluate something of a name; raise ``SourceError`` if it needs itself for that."""
+        """Evaluate a named thing; raise ``SourceError`` for a circular reference."""
         if name in self._resolving:
             raise self._error(name, "a circle", "a value that does not need itself")
         self._resolving.append(name)
@@ -331,7 +330,7 @@ class Template:
             raise self._error(name, "too much to evaluate", f"at most {MOST_CALLS} functions")
 
     def _ask(self, marker: str, *names: str, got: str = "no value") -> Any:
-        """Return what ``--param`` says of something that only AWS knows."""
+        """Return the ``--param`` value of something that only AWS knows."""
         return self._parameters.ask(self.place(), marker, *names, got=got)
 
     def _ask_text(self, marker: str, *names: str) -> str:
@@ -371,7 +370,7 @@ class Template:
         return self._ask(f"Ref {name}", name)
 
     def _parameter(self, name: str, said: dict[str, Any]) -> Any:
-        """Return the value of a parameter: as ``--param`` gives it, else its default."""
+        """Return the value of a parameter: its ``--param``, else its default."""
         kind = str(said.get("Type", "String"))
         written = self._parameters.text(name)
         if written is not None:
@@ -401,7 +400,7 @@ class Template:
         return self._ask(f"Ref {name}", name, got=f"what only AWS knows of an {kind}")
 
     def _ref_to_published(self, function: str, part: str) -> str:
-        """Return the ARN of the version or alias that SAM publishes of a function."""
+        """Return the ARN of a function's version or alias that SAM publishes."""
         alias = self.properties(function).get("AutoPublishAlias", "live")
         qualifier = "1" if part == "Version" else text_of(self._resolved(alias))
         return f"{self.arn_of(function)}:{qualifier}"
@@ -525,7 +524,7 @@ class Template:
         return members
 
     def _included(self, said: Any) -> Any:
-        """Return what a file has that ``AWS::Include`` names; other macros only AWS can run."""
+        """Return the file that ``AWS::Include`` names; other macros only AWS can run."""
         about = as_object(said, self.place("Fn::Transform"))
         name = str(about.get("Name"))
         if name != "AWS::Include":

@@ -1,4 +1,4 @@
-"""Write a state machine in the words of the tools that define it, for ``export`` and for pages."""
+"""Convert a state machine to ASL, SAM, CloudFormation, Terraform or CDK code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _template(machine: dict[str, Any], resource: dict[str, Any], more: dict[str,
 
 
 def _as_terraform(machine: dict[str, Any]) -> str:
-    """Return HCL; ``${`` and ``%{`` of the definition are its own, and not Terraform's."""
+    """Return HCL; the definition's own ``${`` and ``%{`` are escaped."""
     text = json.dumps(json.loads(machine["definition"]), indent=2, ensure_ascii=False)
     escaped = re.sub(r"([$%])(?=\{)", r"\1\1", text)
     lines = [
@@ -65,7 +65,7 @@ def _as_terraform(machine: dict[str, Any]) -> str:
 
 
 def _as_cdk(machine: dict[str, Any]) -> str:
-    """Return TypeScript for the body of a stack; a role is left to the construct."""
+    """Return TypeScript for the body of a stack; the construct creates the role."""
     name = _identifier(machine["name"])
     text = json.dumps(json.loads(machine["definition"]), indent=2, ensure_ascii=False)
     lines = [
@@ -81,14 +81,14 @@ def _as_cdk(machine: dict[str, Any]) -> str:
 
 
 def _identifier(name: str) -> str:
-    """Return a name that every tool takes as an identifier."""
+    """Return a name that is an identifier in every tool."""
     identifier = "".join(part[:1].upper() + part[1:] for part in re.findall(r"[A-Za-z0-9]+", name))
     return identifier if identifier[:1].isalpha() else f"Machine{identifier}"
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFormat:
-    """A tool. ``write``: from what DescribeStateMachine answers; ``ending``: of a file's name."""
+    """A tool's format. ``write``: from DescribeStateMachine; ``ending``: of file names."""
 
     title: str
     ending: str

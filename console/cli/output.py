@@ -1,4 +1,4 @@
-"""Write what commands say: results to stdout, what is wrong to stderr."""
+"""Print the output of commands: results to stdout, errors to stderr."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 
 
 def write_line(text: str) -> None:
-    """Write a line of the result, at once: somebody may read it through a pipe."""
+    """Print a result line and flush, for a reader at the end of a pipe."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def write_error(text: str) -> None:
-    """Write what is wrong, a line each."""
+    """Print errors, one line each."""
     for line in text.splitlines():
         sys.stderr.write(f"stateyard: {line}\n")
     sys.stderr.flush()

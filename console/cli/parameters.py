@@ -1,7 +1,7 @@
-"""Values of ``--param NAME=VALUE``, and the list of missing values.
+"""Values of ``--param NAME=VALUE``, and the list of missing ones.
 
-Readers ask for a value that only AWS knows and go on with a stand-in where nobody gave it: one run
-names all of them. ``check`` raises that list before anything is deployed.
+A reader asks for a value that only AWS knows and continues with a stand-in if it is missing, so
+that one run lists all missing values. ``check`` raises that list before anything is deployed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def parse_parameters(words: list[str]) -> dict[str, str]:
-    """Return name -> value; raise ``SourceError`` for a word that has none."""
+    """Return name -> value; raise ``SourceError`` for an argument without "="."""
     for word in words:
         if "=" not in word or word.startswith("="):
             raise SourceError(f"--param: got {word!r}, wanted NAME=VALUE")
@@ -26,19 +26,19 @@ def parse_parameters(words: list[str]) -> dict[str, str]:
 
 
 class LiteralNumber(float):
-    """A number that a text shows as it is written: ``1.10`` is a version, too."""
+    """A number that keeps its spelling in texts: ``1.10`` may be a version."""
 
     written: str
 
     def __new__(cls, written: str) -> Self:
-        """Return the number of a text, which it keeps."""
+        """Return the number of a text, with its spelling."""
         number = super().__new__(cls, written)
         number.written = written
         return number
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a part of a text: ``true``, not ``True``.
+    """Return a value as part of a text: ``true``, not ``True``.
 
     Raise ``ValueError`` for a list, an object or null, which no text can hold.
     """
@@ -54,7 +54,7 @@ def text_of(value: Any) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Return what a value means: JSON, else the text itself."""
+    """Parse a value as JSON, else return the text."""
     try:
         return json.loads(text, parse_float=LiteralNumber, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -67,13 +67,13 @@ def _no_number(name: str) -> None:
 
 @dataclass
 class OptionalPart:
-    """What a part of a file asks for that nobody gave."""
+    """An optional part of a file needs a value that is missing."""
 
     missing: list[str] = field(default_factory=list)
 
 
 class Parameters:
-    """The values of ``--param``, and a line for each that is missing.
+    """The values of ``--param``, and a line for each missing one.
 
     ``placeholders``: a value that nobody gave becomes ``${Name}`` and is not missing.
     ``stand_ins``: how many values nobody gave so far.
@@ -95,12 +95,12 @@ class Parameters:
         return next((self.values[name] for name in names if name in self.values), None)
 
     def value(self, *names: str) -> Any:
-        """Return the value of the first name that has one, JSON parsed; None if none has."""
+        """Return the parsed value of the first name that has a value; None without one."""
         text = self.text(*names)
         return None if text is None else parse_value(text)
 
     def ask(self, place: str, marker: str, *names: str, got: str = "no value") -> Any:
-        """Return a value that only ``--param`` can give: under one of the names, the first best.
+        """Return a ``--param`` value by the first of its names that is set.
 
         A missing one is noted, and a stand-in returned.
         """
@@ -114,12 +114,12 @@ class Parameters:
         return self.last_stand_in
 
     def refuse(self, error: SourceError) -> None:
-        """Note what is wrong with a part of a file; the rest is read on."""
+        """Record an error in a part of a file and continue."""
         self._missing.update((line, line) for line in str(error).splitlines())
 
     @contextmanager
     def collect(self, place: str) -> Iterator[None]:
-        """Note what is wrong with a part of a file, and go on behind it."""
+        """Record the errors raised within, and continue after it."""
         try:
             yield
         except SourceError as error:
@@ -132,7 +132,7 @@ class Parameters:
 
     @contextmanager
     def attempt(self) -> Iterator[OptionalPart]:
-        """Try to read an optional part: values missing in it are not reported as missing."""
+        """Read an optional part: missing values in it are not reported."""
         before = dict(self._missing)
         attempt = OptionalPart()
         try:
@@ -144,7 +144,7 @@ class Parameters:
             self._missing = before
 
     def unread(self) -> list[str]:
-        """Return the names that no file has asked for."""
+        """Return the names that no file has used."""
         return [name for name in self.values if name not in self._read]
 
     def check(self) -> None:
@@ -154,7 +154,7 @@ class Parameters:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as a shell takes it."""
+    """Return a name quoted for a shell."""
     return (
         name if all(letter.isalnum() or letter in "-_.:/@%+," for letter in name) else f"'{name}'"
     )

@@ -1,4 +1,4 @@
-"""Pause, resume and describe: what the commands ``pause``, ``resume`` and ``status`` share."""
+"""Pause and resume executions and schedules: shared code of ``pause``, ``resume``, ``status``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFUSED, _NO_SERVER = 1, 2
 
 
 def add_subject_arguments(parser: ArgumentParser) -> None:
-    """Take one of three: an execution, a state machine, or all schedules."""
+    """Add the subject: an execution, a state machine, or all schedules."""
     subject = parser.add_mutually_exclusive_group(required=True)
     subject.add_argument("execution", nargs="?", metavar="EXECUTION", help="ARN of an execution")
     subject.add_argument("--machine", metavar="NAME", help="all of a state machine")
@@ -37,7 +37,7 @@ def run_change(act: str, options: Namespace, more: dict[str, str]) -> int:
 
 
 def run_status(options: Namespace) -> int:
-    """Write what is paused; return the exit code."""
+    """Print paused subjects; return the exit code."""
     return _run_command(options, lambda connection: _write_status(connection, options.execution))
 
 
@@ -60,7 +60,7 @@ def _call(
 
 
 def _change(connection: Connection, act: str, options: Namespace, more: dict[str, str]) -> None:
-    """Pause or resume (``act``) what the options name; raise CallRefused, ConnectionRefused."""
+    """Pause or resume (``act``) the options' subject; raise CallRefused, ConnectionRefused."""
     more = more | {"dryRun": "true" if options.dry_run else "false"}
     done = f"would be {act}d" if options.dry_run else f"{act}d"
     if options.schedules:
@@ -82,14 +82,14 @@ def _change(connection: Connection, act: str, options: Namespace, more: dict[str
 
 
 def _machine_arn(connection: Connection, name: str) -> str:
-    """Return the ARN of a state machine that is named by it or by its name."""
+    """Return a state machine's ARN from its ARN or name."""
     if name.startswith("arn:"):
         return name
     return connection.account.arn("states", f"stateMachine:{name}")
 
 
 def _write_status(connection: Connection, execution: str | None) -> None:
-    """Write whether an execution, or what of the project, is paused, since when and by whom."""
+    """Print the pauses of an execution or the project: since when and by whom."""
     query = f"?execution={quote(execution, safe='')}" if execution else ""
     answer = _call(connection, "GET", f"/api/executions/paused{query}")
     if execution:

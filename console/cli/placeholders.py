@@ -1,7 +1,7 @@
-"""Put values in the place of the markers that a definition has: no tool's marker is deployed.
+"""Fill in the placeholders of definitions, so that none is deployed unfilled.
 
-Markers are ``${Name}`` (substitutions of SAM and CloudFormation, Terraform's templates, tokens of
-the CDK, variables of the Serverless Framework), ``{{resolve:ssm:/name}}`` (dynamic references of
+Placeholders are ``${Name}`` (substitutions of SAM and CloudFormation, Terraform's templates, tokens
+of the CDK, variables of the Serverless Framework), ``{{resolve:ssm:/name}}`` (dynamic references of
 CloudFormation), and ``#{AWS::Region}`` (a plugin of the Serverless Framework).
 """
 
@@ -37,13 +37,13 @@ REFERENCE = re.compile(r"\{\{resolve:([^{}]+)\}\}")
 
 
 def reference_names(reference: str) -> tuple[str, str]:
-    """Return the names of ``ssm:/a/b`` for ``--param``: with its service and without."""
+    """Return the ``--param`` names of ``ssm:/a/b``: with and without the service."""
     return reference, reference.partition(":")[2] or reference
 
 
 @dataclass
 class Placeholders:
-    """The values of the markers of a definition.
+    """The values of a definition's placeholders.
 
     ``values``: by name, such as DefinitionSubstitutions; ``--param`` gives the others.
     """
@@ -54,7 +54,7 @@ class Placeholders:
     _characters: int = 0
 
     def fill(self, text: str, *, is_file: bool = True) -> str:
-        """Return a definition in JSON with its markers replaced; its other text stays as it is.
+        """Return a JSON definition with its placeholders filled; other text is unchanged.
 
         ``is_file``: lines count, in what is missing.
         """
@@ -70,16 +70,16 @@ class Placeholders:
         return _TOKEN.sub(replace, text)
 
     def fill_yaml(self, text: str) -> Any:
-        """Return the document of a definition in YAML with its markers replaced."""
+        """Return the document of a YAML definition with its placeholders filled."""
         return construct_yaml(self.filled_yaml(text), self.place)
 
     def filled_yaml(self, text: str) -> yaml.Node | None:
-        """Return the nodes of a definition in YAML, which know their lines."""
+        """Return the nodes of a YAML definition, with line numbers."""
         root = compose_yaml(text, self.place)
         return None if root is None else self._node(root, set())
 
     def fill_text(self, text: str, place: str) -> str:
-        """Return a text with the markers in it replaced."""
+        """Return a text with its placeholders filled."""
         jsonata = text.lstrip().startswith("{%")
 
         def replace(match: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ class Placeholders:
         return token if filled == text else json.dumps(filled, ensure_ascii=False)
 
     def _node(self, node: yaml.Node, seen: set[int]) -> yaml.Node:
-        """Return a node of YAML with its scalars filled; ``seen``: those that an alias repeats."""
+        """Return a YAML node with its scalars filled; ``seen``: nodes repeated by aliases."""
         if id(node) in seen:
             return node
         seen.add(id(node))
@@ -124,7 +124,7 @@ class Placeholders:
         return node
 
     def _scalar(self, node: yaml.ScalarNode) -> yaml.Node:
-        """Fill a scalar; a bare one becomes whatever its value is."""
+        """Fill a scalar; an unquoted placeholder takes its value's type."""
         place = f"{self.place}: line {node.start_mark.line + 1}"
         match = _MARKER.fullmatch(node.value)
         if node.style is not None or match is None:
@@ -147,7 +147,7 @@ class Placeholders:
         return self._counted(text, match, place)
 
     def _counted(self, text: str, match: re.Match[str], place: str) -> str:
-        """Return a text; raise ``SourceError`` before a small template makes gigabytes of it."""
+        """Return a text; raise ``SourceError`` before a small template expands to gigabytes."""
         self._characters += len(text)
         if self._characters > MOST_CHARACTERS:
             message = f"got a text that grows, wanted at most {MOST_CHARACTERS} characters"
@@ -180,7 +180,7 @@ def _names(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def source_names(part: str) -> tuple[str, ...]:
-    """Return the names of ``source(options):address``: the address, or that with its source."""
+    """Return the ``--param`` names of ``source(options):address``: with and without the source."""
     match = _SOURCE.fullmatch(part)
     if match is None or match[1] in ("file", "strToBool") or not match[3]:
         return (part,)

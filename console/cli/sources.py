@@ -1,4 +1,4 @@
-"""What a project of any tool has for a server: state machines, activities, rules, schedules."""
+"""The parts of a project, independent of its tool: state machines, activities, rules, schedules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_GROUP = "default"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account that a server serves, and the region that is deployed to."""
+    """The account and region of the deployment."""
 
     number: str = "123456789012"
     region: str = "us-east-1"
@@ -27,7 +27,7 @@ class Account:
 
     @property
     def pseudo_parameters(self) -> dict[str, Any]:
-        """Return the values of ``AWS::Region`` and the like."""
+        """Return the values of pseudo parameters such as ``AWS::Region``."""
         return {
             "AWS::AccountId": self.number,
             "AWS::Region": self.region,
@@ -39,7 +39,7 @@ class Account:
         }
 
     def queue_url(self, name: str) -> str:
-        """Return the address of a queue."""
+        """Return the URL of a queue."""
         return f"https://sqs.{self.region}.amazonaws.com/{self.number}/{name}"
 
     def role(self, name: str) -> str:
@@ -49,7 +49,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class MachineSource:
-    """A state machine of a file. ``role``: its ARN, "" if the file names none.
+    """A state machine from a file. ``role``: its ARN, "" without one.
 
     ``pulled_from``, ``pulled_arn``: the endpoint and the ARN it was pulled from, "" if it was not.
     """
@@ -93,7 +93,7 @@ class ScheduleSource:
 
 
 def is_started_by(target: dict[str, Any]) -> bool:
-    """Tell whether the target of a schedule starts a state machine, by its ARN or universally."""
+    """Whether a schedule's target starts a state machine, by ARN or universal target."""
     arn = str(target.get("Arn"))
     return MACHINE_MARK in arn or arn.endswith(UNIVERSAL_START)
 
@@ -109,7 +109,7 @@ class SourceProject:
     notes: list[str] = field(default_factory=list)
 
     def add(self, other: SourceProject) -> None:
-        """Add what another file has."""
+        """Add the contents of another file."""
         self.machines += other.machines
         self.activities += other.activities
         self.rules += other.rules
@@ -118,7 +118,7 @@ class SourceProject:
 
 
 def definition_text(value: Any, place: str) -> str:
-    """Return a definition as text: an object is written as JSON.
+    """Return a definition as text; an object is written as JSON.
 
     Raise ``SourceError`` for what JSON has not, such as dates and bytes of YAML.
     """

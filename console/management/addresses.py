@@ -1,4 +1,4 @@
-"""Find, store and read the address at which people and clients reach this server."""
+"""The server's URL: find, store and read the address that people and clients use."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DEFAULT = "http://127.0.0.1:8083"
 
 
 def local_address(host: str, port: int) -> str:
-    """Return the URL of a listening socket; a browser on this machine can open it."""
+    """Return the URL of a listening socket for a browser on this machine."""
     name = _EVERY_INTERFACE.get(host, host)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def public_address(host: str, port: int) -> str:
-    """Return the URL that people open: HTTPS on the first public name in STATEYARD_HOSTS.
+    """Return the URL for people: HTTPS on the first public name in STATEYARD_HOSTS.
 
     Without HTTPS, or if there is no such name, return the URL of the listening socket.
     """
@@ -31,7 +31,7 @@ def public_address(host: str, port: int) -> str:
 
 
 def store_address(address: str) -> None:
-    """Write the address into the data folder, where other commands read it.
+    """Write the URL into the data folder for other commands.
 
     Errors are ignored: a full disk does not keep the server from starting.
     """
@@ -40,6 +40,6 @@ def store_address(address: str) -> None:
 
 
 def stored_address() -> str:
-    """Return the address that the server printed at its last start, or the default one."""
+    """Return the server's URL at its last start, or the default one."""
     path = settings.DATA_DIR / "address"
     return path.read_text(encoding="utf-8").strip() if path.exists() else _DEFAULT

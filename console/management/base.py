@@ -1,4 +1,4 @@
-"""The base of the commands that work on a data folder."""
+"""Base class of management commands with the option ``--data DIR``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class DataFolderCommand(BaseCommand):
-    """A command with ``--data DIR``, which ``command_line.set_up`` reads before the settings."""
+    """A command with ``--data DIR``; ``command_line.set_up`` reads it before the settings."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """Return Django's parser, with the option for its help."""
+        """Return Django's parser, with ``--data`` for the help text."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.add_argument(
             "--data",
@@ -30,7 +30,7 @@ class DataFolderCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run; a database that is lost or has no tables ends the command with one line."""
+        """Run the command; a missing database or missing tables end it with one line."""
         try:
             return super().execute(*args, **options)
         except (OperationalError, ProgrammingError, psycopg.Error) as error:

@@ -1,8 +1,8 @@
-"""Compare PostgreSQL's connection limit with the connections of the processes.
+"""Fit the connection pools of the server's processes into PostgreSQL's connection limit.
 
-Connections of the processes are known by their names (``postgres.new_name``). A process that would
-leave too few for the others takes no more than its share: with a few connections it works more
-slowly, but a process that gets none does not work at all.
+Connections are counted by process name (``postgres.new_name``). A process that would leave too few
+for the others takes only its share: with a few connections it works more slowly, without any it
+does not work.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class Capacity:
     processes: int
 
     def share(self, most: int, more: int = 0) -> int:
-        """Return how many the pool of a process may take. ``more``: processes to come."""
+        """Return the largest pool of a process. ``more``: further processes expected."""
         processes = max(_EXPECTED, self.processes + more)
         return min(most, max(LEAST, (self.allowed - self.others - _SPARE) // processes - BESIDE))
 
 
 def count_capacity() -> Capacity:
-    """Ask the server; raise ``psycopg.Error`` if it cannot be reached."""
+    """Query the limits; raise ``psycopg.Error`` if the server cannot be reached."""
     ((allowed, others, processes),) = postgres.answer(server_parameters(), _COUNT, [_OURS, _OURS])
     return Capacity(allowed, others, processes)
 
 
 def fit_pool(more: int = 0) -> None:
-    """Let the pool of this process grow to its share, and say so if that is less than set.
+    """Limit this process's pool to its share, and warn if that is below the setting.
 
     If it cannot be found out, the pool keeps its size. To be called before the pool is used.
     ``more``: processes that this one is about to fork.

@@ -1,7 +1,7 @@
-"""Warnings of ``manage.py check --deploy``, beside Django's own.
+"""System checks for ``manage.py check --deploy``: settings unsuitable for a team.
 
-Each warning is of a setting that serves one person on one machine and does not suit a team. The ids
-are explained in ``docs/reference/settings.md``.
+Each warning is about a setting meant for one person on one machine. The ids are explained in
+``docs/reference/settings.md``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SECRET = (
 
 @register(Tags.security, deploy=True)
 def check_https(**_: Any) -> list[Warning]:
-    """Warn of passwords and keys that travel in plain text."""
+    """Warn about passwords and keys sent without HTTPS."""
     if settings.STATEYARD_HTTPS:
         return []
     said = "STATEYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
@@ -45,7 +45,7 @@ def check_https(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_secret(**_: Any) -> list[Warning]:
-    """Warn of a secret that each host makes for itself."""
+    """Warn about a master secret that each host generates for itself."""
     if environment.read_text("STATEYARD_SECRET"):
         return []
     path = settings.DATA_DIR / "secret"
@@ -56,7 +56,7 @@ def check_secret(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_address(**_: Any) -> list[Warning]:
-    """Warn of workers that do not know where the server is. ``up`` knows its own address."""
+    """Warn about workers without the server's address. ``up`` knows its own."""
     if settings.STATEYARD_URL or not _has_workers():
         return []
     said = "STATEYARD_URL is not set: workers do not know the address of this server."
@@ -66,7 +66,7 @@ def check_address(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_database(**_: Any) -> list[Warning]:
-    """Warn of a database that one process can use."""
+    """Warn about SQLite, which only one process can use."""
     if _has_workers():
         return []
     said = "The database is a SQLite file: one process does everything, web and worker refuse it."
@@ -76,7 +76,7 @@ def check_database(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_connections(**_: Any) -> list[Warning]:
-    """Warn of a PostgreSQL whose connections do not do for a web process and a worker."""
+    """Warn about a PostgreSQL with too few connections for a web process and a worker."""
     pool = settings.DATABASES["default"].get("OPTIONS", {}).get("pool")
     if not _has_workers() or not pool:
         return []
@@ -98,7 +98,7 @@ def check_connections(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_proxies(**_: Any) -> list[Warning]:
-    """Warn of a proxy whose address stands for everybody's."""
+    """Warn about HTTPS without STATEYARD_PROXIES: all clients then share the proxy's address."""
     if settings.STATEYARD_PROXIES or not settings.STATEYARD_HTTPS:
         return []
     said = "STATEYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
@@ -108,7 +108,7 @@ def check_proxies(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_files(**_: Any) -> list[Warning]:
-    """Warn of secret files that others on this machine may read."""
+    """Warn about secret files that other users of this machine can read."""
     readable = [
         f"{path} ({stat.S_IMODE(path.stat().st_mode):04o})"
         for path in _secret_files(settings.DATA_DIR)
@@ -121,7 +121,7 @@ def check_files(**_: Any) -> list[Warning]:
 
 
 def _has_workers() -> bool:
-    """Tell whether the database is one that many processes share."""
+    """Whether several processes share the database."""
     return bool(settings.DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql")
 
 

@@ -1,4 +1,4 @@
-"""Read the files that a command is given."""
+"""Read the files named on a command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 
 def read_file(name: str) -> str:
-    """Return the text of a file, of stdin for ``-``; raise CommandError if there is none."""
+    """Return the text of a file, or of stdin for ``-``; raise CommandError if it cannot be read."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

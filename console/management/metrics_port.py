@@ -1,4 +1,4 @@
-"""The option ``--metrics-port`` of processes: their metrics for Prometheus, beside any proxy."""
+"""The option ``--metrics-port``: serve a process's Prometheus metrics on a port of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_option(parser: ArgumentParser) -> None:
-    """Take the port."""
+    """Add ``--metrics-port``."""
     parser.add_argument(
         "--metrics-port",
         type=int,
@@ -23,7 +23,7 @@ def add_option(parser: ArgumentParser) -> None:
 
 
 def check_option(port: int | None, processes: int = 1) -> None:
-    """Refuse a port for several processes, or without the feature that has the metrics."""
+    """Refuse one port for several processes, or without the metrics feature."""
     if port is None:
         return
     if processes > 1:
@@ -36,7 +36,7 @@ def check_option(port: int | None, processes: int = 1) -> None:
 
 
 def serve_port(port: int | None, *, whole: bool) -> None:
-    """Serve at the port, if there is one. ``whole``: with the facts of the server and projects."""
+    """Serve metrics at the port, if set. ``whole``: with figures of the server and projects."""
     if port is None:
         return
     (serve,) = hooked(Hook.METRICS_PORT)

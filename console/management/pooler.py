@@ -1,9 +1,9 @@
-"""Refuse a pooler that does not keep a session for each connection.
+"""Detect a connection pooler that does not keep a session per connection, and refuse it.
 
-The processes of a team need sessions: locks that live as long as a process, LISTEN, prepared
-statements, and settings. PgBouncer gives a connection a session of its own with ``pool_mode =
-session`` only. With ``transaction`` or ``statement`` a lock is taken in one session and released in
-another one, so that the first process would wait for it for ever.
+Processes of a team need PostgreSQL sessions: advisory locks that live as long as the process,
+LISTEN, prepared statements and settings. PgBouncer keeps a session per connection only with
+``pool_mode = session``. With ``transaction`` or ``statement`` a lock is taken in one session and
+released in another one, so that the first process would wait for it for ever.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TOO_FEW = (
 
 
 def unfit_pooler(address: dict[str, Any]) -> str:
-    """Return why the pooler before a database is of no use, "" if it is, or there is none.
+    """Return why the pooler of a database is unusable, "" if it is usable or there is none.
 
     ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the database cannot be asked.
     """
@@ -69,7 +69,7 @@ def _fetch_value(own: psycopg.Connection[Any], question: str, *values: object) -
 
 
 def _shares_sessions(first: psycopg.Connection[Any], second: psycopg.Connection[Any]) -> bool:
-    """Tell whether two connections ever have the same session, or one of them two sessions.
+    """Whether two connections share a session, or one connection has two sessions.
 
     A pooler that shares them takes the one that was used last, or the next one in turn.
     """
@@ -83,7 +83,7 @@ def _shares_sessions(first: psycopg.Connection[Any], second: psycopg.Connection[
 def _hands_on(
     first: psycopg.Connection[Any], connect: Callable[[], psycopg.Connection[Any]]
 ) -> bool:
-    """Tell whether the next client of a session finds a setting of the last one."""
+    """Whether a session's next client sees a setting of the previous one."""
     mark = secrets.token_hex(8)
     _fetch_value(first, _MARK, mark)
     first.close()

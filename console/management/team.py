@@ -1,4 +1,4 @@
-"""Check the conditions under which a process of a team may start."""
+"""Prepare the database for a process of a team: check the PostgreSQL, migrate, set up the queue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCK_TICK_S = 0.1
 
 
 def prepare(processes: int = 1) -> None:
-    """Check what a team needs, and bring the tables up to date; raise CommandError otherwise.
+    """Check the requirements and migrate; raise CommandError otherwise.
 
     ``processes``: as which this one will work.
     """
@@ -49,7 +49,7 @@ def prepare(processes: int = 1) -> None:
 
 
 def reach_database() -> None:
-    """Raise CommandError, in one line, if the PostgreSQL of the settings cannot be used."""
+    """Raise a one-line CommandError if the configured PostgreSQL cannot be used."""
     if connection.vendor != "postgresql":
         return
     try:
@@ -76,7 +76,7 @@ def _has_lock() -> bool:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Let processes that start together migrate one after another.
+    """Let processes that start together migrate one by one.
 
     Who waits asks again and again: a statement that waits for the lock has a snapshot, for whose
     end CREATE INDEX CONCURRENTLY waits in the process that has the lock, a deadlock.

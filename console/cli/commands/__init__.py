@@ -1,4 +1,4 @@
 """The commands, one module each: ``SUMMARY``, ``add_arguments(parser)``, ``run_command(options)``.
 
-``run_command`` returns the exit code of the process.
+``run_command`` returns the exit code.
 """

@@ -1,4 +1,4 @@
-"""``stateyard branch``: lists and deletes branches, and runs a command in one."""
+"""``stateyard branch``: list and delete branches, and run a command in a branch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HIDDEN = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take what to do, and with which branch."""
+    """Add the action and the branch."""
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     listing = acts.add_parser("list", help="list the branches of the project of your key")
     delete = acts.add_parser("delete", help="delete a branch with all it has")
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """List, delete, or run. Return 1 for a refusal, and of ``run`` the code of the command."""
+    """List, delete, or run. Return 1 if refused; for ``run`` the command's exit code."""
     try:
         connection = connect(options)
         if options.act == "list":
@@ -98,7 +98,7 @@ def _run_in_branch(connection: Connection, options: Namespace) -> int:
 
 
 def _run_with(command: list[str], variables: dict[str, str]) -> int:
-    """Run a command to its end; return its exit code, 128 and more for one that a signal ended.
+    """Run a command to its end; return its exit code, 128 + n after signal n.
 
     A request to end is handed on to the command and all that it has started, and the command says
     how the run ends. Nothing on the server depends on the end.
@@ -122,7 +122,7 @@ def _run_with(command: list[str], variables: dict[str, str]) -> int:
 
 
 class _BranchCommand:
-    """The process of a command, and the group of all that it starts.
+    """The child process of a command, with its process group.
 
     At a terminal it stays in the group of this process: it may read the terminal, and Ctrl-C
     reaches it by itself.
@@ -134,7 +134,7 @@ class _BranchCommand:
         self._at_terminal = sys.stdin is not None and sys.stdin.isatty()
 
     def run_to_end(self, command: list[str], environment: dict[str, str]) -> int:
-        """Run to the end; return the exit code, that of a signal below zero."""
+        """Wait for the end; return the exit code, negative after a signal."""
         more: dict[str, Any] = {}
         if os.name == "posix":
             more["process_group"] = None if self._at_terminal else 0
@@ -145,7 +145,7 @@ class _BranchCommand:
         return self._process.wait()
 
     def hand_on(self, number: int, frame: object) -> None:
-        """Send a signal on."""
+        """Forward a signal to the process group."""
         del frame
         if self._process is None:
             self._early.append(number)
@@ -158,7 +158,7 @@ class _BranchCommand:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Let Linux end this process with its parent, which kill -9 ends without a word."""
+    """Let Linux kill this process when its parent dies, even by kill -9."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:  # too late to be told
@@ -166,7 +166,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _show_failures(connection: Connection, branch: BranchAccess) -> None:
-    """Write which executions of the branch failed since the command began."""
+    """Print the executions of the branch that failed since the command began."""
     body = {"branch": branch.name, "since": str(branch.described["now"])}
     try:
         answer = branches.call(connection, "POST", "/api/branches/failures", body)

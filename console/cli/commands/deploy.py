@@ -1,4 +1,4 @@
-"""``stateyard deploy``: brings the state machines of a project onto a server."""
+"""``stateyard deploy``: deploy the state machines, rules and schedules of a project to a server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LOOK_S = 0.5
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take the paths, the parameters, and how to go about it."""
+    """Add paths, parameters and mode."""
     parser.add_argument(
         "paths",
         nargs="+",
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Deploy once, or until Ctrl-C."""
+    """Deploy once, or with ``--watch`` until Ctrl-C."""
     try:
         parameters = parse_parameters(options.param)
         _check_options(options)
@@ -111,12 +111,12 @@ class _Target:
 
     @property
     def machines(self) -> Machines:
-        """The state machines there, as they are now."""
+        """The state machines of the target."""
         return Machines(self.connection) if self.branch is None else BranchMachines(self.connection)
 
 
 def _open_target(options: Namespace, connection: Connection) -> _Target:
-    """Return where to deploy; make or extend the branch, and write its key if it is new."""
+    """Return the target; create or extend a branch, and store its key if it is new."""
     if not options.branch:
         return _Target(connection)
     if options.dry_run:
@@ -133,7 +133,7 @@ def _open_target(options: Namespace, connection: Connection) -> _Target:
 
 
 def _open_for_dry_run(options: Namespace, connection: Connection) -> _Target:
-    """Return the branch, or its parent if there is no such branch yet."""
+    """Return the branch, or its parent if the branch does not exist yet."""
     try:
         branch = branches.open_branch(connection, options.branch)
     except branches.CallRefused as refusal:
@@ -167,7 +167,7 @@ def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> 
 
 
 def _read(options: Namespace, connection: Connection, parameters: dict[str, str]) -> SourceProject:
-    """Read the files, and write what is odd about them even if they cannot be deployed."""
+    """Read the files, and print their notes even if they cannot be deployed."""
     try:
         return read_paths(options.paths, connection.account, Parameters(parameters))
     finally:
@@ -176,7 +176,7 @@ def _read(options: Namespace, connection: Connection, parameters: dict[str, str]
 
 
 def _apply(options: Namespace, machines: Machines, plan: Iterator[list[PlannedChange]]) -> int:
-    """Make the changes, each by itself; return how many the server refused."""
+    """Apply the changes one by one; return the number of refused ones."""
     failed = 0
     for group in plan:
         changes = [each for each in group if each.change is not DeploymentChange.UNCHANGED]
@@ -209,7 +209,7 @@ def _reason(error: Exception) -> str:
 
 
 def _watch(options: Namespace, target: _Target, parameters: dict[str, str]) -> int:
-    """Deploy again whenever a file changes that was read; what is wrong is said, and mended."""
+    """Deploy again after each change of a file; print errors and continue."""
     try:
         while True:
             present = _definitions(options.paths)
@@ -223,7 +223,7 @@ def _watch(options: Namespace, target: _Target, parameters: dict[str, str]) -> i
 
 
 def _definitions(paths: list[Path]) -> set[Path]:
-    """Return the definitions in the folders that are watched: one may be new."""
+    """Return the definition files in the watched folders, to notice new ones."""
     return {file for path in paths if path.is_dir() for file in path.rglob("*.asl.*")}
 
 

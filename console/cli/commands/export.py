@@ -1,4 +1,4 @@
-"""``stateyard export``: prints a state machine of a server in the words of another tool."""
+"""``stateyard export``: print a state machine as ASL, SAM, CloudFormation, Terraform or CDK."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SUMMARY = "print a state machine as ASL, or for another tool"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take the state machine and the tool."""
+    """Add the state machine and the tool."""
     parser.add_argument("machine", metavar="NAME", help="name or ARN")
     parser.add_argument("--as", dest="tool", choices=FORMATS, default="asl")
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Print it."""
+    """Print the code."""
     try:
         connection = connect(options)
         arn = options.machine

@@ -1,4 +1,4 @@
-"""``stateyard lint``: checks definitions in files of their own, and those of projects."""
+"""``stateyard lint``: check state machine definitions in files and projects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRONG_USE = 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take files, and how to tell the problems."""
+    """Add the files and the output format."""
     parser.add_argument(
         "files", nargs="+", metavar="PATH", help="JSON, YAML, a folder, a template; - for stdin"
     )
@@ -65,5 +65,5 @@ def _problems(
 
 
 def _file_of(place: str, style: str) -> str:
-    """Return the name that a report has: GitHub takes only that of a file."""
+    """Return the file name for a report: GitHub accepts only a file's name."""
     return place.partition(": ")[0] if style == "github" else place

@@ -1,4 +1,4 @@
-"""``stateyard logs``: the events of executions as lines, and what their functions print."""
+"""``stateyard logs``: print the events of executions and the output of their functions as lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTED = 100
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take the state machine or execution, and whether to go on."""
+    """Add the state machine or execution, and ``--follow``."""
     parser.add_argument("name", metavar="NAME|ARN", help="a state machine, or an execution's ARN")
     parser.add_argument("--follow", "-f", action="store_true", help="until it ends, or Ctrl-C")
     parser.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Show them. Return 0, 1 if the server refuses, 2 for wrong use."""
+    """Print the log. Return 0, 1 if the server refuses, 2 for wrong use."""
     try:
         connection = connect(options)
         if ":execution:" in options.name:
@@ -99,7 +99,7 @@ def _show_machine(connection: Connection, options: Namespace) -> None:
 
 @dataclass(slots=True)
 class ExecutionLog:
-    """What was shown of an execution so far."""
+    """Reads the log of an execution; remembers the printed lines."""
 
     connection: Connection
     arn: str
@@ -115,11 +115,11 @@ class ExecutionLog:
         return str(execution["status"])
 
     def is_recent(self) -> bool:
-        """Tell whether lines of its functions may still come."""
+        """Whether output of its functions may still arrive."""
         return bool(self.functions) and time.time() - self.moved < _STILL_S * 5
 
     def show(self) -> None:
-        """Write the lines that are new, in order of time."""
+        """Print the new lines in order of time."""
         lines = [*self._events(), *self._printed()]
         name = self.arn.rpartition(":")[2]
         for at_ms, text in sorted(lines, key=lambda line: line[0]):
@@ -158,7 +158,7 @@ class ExecutionLog:
         return lines
 
     def _log_events(self, function: str) -> list[dict[str, Any]]:
-        """Return what a function has printed for this execution; nothing if it has no log."""
+        """Return the functions' output for this execution; empty without a log."""
         request: dict[str, Any] = {
             "logGroupName": f"/aws/lambda/{function}",
             "logStreamNames": [self.stream],
@@ -177,7 +177,7 @@ class ExecutionLog:
 
 
 def _functions_of(event: dict[str, Any]) -> set[str]:
-    """Return the name of what an event calls, if a function may stand behind it."""
+    """Return the name of the function that an event may call."""
     for key in ("lambdaFunctionScheduledEventDetails", "activityScheduledEventDetails"):
         if key in event:
             arn = event[key].get("resource", "").split(":")
@@ -195,7 +195,7 @@ def _functions_of(event: dict[str, Any]) -> set[str]:
 
 
 def _event_line(event: dict[str, Any]) -> str:
-    """Return type, state, and error of an event."""
+    """Return type, state and error of an event as a line."""
     parts = [event["type"]]
     for details in event.values():
         if isinstance(details, dict):

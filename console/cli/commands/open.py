@@ -1,4 +1,4 @@
-"""``stateyard open``: the page of an execution or a state machine, in the browser."""
+"""``stateyard open``: open the page of an execution or state machine in the browser."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WRONG_USE = 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take what to open."""
+    """Add the execution or state machine."""
     parser.add_argument("name", metavar="ARN|NAME", help="an ARN, or the name of a state machine")
     parser.add_argument("--print", action="store_true", dest="only_print", help="the address only")
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Open it. Return 0, 1 if there is no such thing, 2 for wrong use."""
+    """Open the page. Return 0, 1 if it does not exist, 2 for wrong use."""
     try:
         connection = connect(options)
         arn = options.name
@@ -50,7 +50,7 @@ def run_command(options: Namespace) -> int:
 
 
 def _console(address: str, options: Namespace) -> str:
-    """Return where the pages are; raise ``ConnectionRefused`` for AWS itself."""
+    """Return the URL of the pages; raise ``ConnectionRefused`` for AWS itself."""
     if options.aws:
         host = urlsplit(address).hostname
         raise ConnectionRefused(f"{host}: got AWS itself, wanted a server with pages")

@@ -1,4 +1,4 @@
-"""``stateyard pause``: pauses an execution, all of a state machine, or all schedules."""
+"""``stateyard pause``: pause an execution, a state machine, or all schedules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUMMARY = "pause an execution, all of a state machine, or all schedules"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take what to pause, and how."""
+    """Add the subject and the kind of pause."""
     pauses.add_subject_arguments(parser)
     parser.add_argument(
         "--timers",
@@ -27,6 +27,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Pause. Return 0: done, 1: refused, 2: wrong use or no server."""
+    """Pause. Return 0, 1 if refused, 2 for wrong use or without a server."""
     more = {"timers": options.timers} | ({"note": options.note} if options.note else {})
     return pauses.run_change("pause", options, more)

@@ -1,7 +1,7 @@
-"""``stateyard pull``: writes state machines of a server, AWS included, and executions to files.
+"""``stateyard pull``: save state machines and executions of a server (or of AWS) to files.
 
-``NAME.machine.json`` says where a definition comes from. ``deploy`` brings that along, so that the
-page of the machine shows from where it was pulled, and whether it has changed since.
+``NAME.machine.json`` has the origin of a definition. ``deploy`` sends that along, so that the
+machine's page shows the origin and later changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LISTED = ("name", "type", "roleArn", "stateMachineArn", "description")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take which state machines, where to, and how many executions."""
+    """Add the state machines, the folder, and the number of executions."""
     parser.add_argument("machines", nargs="*", metavar="NAME", help="which ones (default: all)")
     parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="default: here")
     parser.add_argument(
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Write them; only actions that read are called."""
+    """Save the files; only reading actions are called."""
     try:
         states = connect(options).states
         arns = _machine_arns(states)
@@ -70,7 +70,7 @@ def run_command(options: Namespace) -> int:
 
 
 def _show_difference(machine: dict[str, Any], folder: Path) -> bool:
-    """Print the file of a machine, and how the server's definition differs; tell whether it does.
+    """Print how the server's definition differs from a file; return whether it does.
 
     Another layout of the same JSON is no difference.
     """
@@ -98,7 +98,7 @@ def _machine_arns(states: Any) -> dict[str, str]:
 
 
 def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
-    """Write the definition unchanged, and the machine's other settings beside it."""
+    """Save the definition unchanged, and the state machine's other settings beside it."""
     arn = machine["stateMachineArn"]
     aliases = states.list_state_machine_aliases(stateMachineArn=arn)["stateMachineAliases"]
     versions = states.list_state_machine_versions(stateMachineArn=arn)["stateMachineVersions"]
@@ -119,7 +119,7 @@ def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
 
 
 def _pull_executions(states: Any, arn: str, folder: Path, number: int) -> None:
-    """Write the last executions in three files each, as the AWS CLI prints them."""
+    """Save the latest executions in three files each, as the AWS CLI prints them."""
     if number < 1 or ":express:" in arn:
         return
     try:
@@ -154,5 +154,5 @@ def _as_iso(value: Any) -> str:
 
 
 def _file_name(name: str) -> str:
-    """Return a name as that of a file: it leads out of no folder, whatever a server says."""
+    """Return a safe file name: it stays in its folder, whatever the server sends."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"

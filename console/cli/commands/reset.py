@@ -1,4 +1,4 @@
-"""``stateyard reset``: empties a throw-away server that allows it."""
+"""``stateyard reset``: delete all data of a throw-away server that allows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Ask for it; return 1 if the server does not do it."""
+    """Reset the server; return 1 if it refuses."""
     try:
         address = connect(options).web_address
         headers = {"X-Stateyard-Reset": "yes"}

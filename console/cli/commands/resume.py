@@ -1,4 +1,4 @@
-"""``stateyard resume``: resumes an execution, all of a state machine, or all schedules."""
+"""``stateyard resume``: resume an execution, a state machine, or all schedules."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SUMMARY = "resume an execution, all of a state machine, or all schedules"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take what to resume."""
+    """Add the subject."""
     pauses.add_subject_arguments(parser)
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Resume. Return 0: done, 1: refused, 2: wrong use or no server."""
+    """Resume. Return 0, 1 if refused, 2 for wrong use or without a server."""
     return pauses.run_change("resume", options, {})

@@ -1,4 +1,4 @@
-"""``stateyard settings``: export the settings of a project as YAML, and import them."""
+"""``stateyard settings``: export or import the settings of a project as YAML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMEOUT_S = 120.0
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take what to do, and the file."""
+    """Add the action and the file."""
     parser.add_argument("act", choices=("export", "import"), help="what to do")
     parser.add_argument("file", nargs="?", type=Path, help="the file; export prints without one")
     parser.add_argument(

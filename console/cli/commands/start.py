@@ -1,4 +1,4 @@
-"""``stateyard start``: starts an execution, and shows how it goes if asked to wait."""
+"""``stateyard start``: start an execution, and optionally follow it to its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WRONG_USE = 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take the state machine, the input, and whether to wait."""
+    """Add the state machine, the input, and ``--wait``."""
     parser.add_argument("machine", metavar="NAME", help="name or ARN, also of a version or alias")
     inputs = parser.add_mutually_exclusive_group()
     inputs.add_argument(
@@ -63,7 +63,7 @@ def run_command(options: Namespace) -> int:
 
 
 def _read_input(word: str) -> str:
-    """Return the input as JSON text: from a file, from stdin, or as it is typed."""
+    """Return the input as JSON text, from a file, stdin or the command line."""
     if word == "-":
         return sys.stdin.read()
     path = Path(word)
@@ -101,7 +101,7 @@ def _start(connection: Connection, arn: str, input_text: str, options: Namespace
 
 
 def _wait(states: Any, execution: str, timeout_s: float) -> int:
-    """Show the states that are entered until the execution has ended; Ctrl-C leaves it running."""
+    """Print entered states until the execution has ended; Ctrl-C leaves it running."""
     deadline = time.monotonic() + timeout_s
     last = 0
     try:
@@ -122,7 +122,7 @@ def _wait(states: Any, execution: str, timeout_s: float) -> int:
 
 
 def _news(states: Any, execution: str, last: int) -> Iterator[dict[str, Any]]:
-    """Yield the events after the last one that was seen, in their order."""
+    """Yield the events after the last seen one, in order."""
     request: dict[str, Any] = {"executionArn": execution, "reverseOrder": True}
     fresh: list[dict[str, Any]] = []
     while True:
@@ -135,7 +135,7 @@ def _news(states: Any, execution: str, last: int) -> Iterator[dict[str, Any]]:
 
 
 def _show(event: dict[str, Any]) -> None:
-    """Write a line for a state that is entered or left, and for what has an error."""
+    """Print a line for an entered or left state, and for an event with an error."""
     moment = event["timestamp"].strftime("%H:%M:%S")
     for key, verb in (("stateEnteredEventDetails", "entered"), ("stateExitedEventDetails", "left")):
         if key in event:
@@ -146,13 +146,13 @@ def _show(event: dict[str, Any]) -> None:
 
 
 def write_state(text: str) -> None:
-    """Write a line of progress, which is no result: to stderr."""
+    """Print a line of progress to stderr."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def _report(execution: dict[str, Any]) -> int:
-    """Write the output, or what went wrong; return the exit code."""
+    """Print the output or the error; return the exit code."""
     if execution["status"] == "SUCCEEDED":
         write_line(execution.get("output", ""))
         return 0

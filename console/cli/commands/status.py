@@ -1,4 +1,4 @@
-"""``stateyard status``: says what is paused, since when and by whom."""
+"""``stateyard status``: print paused executions, state machines and schedules."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SUMMARY = "show the status of an execution and its pause, or all that is paused"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Take an execution, or none."""
+    """Add an optional execution."""
     parser.add_argument("execution", nargs="?", metavar="EXECUTION", help="ARN of an execution")
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Show it. Return 0: done, 1: refused, 2: no server."""
+    """Print the status. Return 0, 1 if refused, 2 without a server."""
     return pauses.run_status(options)

@@ -1,4 +1,4 @@
-"""Definitions in files of their own: ``NAME.asl.json``, ``NAME.asl.yaml``."""
+"""Read definition files: ``NAME.asl.json``, ``NAME.asl.yaml``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDS = (".asl.json", ".asl.yaml", ".asl.yml")
 
 
 def machine_name(path: Path) -> str:
-    """Return the name of the state machine of a file: its own without the ends."""
+    """Return the state machine's name: the file's name without its endings."""
     for end in (*ENDS, ".json", *YAML_ENDS):
         if path.name.endswith(end):
             return path.name.removesuffix(end)
@@ -37,7 +37,7 @@ def machine_name(path: Path) -> str:
 def definition_of_file(
     path: Path, parameters: Parameters, values: Mapping[str, Any] | None = None
 ) -> str:
-    """Return a definition as JSON text, its markers replaced. ``values``: its substitutions.
+    """Return a definition as JSON text with its placeholders filled. ``values``: for these.
 
     JSON stays as it is written: numbers keep their digits.
     """
@@ -66,7 +66,7 @@ def read_definition(path: Path, parameters: Parameters) -> SourceProject:
 
 
 def _pulled(path: Path) -> dict[str, str]:
-    """Return what ``stateyard pull`` has written beside a definition, {} if it is not there."""
+    """Return the file that ``stateyard pull`` saved beside a definition, {} without one."""
     beside = path.with_name(f"{machine_name(path)}.machine.json")
     if not beside.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""The folder that ``cdk synth`` writes: ``cdk.out``."""
+"""Read the cloud assembly of ``cdk synth`` (``cdk.out``)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_assembly(folder: Path) -> bool:
 
 
 def read_assembly(folder: Path, account: Account, parameters: Parameters) -> SourceProject:
-    """Return what the stacks of an assembly have, those of its stages included."""
+    """Return the project of all stacks, including those of nested stages."""
     project = SourceProject()
     assets = _asset_files(folder)
     stages = list(_artifacts(folder, "cdk:cloud-assembly", "directoryName"))
@@ -53,7 +53,7 @@ def read_assembly(folder: Path, account: Account, parameters: Parameters) -> Sou
 
 
 def _artifacts(folder: Path, kind: str, key: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the artifacts of a kind, each with the path that a property of it names."""
+    """Yield the artifacts of a type, each with the path in one of its properties."""
     place = folder / MANIFEST
     listed = as_object(load_document(place).get("artifacts"), f"{place}: artifacts")
     for name, artifact in listed.items():
@@ -66,7 +66,7 @@ def _artifacts(folder: Path, kind: str, key: str) -> Iterator[tuple[Path, dict[s
 
 
 def _construct_paths(folder: Path, stack: dict[str, Any]) -> dict[str, str]:
-    """Return logical id -> path of the construct: in the manifest, or in a file beside it."""
+    """Return logical id -> construct path, from the manifest or a file beside it."""
     entries = dict(as_object(stack.get("metadata"), f"{folder / MANIFEST}: metadata"))
     beside = stack.get("additionalMetadataFile")
     if isinstance(beside, str) and (folder / beside).is_file():
@@ -80,7 +80,7 @@ def _construct_paths(folder: Path, stack: dict[str, Any]) -> dict[str, str]:
 
 
 def _asset_files(folder: Path) -> dict[str, Path]:
-    """Return key of an object in S3 -> the file that would be uploaded to it."""
+    """Return S3 object key -> local file of the asset."""
     paths = {}
     for listing in sorted(folder.glob("*.assets.json")):
         files = as_object(load_document(listing), str(listing)).get("files")

@@ -1,4 +1,4 @@
-"""Templates of CloudFormation and of the Serverless Application Model (SAM)."""
+"""Read templates of CloudFormation and of the Serverless Application Model (SAM)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def is_template(document: Any) -> bool:
 
 
 def read_template(path: Path, account: Account, parameters: Parameters) -> SourceProject:
-    """Return what a template has; what is missing or wrong is noted in ``parameters``."""
+    """Return a template's project; missing and wrong values are noted in ``parameters``."""
     project = SourceProject()
     with parameters.collect(str(path)):
         open_template(path, account, parameters).read(project)
@@ -103,7 +103,7 @@ def open_template(
 
 
 def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> MachineSource:
-    """Return a state machine of a template that stands alone.
+    """Return one state machine of a template.
 
     What only a deployment knows stays ``${Name}``. No file is read: a definition in one raises
     ``SourceError``.
@@ -137,7 +137,7 @@ class TemplateReader:
         template.load_nested = self._nested_template
 
     def read(self, project: SourceProject) -> None:
-        """Add the resources to a project that a server knows."""
+        """Add the template's supported resources to the project."""
         transforms = self.template.body.get("Transform")
         for macro in transforms if isinstance(transforms, list) else [transforms]:
             name = macro.get("Name") if isinstance(macro, dict) else macro
@@ -158,7 +158,7 @@ class TemplateReader:
                     readers[kind](logical_id, project)
 
     def exports(self) -> dict[str, Callable[[], Any]]:
-        """Return what the template exports for other stacks, by name."""
+        """Return the template's exported outputs by name."""
         exports: dict[str, Callable[[], Any]] = {}
         for name, said in self.template.section("Outputs").items():
             export = said.get("Export") if isinstance(said, dict) else None
@@ -193,7 +193,7 @@ class TemplateReader:
     def _resolved_object(
         self, properties: dict[str, Any], logical_id: str, *names: str
     ) -> dict[str, Any]:
-        """Return the first of some properties that is there, an object, with its values."""
+        """Return the first present one of some properties, an object, resolved."""
         for name in names:
             if properties.get(name) is not None:
                 value = self.template.resolve(properties[name], logical_id, name)
@@ -223,7 +223,7 @@ class TemplateReader:
             project.activities.append(self.template.physical_name(logical_id))
 
     def _role(self, properties: dict[str, Any]) -> str:
-        """Return the ARN of the role, "" if only AWS knows it: it is not judged here."""
+        """Return the ARN of the role, "" if only AWS knows it: roles are not checked."""
         with self._parameters.attempt() as attempt:
             role = self.template.resolve(properties.get("RoleArn") or properties.get("Role"))
         if attempt.missing:
@@ -258,7 +258,7 @@ class TemplateReader:
     # -- nested stacks -----------------------------------------------------------------------------
 
     def _stack(self, logical_id: str, project: SourceProject) -> None:
-        """Add what a nested stack has, if its template is here."""
+        """Add the resources of a nested stack, if its template is a local file."""
         if not self._holds(logical_id):
             return
         nested = self._nested_reader(logical_id)
@@ -307,7 +307,7 @@ class TemplateReader:
         )
 
     def _nested_path(self, resource: dict[str, Any], location: Any) -> Path | None:
-        """Return the file of a nested template: that of an asset, or the one beside this."""
+        """Return the file of a nested template: its asset, or a file beside this one."""
         if self._path is None:
             return None
         asset = as_object(resource.get("Metadata"), self._place).get("aws:asset:path")
@@ -326,7 +326,7 @@ class TemplateReader:
     def _event(
         self, machine: str, name: str, event: dict[str, Any], project: SourceProject
     ) -> None:
-        """Add the rule or the schedule that SAM makes of an event of a state machine."""
+        """Add the rule or schedule that SAM creates for an event of a state machine."""
         kind, place = event.get("Type"), f"{self._place}: {machine}.Events.{name}"
         properties = as_object(event.get("Properties"), place)
         if kind == _SCHEDULE:
@@ -359,7 +359,7 @@ class TemplateReader:
         project.rules.append(rule)
 
     def _starts_machine(self, logical_id: str, targets: Any) -> bool:
-        """Tell whether one of the targets of a rule or schedule starts a state machine.
+        """Whether a target of a rule or schedule starts a state machine.
 
         What the others need is not asked for.
         """
@@ -448,13 +448,13 @@ class TemplateReader:
 
 
 def is_elsewhere(said: dict[str, Any]) -> bool:
-    """Tell whether a rule is of another event bus than the default one, the only one here."""
+    """Whether a rule is for another event bus than the default one."""
     bus = said.get("EventBusName") or _DEFAULT_BUS
     return str(bus).rpartition("/")[2] != _DEFAULT_BUS
 
 
 def schedule_settings(said: dict[str, Any], target: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return what CreateSchedule takes; YAML and parameters may have numbers as texts."""
+    """Return the parameters of CreateSchedule; numbers may be texts in the template."""
     if not isinstance(said.get("ScheduleExpression"), str):
         kind = kind_of(said.get("ScheduleExpression"))
         raise SourceError(f"{place}.ScheduleExpression: got {kind}, wanted a text")
@@ -474,12 +474,12 @@ def _with_integers(said: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def without(said: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return an object without one of its members."""
+    """Return a copy of an object without one member."""
     return {name: value for name, value in said.items() if name != key}
 
 
 def target_members(target: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return what PutTargets takes of a target; the queue that SAM would make is left out."""
+    """Return the PutTargets members of a target, without a queue that SAM would create."""
     names = ("Arn", "Input", "InputPath", "InputTransformer")
     members = {key: target[key] for key in names if key in target}
     if "RetryPolicy" in target:
@@ -490,19 +490,19 @@ def target_members(target: dict[str, Any], place: str) -> dict[str, Any]:
 
 
 def is_enabled(said: dict[str, Any]) -> bool:
-    """Tell whether a rule is switched on."""
+    """Whether a rule is enabled."""
     return (
         said.get("State", "ENABLED") != "DISABLED" and as_switch(said.get("Enabled")) is not False
     )
 
 
 def as_switch(value: Any) -> bool | None:
-    """Return a switch, None if it is not there."""
+    """Return a boolean property, None if it is missing."""
     return None if value is None else str(value).lower() == "true"
 
 
 def read_tags(value: Any, place: str) -> dict[str, str]:
-    """Return tags as an object: SAM has one, CloudFormation a list."""
+    """Return tags as an object: SAM has an object, CloudFormation a list."""
     try:
         if isinstance(value, list):
             return {str(tag["Key"]): text_of(tag["Value"]) for tag in value}

@@ -1,4 +1,4 @@
-"""``serverless.yml`` with the plugin for Step Functions: ``stepFunctions: stateMachines:``."""
+"""Read ``serverless.yml`` with the Step Functions plugin: ``stepFunctions: stateMachines:``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_service(document: Any) -> bool:
 
 
 def read_service(path: Path, account: Account, parameters: Parameters) -> SourceProject:
-    """Return what a service has; what is missing or wrong is noted in ``parameters``.
+    """Return a service's project; missing and wrong values are noted in ``parameters``.
 
     ``parameters`` also has the options, as ``stage``.
     """
@@ -58,16 +58,16 @@ def read_service(path: Path, account: Account, parameters: Parameters) -> Source
 
 
 class _ServiceTemplate(Template):
-    """The resources of a service, in which variables may stand."""
+    """The CloudFormation resources of a service, with Serverless variables."""
 
     variables: ServiceVariables
 
     def fill_variables(self, text: str) -> Any:
-        """Return a text, or whatever its variable stands for."""
+        """Return a text with its variables replaced by their values."""
         return self.variables.fill(text, ".".join(self._trail).replace(".[", "["))
 
     def resource(self, logical_id: str) -> dict[str, Any] | None:
-        """Return a resource, which may be a file of its own."""
+        """Return a resource, which may be in its own file."""
         resources = self.section("Resources")
         if not isinstance(logical_id, str) or logical_id not in resources:
             return None
@@ -75,14 +75,14 @@ class _ServiceTemplate(Template):
         return as_object(resource, self.place(logical_id))
 
     def properties(self, logical_id: str) -> dict[str, Any]:
-        """Return the properties of a resource, which may be a file of their own."""
+        """Return the properties of a resource, which may be in their own file."""
         said = (self.resource(logical_id) or {}).get("Properties")
         place = f"{logical_id}.Properties"
         return as_object(self.variables.shallow(said, place), self.place(place))
 
 
 class _Service:
-    """A service whose variables are replaced as they are read."""
+    """A service; its variables are replaced while reading."""
 
     def __init__(self, path: Path, account: Account, parameters: Parameters) -> None:
         self._path, self._account, self._parameters = path, account, parameters
@@ -93,7 +93,7 @@ class _Service:
         self._template.body = {"Resources": self._resources()}
 
     def machines(self) -> dict[str, Any]:
-        """Return key -> what is said of a state machine."""
+        """Return key -> settings of a state machine."""
         return self._merged("stepFunctions", "stateMachines")
 
     def activities(self) -> list[str]:
@@ -106,7 +106,7 @@ class _Service:
         return [as_name(name, f"{self._path}: {place}") for name in names]
 
     def add_machine(self, key: str, value: Any, project: SourceProject) -> None:
-        """Add a state machine and what starts it."""
+        """Add a state machine and its triggers."""
         place = f"{self._path}: {key}"
         said = as_object(self._variables.shallow(value, key), place)
         for name in said:
@@ -149,7 +149,7 @@ class _Service:
     def _add_event(
         self, key: str, said: dict[str, Any], number: int, event: Any, project: SourceProject
     ) -> None:
-        """Add the rule of an event, or a note of one that no server takes."""
+        """Add the rule of an event, or a note about an unsupported event."""
         place = f"{self._path}: {key}: event {number}"
         kind, about = next(iter(event.items())) if isinstance(event, dict) else (str(event), {})
         if kind not in ("schedule", "cloudwatchEvent", "eventBridge"):
@@ -206,7 +206,7 @@ class _Service:
         return role if isinstance(role, str) and role.startswith("arn:") else ""
 
     def _merged(self, *keys: str) -> dict[str, Any]:
-        """Return a part of the service: an object, or a list of objects and files with some."""
+        """Return a section of the service: an object, or merged objects and files of a list."""
         place = ".".join(keys)
         section = self._variables.section(*keys)
         every: dict[str, Any] = {}
@@ -216,7 +216,7 @@ class _Service:
         return every
 
     def _resources(self) -> dict[str, Any]:
-        """Return the resources of the service, its functions among them, by either of their ids."""
+        """Return the resources and functions of the service by logical id."""
         resources: dict[str, Any] = {}
         section = self._variables.section("resources")
         for part in section if isinstance(section, list) else [section]:
@@ -244,7 +244,7 @@ class _Service:
 
 
 def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]:
-    """Return what an event sends to its state machine, as PutTargets takes it."""
+    """Return the PutTargets target of an event."""
     target: dict[str, Any] = {"Arn": arn}
     if "input" in about:
         value = about["input"]

@@ -1,4 +1,4 @@
-"""What ``terraform show -json`` prints of a state or of a plan."""
+"""Read the JSON of ``terraform show -json`` for a state or a plan."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def is_terraform(document: Any) -> bool:
-    """Tell whether a document is one of Terraform's."""
+    """Whether a document is Terraform's JSON."""
     return isinstance(document, dict) and "format_version" in document
 
 
 def read_terraform(
     document: dict[str, Any], place: str, account: Account, parameters: Parameters
 ) -> SourceProject:
-    """Return what a state or plan has; ARNs of state machines become those of the server.
+    """Return a state's or plan's project; state machine ARNs become the server's.
 
     What is missing or wrong is noted in ``parameters``.
     """
@@ -60,7 +60,7 @@ def _resources(module: dict[str, Any], place: str) -> Iterator[tuple[str, str, d
 
 
 class _Reader:
-    """Reads the resources of a state or a plan; a plan does not know all their values."""
+    """Reads the resources of a state or a plan, in which some values are still unknown."""
 
     def __init__(self, place: str, account: Account, parameters: Parameters) -> None:
         self._place, self._account, self._parameters = place, account, parameters
@@ -68,7 +68,7 @@ class _Reader:
         self.project = SourceProject()
 
     def read(self) -> None:
-        """Add what a server knows to the project."""
+        """Add the supported resources to the project."""
         readers = {
             "aws_sfn_state_machine": self._machine,
             "aws_sfn_activity": self._activity,
@@ -81,7 +81,7 @@ class _Reader:
                     readers[kind](address, said)
 
     def _known(self, address: str, said: dict[str, Any], key: str) -> Any:
-        """Return a value of a resource; one that only the apply knows is asked for."""
+        """Return a resource's value; ask for ``--param`` if only the apply knows it."""
         if said.get(key) not in (None, ""):
             return said[key]
         name = f"{address}.{key}"
@@ -164,7 +164,7 @@ class _Reader:
 
 
 def _block(said: dict[str, Any], key: str, place: str) -> dict[str, Any]:
-    """Return a nested block, {} if it is not there: Terraform has a list of one."""
+    """Return a nested block (Terraform has a list of one), {} if it is missing."""
     listed = as_list(said.get(key), f"{place}.{key}")
     return as_object(listed[0], f"{place}.{key}") if listed else {}
 
@@ -199,7 +199,7 @@ _MACHINE_ARN = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:stateMachine:")
 
 
 def _of_account(text: Any, account: Account) -> str:
-    """Return a text with the ARNs of state machines as those of the server."""
+    """Return a text with the ARNs of state machines moved to the server's account."""
     return _MACHINE_ARN.sub(account.arn("states", "stateMachine:"), str(text))
 
 

@@ -1,4 +1,4 @@
-"""``manage.py administrator``: makes a person an administrator of the server."""
+"""``manage.py administrator``: make a user an administrator of the server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Command(DataFolderCommand):
-    """Sets or removes the right to administer the server."""
+    """Grants or revokes administration of the server."""
 
     help = "Make a person an administrator of the server: projects and operations, no payloads."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person."""
+        """Add the user and ``--remove``."""
         parser.add_argument("name", help="the person's name")
         parser.add_argument("--remove", action="store_true", help="end it; memberships stay")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, or say what is wrong."""
+        """Grant or revoke, or raise CommandError."""
         del args
         name, remove = options["name"], options["remove"]
         try:

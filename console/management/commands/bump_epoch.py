@@ -1,4 +1,4 @@
-"""``manage.py bump_epoch``: after a restore, fence the processes that remember a later past."""
+"""``manage.py bump_epoch``: after a database restore, stop processes that remember newer data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from console.management.base import DataFolderCommand
 
 
 class Command(DataFolderCommand):
-    """Begins a new epoch; workers of older ones write nothing more and end."""
+    """Begins a new epoch; workers of older epochs write nothing more and end."""
 
     help = "Run once after a restore, before workers start: older processes can write no steps."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Begin and say so."""
+        """Begin a new epoch and print it."""
         del args, options
         number = epoch.begin_epoch()
         self.stdout.write(f"epoch {number} has begun; workers of older ones end by themselves")

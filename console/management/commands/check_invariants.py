@@ -1,4 +1,4 @@
-"""``manage.py check_invariants``: find what is lost, doubled, stuck or out of order."""
+"""``manage.py check_invariants``: find lost, duplicate, stuck or misordered rows of executions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Command(DataFolderCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take which executions to look at, how to tell, and what clients saw."""
+        """Add the executions to check, the output format, and the clients' records."""
         parser.add_argument("--json", action="store_true", help="one JSON object, on one line")
         parser.add_argument(
             "--sample", type=float, metavar="SECONDS", help="first look once a second for so long"

@@ -1,4 +1,4 @@
-"""``manage.py doctor``: check a deployment, and say what to mend."""
+"""``manage.py doctor``: check a deployment, and say how to fix problems."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ EXIT_CODES = {Verdict.OK: 0, Verdict.WARNING: 3, Verdict.FAILED: 4}
 
 
 class Command(DataFolderCommand):
-    """Prints one line a check; changes nothing."""
+    """Prints one line per check; changes nothing."""
 
     help = "Check a deployment, and say what to mend. Exit code: 0 fine, 3 warnings, 4 failures."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the form of the report."""
+        """Add the output format."""
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, print, and exit with the code of the worst verdict."""
+        """Check, print, and exit with the code of the worst result."""
         del args
         findings: list[Finding] = []
         for finding in list_findings(Questions(_unreachable, _count)):

@@ -1,4 +1,4 @@
-"""``manage.py export_machines``: writes state machines as JSON that ``import_machines`` reads."""
+"""``manage.py export_machines``: print state machines as JSON for ``import_machines``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class Command(DataFolderCommand):
-    """Prints a JSON array of what CreateStateMachine takes."""
+    """Prints a JSON array of CreateStateMachine requests."""
 
     help = "Print the state machines of a project as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the names, the project and the region."""
+        """Add names, project and region."""
         parser.add_argument("names", nargs="*", help="which ones (default: all)")
         parser.add_argument("--project", default="default")
         parser.add_argument("--region", default="", help="only those of this region")

@@ -1,4 +1,4 @@
-"""``manage.py import_machines``: creates or updates what ``export_machines`` printed."""
+"""``manage.py import_machines``: create or update state machines from ``export_machines`` JSON."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _WANTED = ("name", "roleArn", "definition")
 
 
 class Command(DataFolderCommand):
-    """Reads a file or stdin; says of each machine what was done."""
+    """Reads a file or stdin; reports the result of each state machine."""
 
     help = "Create or update state machines from what export_machines printed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the file and the project."""
+        """Add file and project."""
         parser.add_argument("file", nargs="?", default="-", help="a JSON file (default: stdin)")
         parser.add_argument("--project", default="default")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import all machines; name those that were refused at the end."""
+        """Import all state machines; list the refused ones at the end."""
         del args
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Command(DataFolderCommand):
-    """Prints the link and keeps it in DATA/login-url."""
+    """Prints the link and stores it in DATA/login-url."""
 
     help = "Make a one-time login link, valid for a day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person and the address of the server."""
+        """Add user and server address."""
         parser.add_argument("--user", default="owner", help="who logs in (default: owner)")
         parser.add_argument("--address", default="", help="the server's address")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the link."""
+        """Create the link."""
         del args
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
         if user is None or access.is_service_account(user):

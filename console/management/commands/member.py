@@ -28,7 +28,7 @@ class Command(DataFolderCommand):
     help = "Give a person or service account a role in a project."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person, the role and the project."""
+        """Add person, role and project."""
         parser.add_argument("name", help="the person's or service account's name")
         parser.add_argument("--role", choices=Role.values, default="viewer")
         parser.add_argument("--project", default="default")
@@ -39,7 +39,7 @@ class Command(DataFolderCommand):
         parser.add_argument("--remove", action="store_true", help="end the membership")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, or say what is wrong."""
+        """Change the membership, or raise CommandError."""
         del args
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:

@@ -1,4 +1,4 @@
-"""``manage.py prepare_database``: bring the tables of a PostgreSQL up to date, and end."""
+"""``manage.py prepare_database``: migrate a PostgreSQL and set up its queue, before an upgrade."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from console.management.team import prepare
 
 
 class Command(DataFolderCommand):
-    """Does what each process of a team does first, for a step of its own before an upgrade."""
+    """Runs the database set-up that each process of a team runs at its start."""
 
     help = "Bring the tables of a PostgreSQL up to date, and end; web and worker do so, too."
     requires_system_checks: list[str] = []

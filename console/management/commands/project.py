@@ -75,7 +75,7 @@ class Command(DataFolderCommand):
         self.stdout.write(f"{project.name} is active again")
 
     def _delete(self, options: dict[str, Any]) -> None:
-        """Delete it here, or watch how the server does; a deletion that was killed goes on."""
+        """Delete a project here, or watch the server do it; an interrupted deletion continues."""
         name = options["name"]
         if options["yes"] != name:
             raise CommandError(f"there is no undo: write --yes {name} to delete the project {name}")

@@ -1,4 +1,4 @@
-"""``manage.py prune``: removes executions that ended long ago, with all their rows."""
+"""``manage.py prune``: delete executions that ended long ago, with all their rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
 
 class Command(DataFolderCommand):
-    """Shows how far it is, and stops at the end of a transaction when Ctrl-C is pressed."""
+    """Shows its progress, and stops at the end of a transaction after Ctrl-C."""
 
     help = "Remove executions that ended long ago, with their history."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the age and what else narrows it down."""
+        """Add the age and the filters."""
         parser.add_argument("--older-than", required=True, metavar="90d", help="d, h, m or s")
         parser.add_argument("--machine", default="", help="only those of this state machine")
         parser.add_argument("--project", default="", help="only those of this project")
@@ -41,7 +41,7 @@ class Command(DataFolderCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count them")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Remove them and say how many there were."""
+        """Delete the executions and print their number."""
         del args
         if options["batch"] < 1:
             raise CommandError(f"--batch: got {options['batch']}, wanted 1 or more")
@@ -94,7 +94,7 @@ def _age_ms(text: str) -> int:
 
 @contextlib.contextmanager
 def _ctrl_c() -> Iterator[list[int]]:
-    """Collect the first Ctrl-C instead of raising; the second one raises as ever."""
+    """Record the first Ctrl-C instead of raising; the second one raises KeyboardInterrupt."""
     pressed: list[int] = []
     before = signal.getsignal(signal.SIGINT)
 

@@ -1,4 +1,4 @@
-"""``manage.py replay``: runs recorded executions again, without the world, and compares."""
+"""``manage.py replay``: run recorded executions again, without calling services, and compare."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Prints every difference; exits with 1 if there is one."""
+    """Prints every difference; exits with 1 if there is any."""
 
     help = "Run scenarios, recorded executions, again: same path, same output?"
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take files, and another definition to try them on."""
+        """Add files, and another definition to replay with."""
         parser.add_argument("files", nargs="+", metavar="FILE", help="- for stdin")
         parser.add_argument(
             "--definition", metavar="FILE", help="run this definition instead of the recorded one"

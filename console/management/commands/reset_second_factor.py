@@ -1,4 +1,4 @@
-"""``manage.py reset_second_factor``: takes a person's second factor away."""
+"""``manage.py reset_second_factor``: remove a person's second factor of sign-in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Command(DataFolderCommand):
         parser.add_argument("name", help="the person's name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, or say what is wrong."""
+        """Remove the second factor, or raise CommandError."""
         del args
         if not has_feature("account"):
             raise CommandError(

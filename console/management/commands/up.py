@@ -1,4 +1,4 @@
-"""``stateyard up``: everything in one process - pages, API and engine - on an embedded database."""
+"""``stateyard up``: run pages, API and engine in one process on an embedded database (SQLite)."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _DESCRIPTION = "made at the first start, in the credentials file of the data fol
 
 
 class Command(DataFolderCommand):
-    """Migrates, loads the samples once, prints the way in, and serves until Ctrl-C."""
+    """Migrates, loads the samples once, prints the login link, and serves until Ctrl-C."""
 
     help = "Start pages, API and engine in one process on an embedded database."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take address and data folder."""
+        """Add address and data folder."""
         parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
         parser.add_argument(
@@ -116,7 +116,7 @@ class Command(DataFolderCommand):
         self.stdout.write("stopped")
 
     def _prepare(self, folder: Path, address: str, *, empty: bool) -> None:
-        """Make owner, key and samples at the first start; print how to get in."""
+        """Create owner, key and samples at the first start; print how to sign in."""
         user, project, _ = access.first_owner()
         credentials = folder / "credentials"
         if credentials.exists():
@@ -152,7 +152,7 @@ class Command(DataFolderCommand):
         self.stdout.flush()
 
     def _complete(self, credentials: Path, address: str) -> None:
-        """Bring the profile of an earlier start up to date; what cannot be read is left alone."""
+        """Update the profile of an earlier start; an unreadable one is left alone."""
         last = credentials.with_name("address")
         before = last.read_text(encoding="utf-8").strip() if last.exists() else ""
         region = settings.STATEYARD_REGION
@@ -163,7 +163,7 @@ class Command(DataFolderCommand):
 
 
 def _check_loopback(name: str, host: str) -> None:
-    """Raise CommandError for an option of throw-away use on an address that others can reach."""
+    """Raise CommandError for a throw-away option on an address others can reach."""
     if host not in ("127.0.0.1", "::1", "localhost"):
         raise CommandError(
             f"--{name.replace('_', '-')}: got --host {host}, wanted a loopback address: whoever "
@@ -172,7 +172,7 @@ def _check_loopback(name: str, host: str) -> None:
 
 
 def _lock(folder: Path) -> IO[bytes]:
-    """Take the data folder for this process alone; closing the file gives it back."""
+    """Lock the data folder for this process; closing the file unlocks it."""
     file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, PRIVATE), "r+b")
     if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
         file.close()
@@ -184,7 +184,7 @@ def _lock(folder: Path) -> IO[bytes]:
 
 
 def _interpreter(folder: Path) -> str:
-    """Return the interpreter of functions that name none of their own."""
+    """Return the default interpreter of functions."""
     general = general_options(settings.STATEYARD_FUNCTIONS)
     return (
         read_entry("", "", general, settings.STATEYARD_CONFIG or folder).options.python

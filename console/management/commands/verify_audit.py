@@ -1,4 +1,4 @@
-"""``manage.py verify_audit``: find audit rows that were changed, removed or inserted."""
+"""``manage.py verify_audit``: find audit rows that were changed, removed or inserted later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Command(DataFolderCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take how to tell."""
+        """Add the output format."""
         parser.add_argument("--json", action="store_true", help="one JSON object, on one line")
 
     def handle(self, *args: Any, **options: Any) -> None:

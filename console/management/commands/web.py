@@ -1,4 +1,4 @@
-"""``manage.py web``: pages and API for a team; the workers are processes of their own."""
+"""``manage.py web``: serve pages and API for a team; ``manage.py worker`` runs the executions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Command(DataFolderCommand):
-    """Migrates the database, and serves until SIGTERM or Ctrl-C. Any number of them may run."""
+    """Migrates the database, and serves until SIGTERM or Ctrl-C. Several may run."""
 
     help = "Serve pages and API beside any number of workers, on PostgreSQL."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the address."""
+        """Add the address."""
         parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
         parser.add_argument(
@@ -41,7 +41,7 @@ class Command(DataFolderCommand):
         metrics_port.add_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, listen to the workers' signals, serve, and stop."""
+        """Migrate, subscribe to the workers' signals, serve, and stop."""
         del args
         metrics_port.check_option(options["metrics_port"])
         stay_on_one()  # before there are threads
@@ -82,7 +82,7 @@ class Command(DataFolderCommand):
         os._exit(0)  # a usual exit waits for threads, and one may wait for a silent database
 
     def _first_start(self, address: str, *, samples: bool) -> None:
-        """Create the owner if there is no user yet, and print the link of the first sign-in."""
+        """Create the owner if there is no user yet, and print the first login link."""
         user, _, new = access.first_owner()
         if not new:
             return

@@ -1,4 +1,4 @@
-"""``manage.py worker``: makes executions go on, beside any number of others."""
+"""``manage.py worker``: run executions, beside any number of other workers."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _GRACE_S = 5.0
 
 
 class Command(DataFolderCommand):
-    """Works until SIGTERM or Ctrl-C, then hands over within a second."""
+    """Works until SIGTERM or Ctrl-C, then hands its work over within a second."""
 
     help = "Work on the executions of a team, on PostgreSQL."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the number of processes."""
+        """Add the number of processes."""
         parser.add_argument(
             "--processes",
             type=int,
@@ -54,7 +54,7 @@ class Command(DataFolderCommand):
         metrics_port.add_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prepare, work, hand over."""
+        """Prepare the database, work, hand over."""
         del args
         metrics_port.check_option(options["metrics_port"], options["processes"])
         if options["processes"] > 1 and not hasattr(os, "fork"):
@@ -76,7 +76,7 @@ class Command(DataFolderCommand):
 
 
 def _work(parent: int | None = None) -> None:
-    """Work until asked to stop. ``parent``: the process that forked this worker, if any.
+    """Work until stopped. ``parent``: the process that forked this worker, if any.
 
     Only a forked worker ends with its parent: nobody else would ever end it. One that was started
     by a shell or a process manager has another parent as soon as that is gone, and works on.
@@ -112,7 +112,7 @@ def _exit(status: int) -> NoReturn:
 
 
 class _Watch:
-    """Keeps so many worker processes alive."""
+    """Supervises a number of worker processes."""
 
     def __init__(self, processes: int) -> None:
         self._wanted = processes
@@ -171,7 +171,7 @@ class _Watch:
             self._wait(self._pause_s)
 
     def _wait(self, seconds: float) -> None:
-        """Wait, until the end at most."""
+        """Wait for this many seconds, or until the command is stopped."""
         until = time.monotonic() + seconds
         while not self._ending and time.monotonic() < until:
             time.sleep(_AGAIN_S)

@@ -12,14 +12,14 @@ from console.worker import health_file
 
 
 class Command(DataFolderCommand):
-    """Exits with 0 if every worker process here has renewed its lease within the lease's time."""
+    """Exits with 0 if every worker process here has renewed its lease in time."""
 
     help = "Exit with 0 if the workers of this machine or container are well, else with 1."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Look at the files of the workers; say what is wrong."""
+        """Read the workers' health files; print the problems."""
         del args, options
         ages = health_file.ages_s()
         if not ages:
