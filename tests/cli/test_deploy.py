@@ -367,6 +367,12 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
     arn = run(server, "start", "hello", "--input", "[1]").strip()
     assert wait_for_end(empty, arn)["output"] == "[1]"
     assert "wanted a file, - or JSON" in run(server, "start", "hello", "--input", "x", code=2)
+    stopped = run(server, "start", "hello", "--break-at", "P", "--name", "stopped").strip()
+    assert empty.describe_execution(executionArn=stopped)["status"] == "RUNNING"
+    again = run(server, "start", "hello", "--break-at", "P", "--name", "stopped", code=2)
+    assert "Execution Already Exists" in again
+    assert "got the state 'Q'" in run(server, "start", "hello", "--break-at", "Q", code=2)
+    empty.stop_execution(executionArn=stopped)
 
 
 @pytest.mark.slow

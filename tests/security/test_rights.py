@@ -106,7 +106,7 @@ PAGE = {
         start-link reset provider-logout
         api-project-rename api-project-archive api-project-unarchive api-project-delete
         api-branch-key api-branch-failures api-branch-delete api-branch-machines api-branch-deploy
-        api-execution-pause api-execution-resume
+        api-execution-pause api-execution-resume api-execution-start
         api-machine-pause api-machine-resume
         api-schedules-pause api-schedules-resume
     """,

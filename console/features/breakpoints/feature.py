@@ -1,4 +1,4 @@
-"""Breakpoints of an execution, on a page of their own."""
+"""Breakpoints of executions: a page of their own, and an API that starts with them."""
 
 from console.feature import Feature
 
@@ -7,6 +7,10 @@ _DEBUG = ("DebugExecution",)
 FEATURE = Feature(
     name="breakpoints",
     urls="console.features.breakpoints.urls",
-    pages={"breakpoints": {"GET": _DEBUG, "POST": _DEBUG}},
+    pages={
+        "breakpoints": {"GET": _DEBUG, "POST": _DEBUG},
+        # a signed call: the view says who may make it
+        "api-execution-start": {"POST": ("anybody",)},
+    },
     rights={"editor": _DEBUG},
 )

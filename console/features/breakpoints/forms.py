@@ -24,3 +24,4 @@ class LineForm(PageForm):
     output = TextField(lines=True)
     error = TextField()
     cause = TextField(lines=True)
+    run_to = TextField(strip=False)

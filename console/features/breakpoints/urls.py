@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.features.breakpoints import views
+from console.features.breakpoints import api_views, views
 from console.web.core.addresses import EXECUTION
 
-urlpatterns = [path(f"{EXECUTION}breakpoints/", views.breakpoints_page, name="breakpoints")]
+urlpatterns = [
+    path(f"{EXECUTION}breakpoints/", views.breakpoints_page, name="breakpoints"),
+    path("api/executions/start", api_views.start, name="api-execution-start"),
+]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from console.web.core.scope import HtmxRequest
 
 _MOST_EDITS = 50
+_WAYS = {"": "continue", "step": "step over", "into": "step into", "run_to": "run to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +176,25 @@ def _places(execution: Execution) -> tuple[engine.Breakpoint, ...]:
     return shown.breakpoints
 
 
-def _continue(request: HtmxRequest, execution: Execution, *, step: bool) -> str:
+def _continue(request: HtmxRequest, execution: Execution, *, way: str = "") -> str:
+    """Let a line continue. ``way``: where it stops again: ``step``, ``into`` or ``run_to``."""
     number, sent = _sent_line(request)
     line = _line(execution, number)
-    edits = {
+    edits: dict[str, Any] = {
         "input": _edited(execution, sent["input"], line.input),
         "variables": _edited(execution, sent["variables"], line.own_variables),
         "output": _edited(execution, sent["output"], line.halt.output),
     }
 
-    def make(by: str) -> engine.ReleaseMessage:
-        return engine.Release(number, by, step=step, **edits)
+    stops: dict[str, Any] = {way: sent["run_to"] if way == "run_to" else True} if way else {}
+    if way == "run_to" and not sent["run_to"]:
+        raise ValidationException("Select the state to run to.")
 
-    what = "step over" if step else "continue"
-    state = breakpoints.release_line(execution, number, make, what, _actor(request))
-    return f"{state} steps." if step else f"{state} continues."
+    def make(by: str) -> engine.ReleaseMessage:
+        return engine.Release(number, by, **edits, **stops)
+
+    state = breakpoints.release_line(execution, number, make, _WAYS[way], _actor(request))
+    return f"{state} steps." if way else f"{state} continues."
 
 
 def _answer(request: HtmxRequest, execution: Execution, *, fails: bool) -> str:
@@ -256,8 +261,10 @@ def _actor(request: HtmxRequest) -> Any:
 _ACTS: dict[str, Callable[[HtmxRequest, Execution], str]] = {
     "add": _set_place,
     "remove": _remove,
-    "continue": partial(_continue, step=False),
-    "step": partial(_continue, step=True),
+    "continue": _continue,
+    "step": partial(_continue, way="step"),
+    "into": partial(_continue, way="into"),
+    "run-to": partial(_continue, way="run_to"),
     "answer": partial(_answer, fails=False),
     "answer-error": partial(_answer, fails=True),
     "skip": _skip,

@@ -18,10 +18,13 @@ from console.errors import ConflictException, ValidationException
 from console.models import Execution, InboxMessage
 from console.statuses import ExecutionStatus
 from console.store.executions import step
+from console.store.machines import machines
 from console.store.state import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from console.models import StateMachine, Version
 
 ACTION = "DebugExecution"
 """The action of a change, for rights and the audit."""
@@ -80,6 +83,23 @@ def set_breakpoints(
     text = engine.breakpoints_text(places)
     names = ", ".join(f"{place.state} {place.when}" for place in places)
     _post(execution, engine.SetBreakpoints(text), actor, f"breakpoints: {names or 'none'}")
+
+
+def breakpoints_of_start(
+    machine: StateMachine, version: Version | None, text: str
+) -> tuple[engine.Breakpoint, ...]:
+    """Return the breakpoints that a new execution has from its start.
+
+    ``version``: what it runs instead of what the machine is now; ``text``: JSON, as the engine
+    reads it. Raise ValidationException for what the execution cannot have.
+    """
+    if machine.type == engine.MachineType.EXPRESS:
+        raise ValidationException("An Express execution has no breakpoints.")
+    definition = machine.definition_id if version is None else version.definition_id
+    try:
+        return engine.read_breakpoints(text, machines.compiled_machines.get(definition))
+    except engine.BreakpointError as error:
+        raise ValidationException(str(error)) from None
 
 
 def release_line(

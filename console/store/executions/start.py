@@ -87,6 +87,7 @@ class Replay:
     edited_by: str | None = None
 
 
+_LONGEST_REASON = 256
 _AHEAD_S = 0.02
 _AHEAD_STATES = 500
 """So far a start goes on SQLite: in the event loop, which answers nobody else meanwhile."""
@@ -122,15 +123,16 @@ def pending_start(
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
     ``ahead``: compute its first step at once instead of leaving it to a worker; ``timeout_s``: how
     long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
-    another one (``replay.start_replay``); ``parent``: whose Task starts it;
-    ``breakpoints``: where its lines of control stop, which are checked.
+    another one (``replay.start_replay``); ``parent``: whose Task starts it; ``breakpoints``: valid.
 
     The same name with the same input while it runs returns the same execution; an Express machine
     starts another one each time. Raises InvalidName, InvalidExecutionInput, ExecutionAlreadyExists,
     StateMachineDeleting, AccessDeniedException, ThrottlingException, ExecutionLimitExceeded.
     """
     _check_start(machine, name, input, parent)
-    is_idempotent = name is not None and machine.type != MachineType.EXPRESS  # else it is new
+    reason = _audit_reason(replay, breakpoints)
+    same_input = None if replay or breakpoints else input  # such a start takes no other's place
+    is_new = name is None or machine.type == MachineType.EXPRESS
     name = name or str(uuid.uuid4())
     arn = _execution_arn(machine, name)
     execution = _new_execution(machine, name, arn, input, trace_header, actor, test_case)
@@ -149,13 +151,12 @@ def pending_start(
 
     def store() -> Execution:
         _check_active(machine)
-        existing = _existing_start(arn, None if replay else input) if is_idempotent else None
-        if existing is not None:
+        if not is_new and (existing := _existing_start(arn, same_input)) is not None:
             return existing
         _remember_start(execution, prepared, ahead=ahead, called=parent is None)
         insert_execution(execution, machine.name, prepared)
         if actor.name:
-            audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
+            audit.record(machine.project, actor, "StartExecution", arn, reason)
         return execution
 
     return Change(store, mergeable=True)
@@ -194,8 +195,11 @@ def _execution_arn(machine: StateMachine, name: str) -> str:
     return arns.execution_arn(machine.arn, name)
 
 
-def _audit_reason(replay: Replay | None) -> str:
+def _audit_reason(replay: Replay | None, breakpoints: Sequence[engine.Breakpoint]) -> str:
     """Return the reason that the audit notes with the start."""
+    if breakpoints:
+        names = ", ".join(f"{place.state} {place.when}" for place in breakpoints)
+        return f"breakpoints: {names}"[:_LONGEST_REASON]
     return f"replay of {replay.origin} from {replay.state}" if replay else ""
 
 

@@ -9,16 +9,18 @@ from django.db.models.functions import Left, Length
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from console.errors import ServiceError
-from console.feature import Hook, hooked
+import engine
+from console.errors import ServiceError, ValidationException
+from console.feature import Hook, has_feature, hooked
 from console.integrations.targets import MachineKey
 from console.masking import mask
 from console.masking.masked_execution import masks_of
 from console.models import Execution
+from console.store.executions import breakpoints
 from console.store.executions.start import start_execution
-from console.store.machines import versions
+from console.store.machines import machines, versions
 from console.web.core import cli_commands
-from console.web.core.formatting import visible_text
+from console.web.core.formatting import BREAK_TIMES, visible_text
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
 from console.web.machines.machine_views import graph_beside, machine_context, suggested_input
@@ -71,6 +73,10 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     except ServiceError as error:
         return _render_form(request, machine, status=422, **form.texts, run_error=error.message)
     try:
+        places = _breakpoints(scope, target, sent)
+    except ServiceError as error:
+        return _render_form(request, machine, status=422, **form.texts, break_error=error.message)
+    try:
         started = start_execution(
             target.machine,
             version=target.version,
@@ -80,6 +86,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             test_case=sent["case"],
             ahead=True,
             timeout_s=sent["timeout"],
+            breakpoints=places,
             actor=actor_of(scope),
         )
     except ServiceError as error:
@@ -93,6 +100,33 @@ def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
     if not run:
         return versions.Target(machine)
     return versions.resolve_target(scope.project, f"{machine.arn}:{run}")
+
+
+def _breakpoints(
+    scope: Scope, target: versions.Target, sent: Mapping[str, Any]
+) -> tuple[engine.Breakpoint, ...]:
+    """Return where the new execution stops; raise ValidationException if it may not."""
+    if not sent["break_state"]:
+        return ()
+    if not has_feature("breakpoints"):
+        raise ValidationException("This server has no breakpoints.")
+    if not scope.may(breakpoints.ACTION):
+        raise ValidationException("Only editors and owners set breakpoints.")
+    place = {"state": sent["break_state"], "when": sent["break_when"]}
+    text = engine.dumps([place])
+    return breakpoints.breakpoints_of_start(target.machine, target.version, text)
+
+
+def _break_states(scope: Scope, machine: StateMachine) -> list[str]:
+    """Return the states at which the reader may let a new execution stop."""
+    offers = has_feature("breakpoints") and scope.may(breakpoints.ACTION)
+    if not offers or machine.type == MachineType.EXPRESS:
+        return []
+    try:
+        compiled = machines.compiled_machines.get(machine.definition_id)
+    except engine.DefinitionError:  # stored by a version that checked less
+        return []
+    return sorted(name for name, _ in engine.own_states(compiled))
 
 
 def _run_choices(machine: StateMachine) -> dict[str, str]:
@@ -160,6 +194,8 @@ def _render_form(
         "last": executions[0] if executions else None,
         "recent": recent_inputs(scope.project, executions),
         "runs": _run_choices(machine),
+        "break_states": _break_states(scope, machine),
+        "break_times": BREAK_TIMES,
         **graph_beside(request, machine),
         **fields,
     }

@@ -107,6 +107,34 @@ def test_a_step_leads_to_the_next_state(client: Client, execution: Execution) ->
     assert DebugEdit.objects.filter(execution=execution, what="output").exists()
 
 
+def test_a_line_runs_to_a_state(client: Client, execution: Execution) -> None:
+    """It stops there once, without a breakpoint."""
+    text = shown(client.get(PAGE))
+    assert "Run to this state" in text
+    assert "Step into" not in text
+    assert post(client, "into", halt="1").status_code == 422
+    assert post(client, "run-to", halt="1", run_to="").status_code == 422
+    assert post(client, "run-to", halt="1", run_to="Nope").status_code == 422
+    assert "Call steps." in shown(post(client, "run-to", halt="1", run_to="Done"))
+    state = breakpoints.debugged(execution)
+    assert state is not None
+    assert not state.lines
+
+
+def test_a_line_steps_into_a_map(client: Client, project: Project) -> None:
+    """Each iteration stops before its first state."""
+    one = {"StartAt": "One", "States": {"One": {"Type": "Pass", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": one, "End": True}
+    machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
+    execution = start(machine, [1, 2], name="run", breakpoints=(engine.Breakpoint("Each"),))
+    drain(execution)
+    assert "Step into" in shown(client.get(PAGE))
+    assert "Each steps." in shown(post(client, "into", halt="1"))
+    state = breakpoints.debugged(execution)
+    assert state is not None
+    assert [line.place for line in state.lines] == ["Each[0]", "Each[1]"]
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

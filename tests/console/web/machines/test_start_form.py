@@ -81,7 +81,7 @@ def test_the_form_shows_the_graph_and_the_command(project: Project, client: Clie
     machines.update_machine(machine, definition=json.dumps(WAIT))
     shown = text(client.get(ADDRESS))
     assert "data-graph" in shown
-    assert "The command does not include the time limit." in shown
+    assert "The command does not include the time limit" in shown
     assert f"start-execution --state-machine-arn {machine.arn} --input '{{}}'" in shown
     sent = {"run": "1", "name": "mine", "input": "{nope"}
     refused = text(client.post(ADDRESS, sent), 422)
