@@ -1,4 +1,4 @@
-"""Forms in which a trace takes events: single events, or batches as columns."""
+"""The input of a ``Trace``: single history events, or batches of events as columns."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ if TYPE_CHECKING:
 
 
 class RecordedEvent(Protocol):
-    """The fields that a trace reads: of an ``engine.Event``, or of a row that has the same."""
+    """The fields that a trace reads, of an ``engine.Event`` or a database row."""
 
     @property
     def id(self) -> int:
-        """Return its number, from 1."""
+        """Return the event's number, from 1."""
 
     @property
     def previous(self) -> int:
-        """Return the number of the event it followed."""
+        """Return the number of the preceding event (``previousEventId``)."""
 
     @property
     def at_ms(self) -> int:
-        """Return when it happened."""
+        """Return its time in epoch milliseconds."""
 
     @property
     def type(self) -> str:
-        """Return its type."""
+        """Return its type, such as ``TaskStateEntered``."""
 
     @property
     def details(self) -> Mapping[str, Any] | None:
-        """Return its fields."""
+        """Return its details."""
 
     @property
     def state(self) -> str:
-        """Return the state it belongs to, "" if to none."""
+        """Return the name of its state, "" without one."""
 
 
 class EventBatch(NamedTuple):
@@ -56,7 +56,7 @@ _NUMBERED = {"MapStateStarted": "length", "MapIterationAborted": "index"}
 
 
 def batch_of(events: Sequence[RecordedEvent]) -> EventBatch:
-    """Return consecutive events, at least one, as columns."""
+    """Return consecutive events (one or more) as columns."""
     numbers = {
         event.id: (event.details or {}).get(_NUMBERED[event.type])
         for event in events
@@ -72,7 +72,7 @@ def batch_of(events: Sequence[RecordedEvent]) -> EventBatch:
 
 
 class LastEvent(NamedTuple):
-    """The last event that a trace has taken."""
+    """The last event of a trace."""
 
     id: int
     at_ms: int

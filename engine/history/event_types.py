@@ -1,7 +1,7 @@
-"""The event types of an execution's history, one row each, and queries on them.
+"""The event types of an execution's history, such as ``TaskStateEntered``, in one table.
 
-The names are those of AWS's ``HistoryEventType``. The meaning of a type is in its row, and no code
-derives it from the parts of the name. To add a type, add a row.
+The names are those of AWS's ``HistoryEventType``. Each row has the meaning of a type; no code
+derives it from parts of the name. To add a type, add a row.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Family(StrEnum):
 
 
 WORK_FAMILIES = frozenset({Family.TASK, Family.LAMBDA_FUNCTION, Family.ACTIVITY})
-"""The families of what a Task state has done outside."""
+"""The families of calls by a Task state."""
 GROUP_FAMILIES = frozenset({Family.PARALLEL, Family.MAP})
 """The families of the states that run other states."""
 
 
 class Stage(StrEnum):
-    """How far the subject of an event has come. The value ends the names of most of its types."""
+    """How far the subject of an event has come. Most names of types end with the value."""
 
     ENTERED = "Entered"  # a state
     EXITED = "Exited"  # a state
@@ -45,7 +45,7 @@ class Stage(StrEnum):
     FAILED = "Failed"  # also what could not be scheduled, started or submitted
     TIMED_OUT = "TimedOut"
     ABORTED = "Aborted"  # ended by the end of something around it
-    REDRIVEN = "Redriven"  # it goes on after a bad end
+    REDRIVEN = "Redriven"  # it continues after a failure
 
 
 OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
@@ -53,9 +53,9 @@ OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
 
 
 class Effect(IntEnum):
-    """What an event does to the visits of states, see ``engine.history.fold``."""
+    """How an event changes the visits of states, see ``engine.history.fold``."""
 
-    NONE = 0  # it only belongs to a visit
+    NONE = 0  # none: it only belongs to a visit
     STATE_ENTERED = 1  # a visit begins
     STATE_EXITED = 2  # a visit ends
     FAIL_ENTERED = 3  # a visit of a Fail state begins and ends: it is never exited
@@ -112,7 +112,7 @@ class EventType:
 
     @property
     def tone(self) -> Tone:
-        """Return the colour that a page gives to it."""
+        """Return the colour of the event on pages."""
         return _TONES[self.stage]
 
 
@@ -224,7 +224,7 @@ DETAILS: dict[str, str] = {name: event_type.details_key for name, event_type in 
 
 
 def event_names(families: frozenset[Family] = frozenset(Family), *stages: Stage) -> frozenset[str]:
-    """Return the names of the types of some families, and of some stages if any are given."""
+    """Return the names of the types of some families, optionally of some stages only."""
     return frozenset(
         event_type.name
         for event_type in EVENT_TYPES.values()
@@ -243,7 +243,7 @@ EXECUTION_ENDS: dict[str, ExecutionStatus] = {
 """The event that ends an execution -> the status of the execution."""
 WORK_SCHEDULED = event_names(WORK_FAMILIES, Stage.SCHEDULED)
 WORK_PROGRESS = event_names(WORK_FAMILIES, Stage.STARTED, Stage.SUBMITTED)
-"""What stands between the scheduling of work and its outcome."""
+"""The events between the scheduling of work and its outcome."""
 WORK_OUTCOMES = frozenset(
     name
     for name in event_names(WORK_FAMILIES, *OUTCOME_STAGES)

@@ -1,15 +1,15 @@
-"""The fold of a history into the visits and statuses of states.
+"""Compute the visits and statuses of states from a history, event by event (``Trace``).
 
-Theory of operation. Events are chained: each names the event it followed (``previous``). That chain
-tells which line of control an event belongs to, since AWS writes no such field:
+Theory of operation. Events are chained: each names the event it followed (``previous``). The
+chain determines the event's line of control, because AWS has no such field:
 
 * A ``ControlLine`` is one line of control: the execution itself, a branch of a Parallel, or an
   iteration of a Map. ``Trace.lines[event]`` is the line of each event taken so far. An event of a
   state in the group (a ``StartAt`` and its states) that its predecessor's line runs in belongs to
   the same line. An event of an outer group belongs to the enclosing line that runs there. An event
   of an inner group begins a branch. Only an iteration announces itself, by MapIterationStarted.
-* A ``GroupAttempt`` is one start of a Parallel or Map. A retry replaces the attempt, so what the
-  failed attempt left behind no longer counts.
+* A ``GroupAttempt`` is one start of a Parallel or Map. A retry replaces the attempt, so the
+  visits of the failed attempt no longer count.
 * A visit is one stay in one state, named by the number of the event that entered it.
 
 What an event does depends on its type's ``Effect`` and on the state it names. All events of one
@@ -84,7 +84,7 @@ class EventKind:
     )
 
     def __init__(self, name: str, state: str, node: str = "", group: str = "") -> None:
-        """Look up what the type means; an unknown type has no effect."""
+        """Look up the meaning of the type; an unknown type has no effect."""
         self.type, self.state, self.node, self.group = name, state, node, group
         event_type = EVENT_TYPES.get(name)
         self.effect = event_type.effect if event_type else Effect.NONE
@@ -115,10 +115,10 @@ START.node, START.effect = "start", Effect.STATE_EXITED
 
 
 class EventKinds(dict[tuple[str, str], EventKind]):
-    """(type, state) -> kind, made when it is first looked up."""
+    """(type, state) -> kind, created on first use."""
 
     def __init__(self, make: Callable[[str, str], EventKind]) -> None:
-        """``make``: makes the kind of a type and a state."""
+        """``make``: creates the kind of a type and a state."""
         super().__init__()
         self._make = make
 
@@ -132,7 +132,7 @@ class EventKinds(dict[tuple[str, str], EventKind]):
 
 
 class AbortedIteration:
-    """The iteration whose states the next aborts are about.
+    """The iteration that the next aborts belong to.
 
     Where a line of control fails, all others of its Parallel or Map are aborted, and each of these
     events points back at the failure. Of a Parallel the state tells the branch. Of a Map it does
@@ -159,7 +159,7 @@ class AbortedIteration:
         self._line = attempt.lines.get(index) if attempt is not None else None
 
     def line_near(self, failure: int, failing: ControlLine) -> ControlLine:
-        """Return the line that an abort is on or near to; ``failing``: the line that failed."""
+        """Return the line of control of an abort; ``failing``: the line that failed."""
         return self._line if self._line is not None and failure == self._failure else failing
 
 
@@ -167,7 +167,7 @@ class AbortedIteration:
 
 
 class Trace(VisitTable):
-    """The fold. Feed it the events of one execution in order, in any number of batches."""
+    """The fold. ``feed`` takes the events of one execution in order, in any number of batches."""
 
     def __init__(self, graph: Graph) -> None:
         """Start before the first event."""
@@ -198,7 +198,7 @@ class Trace(VisitTable):
         return kind
 
     def _let_enter(self, kind: EventKind) -> None:
-        """Let the events of a kind be the visits of its state; one type only enters a state."""
+        """Register the events of a kind as visits of its state."""
         node = kind.node
         if node in self.visits:
             kind.effect = Effect.NONE
@@ -213,21 +213,21 @@ class Trace(VisitTable):
     # -- results -----------------------------------------------------------------------------------
 
     def statuses(self, counts: dict[str, Counter[str]] | None = None) -> dict[str, VisitStatus]:
-        """Return entered node id -> status; ``counts``: what ``counts()`` returned, if known."""
+        """Return node id -> status of entered states; ``counts``: from ``counts()``, if known."""
         return {
             node: next(status for status in SHOWN_FIRST if counts[status])
             for node, counts in (self.counts() if counts is None else counts).items()
         }
 
     def counts(self) -> dict[str, Counter[str]]:
-        """Return node id -> how many lines of control have it in which status (latest visits)."""
+        """Return node id -> number of lines of control in each status (latest visits)."""
         result: dict[str, Counter[str]] = {}
         for node, counts in self._tallies(self._root):
             result.setdefault(node, Counter()).update(counts)
         return result
 
     def progress(self, node: str, iteration: tuple[int, ...] = ()) -> GroupProgress | None:
-        """Return how far the current visits of a Parallel or Map are, None before it began.
+        """Return the progress of a Parallel's or Map's current visits, None before the first.
 
         ``iteration``: count only those inside this iteration.
         """
@@ -238,7 +238,7 @@ class Trace(VisitTable):
 
     @property
     def taken(self) -> dict[tuple[str, str], int]:
-        """Return (node, node) -> the event that took the transition last; "start" and "end" too."""
+        """Return (node, node) -> the last event of this transition; also for "start" and "end"."""
         return {
             (source, target): at
             for target, sources in self._transitions_taken.items()
@@ -247,24 +247,24 @@ class Trace(VisitTable):
 
     @property
     def transitions(self) -> int:
-        """Return how many states were entered and retried; what a redrive runs again is neither."""
+        """Return the number of entered and retried states, without those of a redrive."""
         return sum(map(len, self.visits.values())) + sum(self.retries.values())
 
     @property
     def types(self) -> Counter[str]:
-        """Return type -> how many events there are."""
+        """Return type -> number of events."""
         counts: Counter[str] = Counter()
         for kind in self._kinds.values():
             counts[kind.type] += len(kind.event_ids)
         return counts
 
     def changes(self, after: int) -> set[str]:
-        """Return the nodes that something happened to since event ``after``."""
+        """Return the nodes with events since event ``after``."""
         return {node for node, event in self._changed.items() if event > after}
 
     @property
     def culprit(self) -> Visit | None:
-        """The innermost visit whose failure ended the execution, the first one inside a Map."""
+        """Return the innermost visit whose failure ended the execution, the first in a Map."""
         root = self._root
         if not root.open or self.status(root.latest[root.open]) != FAILED:
             return None
@@ -277,7 +277,7 @@ class Trace(VisitTable):
         return LastEvent(self.last, self.times[-1], kind.type, kind.state) if self.last else None
 
     def is_within(self, event: int, other: int) -> bool:
-        """Tell whether ``event``'s line of control is within that of ``other``, or is it."""
+        """Return whether ``event``'s line of control is that of ``other``, or inside it."""
         line: ControlLine | None = self.lines[min(event, self.last)]
         while line is not None:
             if line is self.lines[other]:
@@ -286,23 +286,23 @@ class Trace(VisitTable):
         return False
 
     def visits_of(self, node: str) -> Visits:
-        """Return the visits of a state, none if it was not entered."""
+        """Return the visits of a state."""
         return self.visits.get(node) or Visits(self, node)
 
     def owner_of(self, event: int) -> tuple[str, int]:
-        """Return node and visit that an event belongs to; the visit is 0 if it has none."""
+        """Return the node and visit of an event; visit 0 if it has none."""
         return self._sequence[event].node, self.owners[event]
 
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[RecordedEvent]) -> None:
-        """Take more events; of ``details`` only what ``EventBatch.numbers`` has is read."""
+        """Add events; only the details in ``EventBatch.numbers`` are read."""
         batch = list(events)
         if batch:
             self.take(batch_of(batch))
 
     def take(self, batch: EventBatch) -> None:
-        """Take more events, as columns."""
+        """Add events, as columns."""
         self._derived.clear()
         before, self._numbers = self.last, batch.numbers
         lines, owners, end_times, ended = self.lines, self.owners, self.end_times, self.ended
@@ -357,7 +357,7 @@ class Trace(VisitTable):
         self._note_changes(before)
 
     def _note_exit(self, visit: int, previous: int) -> None:
-        """Note why a visit was left: an error was caught, or the state succeeded."""
+        """Record how a visit ended: by a Catcher, or by success."""
         if visit in self.ended:
             self.revision += 1
         # An exit that follows a failure is the way of a Catcher: with a Retrier the work would have
@@ -379,7 +379,7 @@ class Trace(VisitTable):
             self._changed[node] = number
 
     def _take_transition(self, number: int, previous: int, kind: EventKind) -> None:
-        """Note the transition from the state that was exited, or from the start."""
+        """Record the transition from the exited state, or from the start."""
         source = self._sequence[previous].node
         kind.taken_from[source] = number
         if source in kind.caught_from:
@@ -491,7 +491,7 @@ class Trace(VisitTable):
         line.open = node
 
     def _forget(self, line: ControlLine, node: str, number: int) -> None:
-        """Forget the contents of a Parallel or Map that begins anew."""
+        """Forget the visits inside a Parallel or Map that starts again."""
         if line.inner.pop(node, None) is None:
             return
         inside = self._inside[node]
@@ -522,7 +522,7 @@ class Trace(VisitTable):
             self._transitions_taken.setdefault("end", {})[last.node] = number
 
     def _failed(self, number: int, previous: int, line: ControlLine, __: EventKind) -> None:
-        """End the execution: by the state it arose in, where no event of a group tells that."""
+        """End the execution as failed, in the state of the error unless a group's event says it."""
         inner = self.lines[previous]
         while inner is not line and inner.attempt is not None:
             if inner.open and inner.attempt.culprit is None:
@@ -532,12 +532,12 @@ class Trace(VisitTable):
         self._close(line, FAILED, number)
 
     def _stopped(self, number: int, _: int, line: ControlLine, kind: EventKind) -> None:
-        """End the execution from outside: by a stop, or because its time was over."""
+        """End the execution by a stop or a timeout."""
         timed_out = EVENT_TYPES[kind.type].stage is Stage.TIMED_OUT
         self._close(line, TIMED_OUT if timed_out else ABORTED, number)
 
     def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
-        """Open again what did not succeed; a Fail is not: it will be entered anew."""
+        """Reopen the visits that did not succeed, except Fails, which are entered anew."""
         self._redrive = number
         self._note_gap(number)
         self._reopen(self._root, number)
@@ -556,7 +556,7 @@ class Trace(VisitTable):
                 self._reopen(child, number)
 
     def _close(self, line: ControlLine, status: VisitStatus, number: int) -> None:
-        """End what is still open on this line of control, and inside it."""
+        """End the open visits on this line of control and inside it."""
         node = line.open
         if not node or not self._is_running(line, node):
             return
@@ -578,7 +578,7 @@ class Trace(VisitTable):
                 yield from self._tallies(child)
 
     def _settle(self, attempt: GroupAttempt) -> None:
-        """Fold the iterations that have finished into a tally: they change no more."""
+        """Fold the finished iterations into a tally, because they no longer change."""
         tally = attempt.tally
         visits: dict[str, list[int]] = {}
         for line in attempt.finished:

@@ -1,4 +1,4 @@
-"""The status of each state, from the whole history of an execution."""
+"""Compute the status of each state from the whole history of an execution."""
 
 from __future__ import annotations
 

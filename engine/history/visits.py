@@ -1,9 +1,8 @@
-"""The visits of states: one stay in a state each, kept as columns and shown as objects.
+"""The visits of an execution: each is one stay of a line of control in one state.
 
-A history of 25,000 events has 12,500 visits, and a page looks at a few of them. So a visit is known
-by the number of the event that entered it, ``VisitTable`` keeps what is known of all visits by that
-number, and a ``Visit`` is made when a reader asks for it. How much time stays cover together is
-measured without going through a long history again.
+A history of 25,000 events has 12,500 visits, of which a page needs a few. So ``VisitTable`` keeps
+the facts of all visits as columns, by the number of the entering event, and creates ``Visit``
+objects on demand. ``covered_ms`` sums overlapping visits without reading a long history again.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 class VisitStatus(StrEnum):
-    """How a visit goes on or ended."""
+    """The status of a visit."""
 
     RUNNING = "running"  # the state is not left yet
     SUCCEEDED = "succeeded"  # it was left by its own transition
@@ -42,10 +41,10 @@ _FEW = 20
 
 
 class VisitTable:
-    """The facts about all visits, as columns; a visit is the number of its entering event."""
+    """The facts of all visits, as columns; a visit is the number of its entering event."""
 
     def __init__(self) -> None:
-        """Start without events. Number 0 stands for what came before the first event."""
+        """Start without events. Number 0 stands for the time before the first event."""
         self.last = 0
         """The number of the last event."""
         self.times = [0]
@@ -76,7 +75,7 @@ class VisitTable:
         self._indexed = self._lookups = 0
 
     def derive(self, subject: Hashable, arguments: object, make: Callable[[], T]) -> T:
-        """Return what ``make`` makes of the events so far: once, until the next event.
+        """Return the cached result of ``make``, valid until the next event.
 
         One result is kept a subject, for the ``arguments`` it was made with last.
         """
@@ -91,7 +90,7 @@ class VisitTable:
         return self.times[event]
 
     def worked_ms(self, since: int, until: int) -> int:
-        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        """Return the length of a period in milliseconds, without the gaps before redrives."""
         total = until - since
         for begin, end in self.gaps:
             total -= max(0, min(until, end) - max(since, begin))
@@ -111,7 +110,7 @@ class VisitTable:
         return self.ended.get(visit) or (SUCCEEDED if visit in self.end_times else RUNNING)
 
     def counts_still(self, visit: int) -> bool:
-        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
+        """Return whether a visit is in the last attempt of each Parallel and Map around it."""
         attempt = self.lines[visit].attempt
         while attempt is not None:
             if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
@@ -143,7 +142,7 @@ class VisitTable:
         return self._events[visit]
 
     def ends_of_events(self, visit: int, first: int, last: int) -> list[int]:
-        """Return the ids of a visit's first events and of its last ones, in order, each once.
+        """Return the ids of a visit's first and last events, in order, without duplicates.
 
         A Map of ten thousand iterations has more events between them than anybody looks through.
         """
@@ -160,7 +159,7 @@ class VisitTable:
 
 
 def _positions(owners: list[int], visit: int, first: int | None = None) -> Iterator[int]:
-    """Yield the positions of a visit among the owners of events, from the first one on.
+    """Yield the positions of a visit's events in the list of owners.
 
     ``first``: where that is, None for the event that began the visit.
     """
@@ -174,40 +173,40 @@ def _positions(owners: list[int], visit: int, first: int | None = None) -> Itera
 
 
 class Visit:
-    """One stay in a state, as far as the events are known. ``number``: of the entering event."""
+    """One visit. ``number``: the id of its entering event."""
 
     __slots__ = ("_table", "node", "number")
 
     def __init__(self, table: VisitTable, node: str, number: int) -> None:
-        """Look at the visit of ``node`` that event ``number`` began."""
+        """Create the visit of ``node`` that event ``number`` began."""
         self._table = table
         self.node = node
         self.number = number
 
     @property
     def entered_ms(self) -> int:
-        """Return when it began."""
+        """Return when it began, in epoch milliseconds."""
         return self._table.time_of(self.number)
 
     @property
     def left_ms(self) -> int | None:
-        """Return when it ended, None if it has not."""
+        """Return when it ended, None while it is open."""
         return self._table.end_times.get(self.number)
 
     @property
     def interrupted(self) -> Mapping[int, VisitStatus]:
-        """Return attempt at the execution, from 1 -> status in which it ended; not of the last."""
+        """Return attempt at the execution, from 1 -> status at its end; not of the last attempt."""
         return self._table.interrupted.get(self.number, {})
 
     @property
     def took_ms(self) -> int | None:
-        """Return how long it took without the gaps before redrives, None while it runs."""
+        """Return its duration without the gaps before redrives, None while it is open."""
         left_ms = self.left_ms
         return None if left_ms is None else self._table.worked_ms(self.entered_ms, left_ms)
 
     @property
     def running_since(self) -> int | None:
-        """Return what its clock counts from: its beginning, later by the gaps; None if it ended."""
+        """Return the start of its clock: its beginning plus the gaps; None once it ended."""
         if self.left_ms is not None:
             return None
         entered = self.entered_ms
@@ -216,7 +215,7 @@ class Visit:
         )
 
     def worked_ms(self, since: int, until: int) -> int:
-        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        """Return the length of a period in milliseconds, without the gaps before redrives."""
         return self._table.worked_ms(since, until)
 
     @property
@@ -226,12 +225,12 @@ class Visit:
 
     @property
     def attempts(self) -> int:
-        """Return how often its work was started."""
+        """Return how many times its work was started."""
         return self._table.attempts.get(self.number, 0)
 
     @property
     def retries(self) -> int:
-        """Return how often a Retrier started its work again."""
+        """Return how many times a Retrier started its work again."""
         return self._table.retries.get(self.number, 0)
 
     @property
@@ -245,11 +244,11 @@ class Visit:
         return self._table.events_of(self.number)
 
     def ends_of_events(self, first: int, last: int) -> list[int]:
-        """Return the ids of its first events and of its last ones, in order, each once."""
+        """Return the ids of its first and last events, in order, without duplicates."""
         return self._table.ends_of_events(self.number, first, last)
 
     def __repr__(self) -> str:
-        """Return it in words, for debugging."""
+        """Return a description for debugging."""
         return f"Visit({self.node!r}, {self.number}, {self.status})"
 
 
@@ -259,7 +258,7 @@ class Visits(Sequence[Visit]):
     __slots__ = ("_ended", "_node", "_table", "numbers")
 
     def __init__(self, table: VisitTable, node: str) -> None:
-        """Begin before the first visit."""
+        """Create the list of a state's visits."""
         self._table = table
         self._node = node
         self._ended = EndedStays()
@@ -280,7 +279,7 @@ class Visits(Sequence[Visit]):
         return self._table.visit(self._node, self.numbers[place])
 
     def __iter__(self) -> Iterator[Visit]:
-        """Yield all of them."""
+        """Yield the visits."""
         visit, node = self._table.visit, self._node
         return (visit(node, number) for number in self.numbers)
 
@@ -289,25 +288,25 @@ class Visits(Sequence[Visit]):
         return list(map(self._table.times.__getitem__, self.numbers))
 
     def ends(self, now: int) -> list[int]:
-        """Return when each was left, ``now`` if it was not."""
+        """Return when each was left, ``now`` for an open one."""
         return list(map(self._table.end_times.get, self.numbers, repeat(now)))
 
     def stays(self, now: int) -> Iterator[tuple[int, int]]:
-        """Yield when each was entered and left, ``now`` if it was not."""
+        """Yield when each was entered and left, ``now`` for an open one."""
         return zip(self.begins(), self.ends(now), strict=True)
 
     def worked_ms(self, since: int, until: int) -> int:
-        """Return how long a stretch is, in milliseconds, without the gaps before redrives."""
+        """Return the length of a period in milliseconds, without the gaps before redrives."""
         return self._table.worked_ms(since, until)
 
     def span(self, now: int) -> tuple[int, int]:
-        """Return when the first was entered and when the last one was left, ``now`` if not yet."""
+        """Return the first entry and the last exit, ``now`` if one is open."""
         ended = self._ended_stays()
         ends = map(self._table.end_times.get, islice(self.numbers, ended.visits, None), repeat(now))
         return self._table.times[self.numbers[0]], max(chain((ended.end,), ends))
 
     def covered_ms(self, now: int) -> int:
-        """Return how long any of them lasted: time side by side counts once, gaps do not."""
+        """Return how long at least one was open; overlaps count once, gaps do not."""
         if self._table.gaps:
             stays = list(self.worked_stays(now))
             return covered_ms([since for since, _ in stays], [until for _, until in stays])
@@ -320,9 +319,9 @@ class Visits(Sequence[Visit]):
         return ended.covered_ms(begins, ends)
 
     def _ended_stays(self) -> EndedStays:
-        """Return cached figures of the visits before the first running visit.
+        """Return cached figures of the visits before the first open visit.
 
-        So a poll does not go through the ten thousand visits of a loop for the newest two.
+        So a poll does not read the ten thousand visits of a loop for the newest two.
         """
         stays = self._ended
         if stays.revision != self._table.revision:
@@ -337,24 +336,24 @@ class Visits(Sequence[Visit]):
         return stays
 
     def _ended_after(self, first: int) -> tuple[list[int], list[int]]:
-        """Return begins and ends from place ``first`` to before the next that goes on."""
+        """Return entries and exits from place ``first`` up to the next open visit."""
         times, end_times = self._table.times, self._table.end_times
         more = list(takewhile(end_times.__contains__, islice(self.numbers, first, None)))
         return list(map(times.__getitem__, more)), list(map(end_times.__getitem__, more))
 
     def spent_ms(self, now: int) -> int:
-        """Return how long each of them lasted, added up, in milliseconds."""
+        """Return the sum of their durations in milliseconds."""
         return sum(self.ends(now)) - sum(self.begins())
 
     def worked_stays(self, now: int) -> Iterable[tuple[int, int]]:
-        """Return when they were entered and left, cut where the execution had ended."""
+        """Return their entries and exits, split at the gaps before redrives."""
         stays: Iterable[tuple[int, int]] = self.stays(now)
         for gap in self._table.gaps:
             stays = list(without_gap(stays, *gap))
         return stays
 
     def retries(self) -> int:
-        """Return how often a Retrier started the work of any of them again."""
+        """Return how many times a Retrier started the work of any of them again."""
         retries = self._table.retries
         return sum(retries.get(number, 0) for number in self.numbers) if retries else 0
 
@@ -372,7 +371,7 @@ class Visits(Sequence[Visit]):
         return [lines[number].iteration for number in self.numbers]
 
     def counting_still(self) -> list[int]:
-        """Return the entered events of the visits that still count, in order."""
+        """Return the ids of the entering events of visits that still count, in order."""
         still_counts: dict[int, bool] = {}
         counting = []
         for number in self.numbers:
@@ -399,7 +398,7 @@ class Visits(Sequence[Visit]):
 
 @dataclass(slots=True, eq=False)
 class GroupAttempt:
-    """One start of a Parallel or Map. ``total``: how many children it will have, if known.
+    """One start of a Parallel or Map. ``total``: its number of children, if known.
 
     ``tally``: state -> status -> number of iterations that ended so, without those just
     ``finished``; ``culprit``: node and visit whose failure ended it.
@@ -418,7 +417,7 @@ class GroupAttempt:
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """How far some attempts at a Parallel or Map are together. ``total``: None if not known."""
+    """The progress of attempts at a Parallel or Map. ``total``: None if not known."""
 
     started: int
     done: int
@@ -426,7 +425,7 @@ class GroupProgress:
 
     @classmethod
     def of(cls, attempts: Sequence[GroupAttempt]) -> GroupProgress | None:
-        """Return how far some are together, None without any."""
+        """Return the sum of some attempts, None without any."""
         totals = [attempt.total for attempt in attempts if attempt.total is not None]
         total = sum(totals) if len(totals) == len(attempts) else None
         counts = (sum(each.started for each in attempts), sum(each.done for each in attempts))
@@ -484,16 +483,16 @@ class ControlLine:
         return None
 
     def deepest_failure(self) -> tuple[str, int]:
-        """Return node and visit of the failure in the open state, or in a child of it."""
+        """Return node and visit of the failure in the open state, or in its children."""
         attempt = (self.attempts or {}).get(self.open)
         if attempt is not None and attempt.culprit is not None:
             return attempt.culprit
         return self.open, self.latest[self.open]
 
     def failure_inside(self, node: str, visit: int) -> tuple[str, int] | None:
-        """Return node and visit of what failed inside a Parallel or Map and so ended its visit.
+        """Return node and visit of the failure inside a Parallel or Map that ended its visit.
 
-        None for other states, and where the state was entered again since.
+        None for other states, and if the state was entered again since.
         """
         attempt = (self.attempts or {}).get(node)
         return attempt.culprit if attempt and self.latest.get(node) == visit else None
@@ -503,7 +502,7 @@ class ControlLine:
 
 
 def covered_ms(begins: Iterable[int], ends: Iterable[int]) -> int:
-    """Return how much time some stays cover: what they have in common counts once.
+    """Return how long at least one of the stays lasted; overlaps count once.
 
     ``begins`` and ``ends``: of the same stays, each in any order.
     """
@@ -520,7 +519,7 @@ def covered_ms(begins: Iterable[int], ends: Iterable[int]) -> int:
 def without_gap(
     stays: Iterable[tuple[int, int]], begin: int, end: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield stays without what lies between ``begin`` and ``end``."""
+    """Yield the stays without the time between ``begin`` and ``end``."""
     for since, until in stays:
         if until <= begin or since >= end:
             yield since, until
@@ -533,7 +532,7 @@ def without_gap(
 
 @dataclass(frozen=True, slots=True)
 class EndedStays:
-    """Figures of the first visits of a state, all of them ended.
+    """Cached figures of the first visits of a state, all ended.
 
     ``revision``: of the ends of visits, see ``VisitTable.revision``; ``visits``: how many they are;
     ``begin``: of the earliest; ``latest``: when the latest began; ``end``: when all had ended;
@@ -552,13 +551,13 @@ class EndedStays:
     pauses: int = 0
 
     def can_add(self, begins: list[int], ends: list[int]) -> bool:
-        """Tell whether visits that follow begin after these, and none ends before it begins."""
+        """Return whether later visits begin after these, and end after they begin."""
         if not self.visits or not begins:
             return True
         return min(begins) >= self.latest and not any(map(gt, begins, ends))
 
     def with_more(self, begins: list[int], ends: list[int]) -> EndedStays:
-        """Return it with visits that follow and can be added."""
+        """Return the figures with later visits, for which ``can_add`` holds."""
         begin = self.begin if self.visits else min(begins)
         end = max(self.end, *ends) if self.visits else max(ends)
         pauses = end - begin - self.covered_ms(begins, ends)
@@ -566,7 +565,7 @@ class EndedStays:
         return EndedStays(self.revision, visits, begin, max(begins), end, pauses)
 
     def covered_ms(self, begins: list[int], ends: list[int]) -> int:
-        """Return how much time they cover together with visits that follow and can be added."""
+        """Return the covered time together with later visits, for which ``can_add`` holds."""
         if not self.visits:
             return covered_ms(begins, ends)
         return covered_ms([self.begin, *begins], [self.end, *ends]) - self.pauses

@@ -1,11 +1,11 @@
-"""The reader of definitions: text in, a checked and compiled Machine out, or all problems of it.
+"""Parse and validate ASL definitions: text in, a compiled ``Machine`` or all its problems out.
 
-Reading has five stages. ``jsontext`` parses the text. ``build`` walks through the value once,
-checks every field against the table in ``fields``, and compiles paths, templates and expressions.
+There are five stages. ``jsontext`` parses the text. ``build`` walks through the value once, checks
+every field against the table in ``fields``, and compiles paths, templates and expressions.
 ``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
-problems, if there are any. ``parameters`` asks the platform which fields the actions of Tasks have,
-but for definitions that are stored already. A problem never stops the reading, so that an author
-sees all of them at once; but a definition with an error never becomes a Machine.
+problems. ``parameters`` checks the parameters of Tasks against the fields of their actions, except
+for stored definitions. A problem never stops the reading, so an author sees all of them at once;
+but a definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _SHOWN = 500  # characters of a text that is not JSON
 
 
 def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002 - AWS's name of the field
-    """Return the machine of a definition.
+    """Return the machine of a definition; raise ``DefinitionError`` if it has errors.
 
-    ``type``: STANDARD or EXPRESS, which supports less. Raise ``DefinitionError`` with every
-    problem that is an error. The last 1,024 texts are kept compiled.
+    ``type``: STANDARD or EXPRESS, which supports less. The exception has every error. The last
+    1,024 machines are cached.
     """
     machine, _ = _check_and_build(text, type)
     refused = [
@@ -49,7 +49,7 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
 
 
 def parse_stored(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
-    """Return the machine of a definition that this release or an earlier one accepted.
+    """Return the machine of a definition that this or an earlier release accepted.
 
     A rule may be newer than a definition in a data folder. The definition still runs, by the rules
     of its time: JSONata that reads the top level was accepted once, and finds nothing there. Raise
@@ -71,11 +71,11 @@ _UNDRAWABLE = (
     *(DiagnosticCode.NOT_JSON, DiagnosticCode.TOO_DEEP),
     *(DiagnosticCode.DUPLICATE_STATE, DiagnosticCode.INVALID_STATE_NAME),
 )
-"""Errors after which states cannot be told apart."""
+"""Errors of names, without which states cannot be identified."""
 
 
 def parse_unfinished(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
-    """Return the machine of a definition that is still being written, to be drawn and not run.
+    """Return the machine of an unfinished definition, for drawing only.
 
     States and transitions with errors are built as well as possible: a transition may lead to a
     state that is not there, and a state of an unknown type is left out. Raise ``DefinitionError``
@@ -92,13 +92,13 @@ def parse_unfinished(text: str, type: str = MachineType.STANDARD) -> Machine:  #
 
 
 def parse_stored_state(text: str, state_name: str) -> tuple[Machine, str]:
-    """Return a machine of one state of a definition that a release accepted, and its name."""
+    """Return a machine with one state of a stored definition, and the state's name."""
     with stored_definition():
         return parse_state(text, state_name)
 
 
 def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
-    """Return a machine of one state, and the state's name, for trying it alone.
+    """Return a machine with one state, and the state's name, for TestState.
 
     ``text``: one state or, with ``state_name``, a whole definition that has a state of that name
     at any depth. The targets of its transitions need not exist. Raise ``DefinitionError``, or
@@ -131,7 +131,7 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
 
 
 def _with_detail(problem: Diagnostic) -> Diagnostic:
-    """Return a problem whose message names JSONata's own code, for who tries a state."""
+    """Return a problem whose message includes JSONata's error code, for TestState."""
     if not problem.detail:
         return problem
     return replace(problem, message=f"{problem.message} ({problem.detail})")
@@ -172,7 +172,7 @@ def _mode_of(processor: Any) -> str:
 
 
 def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
-    """Return every error and warning of a definition, errors first; none for a good definition."""
+    """Return every error and warning of a definition, errors first; [] for a valid definition."""
     machine, diagnostics = _check_and_build(text, type)
     return [*(() if machine is None else _check_parameters(text)), *diagnostics]
 
@@ -199,7 +199,7 @@ _check_parameters = lru_cache(maxsize=1024)(check_parameters)
 
 
 def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
-    """Return the problem of a text that is no JSON, in the words of the service's parser."""
+    """Return the problem of a text that is not JSON, in the words of the service's parser."""
     if not error.line:
         return Diagnostic(Severity.ERROR, DiagnosticCode.NOT_JSON, str(error))
     left_out = len(text) - _SHOWN
@@ -212,7 +212,7 @@ def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
 
 
 def use_platform(able: Platform) -> None:
-    """Read definitions from now on for a platform."""
+    """Set the platform for reading definitions: the services and files that it supports."""
     platform.use_platform(able)
     _check_and_build.cache_clear()
     _check_parameters.cache_clear()

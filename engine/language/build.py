@@ -1,7 +1,7 @@
-"""The builder of a Machine: it reads a definition once and collects the problems on its way.
+"""Build a ``Machine`` from the parsed JSON of a definition, and collect its problems on the way.
 
-A part with a problem is still built as well as possible, so that what is inside of it is checked,
-too. A machine with errors is never handed out (``engine.language``).
+A part with a problem is still built as well as possible, so its inside is checked, too. A machine
+with errors is never handed out (``engine.language``).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f\x7f-\x9f\uff
 
 @dataclass
 class Builder:
-    """The state of building: what is known of the whole machine while its parts are read.
+    """The state of building: the facts about the whole machine so far.
 
-    ``names``: the state names so far; ``labels``: those of distributed Maps; ``depth``: how deeply
-    the block that is read is nested; ``outer``: the variables that the blocks around it assign.
+    ``names``: the state names so far; ``labels``: the labels of distributed Maps; ``depth``: the
+    nesting of the current block; ``outer``: the variables assigned by the blocks around it.
     """
 
     problems: Problems
@@ -145,7 +145,7 @@ class Builder:
     # -- states ------------------------------------------------------------------------------------
 
     def state(self, node: DefinitionNode, name: str) -> State | None:
-        """Build one state, or return None if even its type is unknown."""
+        """Build one state; return None if its type is unknown."""
         kind = node.get("Type")
         if not node.has("Type"):
             node.error("", "These fields are required: [Type]")
@@ -219,7 +219,7 @@ def _check_transition(node: DefinitionNode) -> None:
 
 
 def build(value: Any, text: str, *, express: bool, problems: Problems) -> Machine | None:
-    """Build a machine of a parsed definition; None if it is not even an object."""
+    """Build the machine of a parsed definition; return None if the value is not an object."""
     if not isinstance(value, dict):
         problems.error("", "Definition must be a valid JSON object")
         return None

@@ -1,7 +1,7 @@
-"""The builder of a machine, as the readers of the state types see it.
+"""The interface of the machine builder (``build.Builder``) for the readers of the state types.
 
-``build`` calls the readers, and a reader of a Parallel or Map calls back to build what is nested in
-it. This protocol stands between the two, so that their modules do not import each other.
+``build`` calls the readers, and the reader of a Parallel or Map calls back to build its inner
+blocks. This protocol stands between the two, so their modules do not import each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MachineBuilder(Protocol):
-    """The builder of the whole machine, as a reader of one state sees it.
+    """The builder of the whole machine, as a state's reader uses it.
 
     ``express``: the machine is of type EXPRESS. ``express_child``: the state that is read is of an
     Express child execution of a Map Run. ``activities``: the ARNs of the activities used so far; a

@@ -1,7 +1,7 @@
-"""The conditions of Choice rules, compiled.
+"""Evaluate the conditions of Choice rules, such as ``{"Variable": "$.n", "NumericEquals": 1}``.
 
-A value of the wrong type makes a comparison false; it is no error. A missing Variable is an error,
-except for IsPresent. Strings are compared as in Java, by UTF-16 code units. Source: "Choice
+A value of the wrong type makes a comparison false, without an error. A missing Variable is an
+error, except for IsPresent. Strings are compared as in Java, by UTF-16 code units. Source: "Choice
 workflow state" and recorded executions.
 """
 
@@ -102,7 +102,7 @@ class Jsonata:
     expression: Expression
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Evaluate the condition; any result but a boolean is an error."""
+        """Evaluate the condition; any result except a boolean is an error."""
         value = self.expression.evaluate(scope)
         if not isinstance(value, bool):
             field = getattr(self.expression, "field", "Condition")
@@ -123,7 +123,7 @@ def _look_up(variable: Expression, scope: EvaluationScope, *, presence: bool = F
 
 
 def _java_order(value: Json) -> bytes | None:
-    """Return a sort key with the order of Java's String.compareTo; None if it is no string."""
+    """Return a sort key in the order of Java's String.compareTo; None for a non-string."""
     # Python orders by code points. The two differ for characters beyond U+FFFF, such as emoji:
     # Java sees two surrogates, U+D800 to U+DFFF, which come before U+E000 to U+FFFF.
     return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None

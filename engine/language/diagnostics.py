@@ -1,4 +1,4 @@
-"""The problems of a definition: kind, place and severity."""
+"""The problems of a definition, as validation reports them: code, message, location, severity."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from engine.data.stored_rules import reads_stored
 
 
 class Severity(StrEnum):
-    """How bad a problem is. The values are those of ValidateStateMachineDefinition."""
+    """The severity of a problem, with the values of ValidateStateMachineDefinition."""
 
     ERROR = "ERROR"  # the service refuses the definition
-    WARNING = "WARNING"  # the service accepts it, but the author hardly meant it
+    WARNING = "WARNING"  # the service accepts it, but it is probably a mistake
 
 
 class DiagnosticCode(StrEnum):
-    """The kind of a problem: the service's codes where it has one."""
+    """The code of a problem: the service's code if it has one."""
 
     SCHEMA = "SCHEMA_VALIDATION_FAILED"  # a field is missing, unknown or has a wrong value
     NOT_JSON = "INVALID_JSON_DESCRIPTION"  # the text is no JSON
     INVALID_JSONATA = "INVALID_JSONATA_EXPRESSION"  # a JSONata expression is no JSONata
-    UNSUPPORTED_JSONATA = "UNSUPPORTED_JSONATA_EXPRESSION"  # one reads what is not there
-    MISSING_TARGET = "MISSING_TRANSITION_TARGET"  # a transition leads nowhere, or none leads here
-    MISSING_END = "MISSING_END_STATE"  # no state of a block ends it
-    DUPLICATE_STATE = "DUPLICATE_STATE_NAME"  # two states have one name
+    UNSUPPORTED_JSONATA = "UNSUPPORTED_JSONATA_EXPRESSION"  # an expression reads a missing value
+    MISSING_TARGET = "MISSING_TRANSITION_TARGET"  # a missing target, or an unreachable state
+    MISSING_END = "MISSING_END_STATE"  # a block without an end
+    DUPLICATE_STATE = "DUPLICATE_STATE_NAME"  # two states with the same name
     INVALID_STATE_NAME = "INVALID_STATE_NAME"  # the name is empty or too long
-    DUPLICATE_LABEL = "DUPLICATE_LABEL_NAME"  # two distributed Maps have one Label
+    DUPLICATE_LABEL = "DUPLICATE_LABEL_NAME"  # two distributed Maps with the same Label
     INVALID_LABEL = "INVALID_LABEL_NAME"  # the Label is empty, too long or has special characters
     RESERVED_VARIABLE = "RESERVED_VARIABLE_NAME"  # Assign writes $states
-    INVALID_VARIABLE = "INVALID_VARIABLE_NAME"  # Assign writes what is no variable of its own
+    INVALID_VARIABLE = "INVALID_VARIABLE_NAME"  # bad name, or one of an outer block
     TOO_DEEP = "TOO_DEEPLY_NESTED"  # branches in branches beyond the limit
     NO_DOLLAR = "NO_DOLLAR"  # a value looks like a path, but its key does not end in ".$"
     STATIC_RESULT = "PASS_RESULT_IS_STATIC"  # a Pass has ".$" keys in Result, which is literal
-    INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that only a distributed Map obeys
-    INLINE_FAILS = "UNSUPPORTED_IN_INLINE_MAP"  # a field with which an inline Map fails
-    CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after the one that takes every error
+    INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that has an effect in a distributed Map only
+    INLINE_FAILS = "UNSUPPORTED_IN_INLINE_MAP"  # a field that makes an inline Map fail
+    CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after one for all errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Diagnostic:
 
 @dataclass
 class Problems:
-    """A collector: checking goes on after a problem, so that an author sees all at once."""
+    """A collector of problems, so that one check reports all of them."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
@@ -79,21 +79,21 @@ class Problems:
         code: DiagnosticCode = DiagnosticCode.SCHEMA,
         detail: str = "",
     ) -> None:
-        """Note what the service refuses."""
+        """Add a problem that the service rejects."""
         self.diagnostics.append(Diagnostic(Severity.ERROR, code, message, location, detail=detail))
 
     def newer_error(
         self, location: str, message: str, code: DiagnosticCode = DiagnosticCode.SCHEMA
     ) -> None:
-        """Note what the service refuses and earlier releases accepted.
+        """Add a problem that the service rejects, but earlier releases accepted.
 
-        A definition that is stored already keeps running, so there it is no problem.
+        A stored definition keeps running, so this adds nothing while one is read.
         """
         if not reads_stored():
             self.error(location, message, code)
 
     def jsonata_error(self, location: str, error: Exception | None, otherwise: str) -> None:
-        """Note why a JSONata expression is refused; ``otherwise``: what any other error means."""
+        """Add the problem of a JSONata expression; ``otherwise``: the message of other errors."""
         if not isinstance(error, JsonataSyntaxError):
             self.error(location, otherwise)
             return
@@ -101,18 +101,18 @@ class Problems:
             self.error(location, message, DiagnosticCode(error.code), error.jsonata_code)
 
     def warning(self, location: str, message: str, code: DiagnosticCode) -> None:
-        """Note what the service accepts, although the author hardly meant it."""
+        """Add a problem that the service accepts, although it is probably a mistake."""
         self.diagnostics.append(Diagnostic(Severity.WARNING, code, message, location))
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """Diagnostics that make the definition invalid."""
+        """Return the diagnostics that make the definition invalid."""
         return [
             diagnostic for diagnostic in self.diagnostics if diagnostic.severity is Severity.ERROR
         ]
 
     def placed(self, places: dict[str, tuple[int, int]]) -> list[Diagnostic]:
-        """Return all, errors first, with line and column from pointer -> place."""
+        """Return all diagnostics, errors first, with their lines and columns."""
         ordered = [
             *self.errors,
             *(
@@ -127,7 +127,7 @@ class Problems:
 def _with_position(diagnostic: Diagnostic, places: dict[str, tuple[int, int]]) -> Diagnostic:
     """Return the diagnostic with line and column of its location.
 
-    A missing field has no place in the text: the nearest object around it is named then.
+    A missing field has no place in the text, so it gets the place of the nearest object around it.
     """
     pointer = "" if diagnostic.location == "/" else diagnostic.location
     while pointer and pointer not in places:

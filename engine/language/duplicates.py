@@ -1,6 +1,6 @@
-"""The check for a state name that stands twice in one ``States`` object.
+"""Check that no state name occurs twice in one ``States`` object.
 
-JSON lets the last of two equal keys win, so the first state would vanish without a word.
+JSON parsers keep the last of two equal keys, so the first state would silently disappear.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class _JsonObject(dict[str, "Json"]):
-    """An object that remembers which of its keys stood in the text more than once."""
+    """A JSON object that remembers its duplicate keys."""
 
     repeated: tuple[str, ...] = ()
 
 
 def check_repeated_names(text: str, problems: Problems) -> None:
-    """Note each repeated state name of a valid JSON text."""
+    """Report each duplicate state name in a valid JSON text."""
     objects: list[_JsonObject] = []
 
     def keep(pairs: list[tuple[str, Json]]) -> _JsonObject:
@@ -46,7 +46,7 @@ def check_repeated_names(text: str, problems: Problems) -> None:
 
 
 def _blocks(value: Json) -> Iterator[tuple[str, _JsonObject]]:
-    """Yield pointer and value of each ``States`` object."""
+    """Yield the pointer and the value of each ``States`` object."""
     waiting = [("", value)]
     while waiting:
         pointer, block = waiting.pop()

@@ -1,6 +1,6 @@
-"""The fields that a state of each type may have, in each query language.
+"""The table of the fields that each state type may have, in each query language.
 
-When ASL gets a new field, this table is the first place to change.
+For a new ASL field, change this table first.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "Parallel": ("Branches",),
     "Choice": ("Choices",),
 }
-# A literal and its twin, or two ways to say one thing.
+# Mutually exclusive fields: a literal and its ...Path twin, or two alternatives.
 EXCLUSIVE: dict[str, tuple[tuple[str, ...], ...]] = {
     "Task": (
         ("TimeoutSeconds", "TimeoutSecondsPath"),
@@ -151,5 +151,5 @@ def is_allowed(kind: str, name: str, language: QueryLanguage) -> bool | None:
 
 
 def fields_of(kind: str, language: QueryLanguage) -> tuple[str, ...]:
-    """Return the fields that a state of a type may have in a query language; none for no type."""
+    """Return the fields of a state type in a query language; () for an unknown type."""
     return tuple(name for name in FIELDS.get(kind, ()) if is_allowed(kind, name, language))

@@ -1,7 +1,7 @@
-"""The formats of the linter: text, JSON, or annotations of a GitHub pull request.
+"""Format diagnostics for the linter's output: text, JSON, or GitHub annotations.
 
-Two problems have the words that users know from statelint: a ``StartAt`` that leads nowhere, and a
-state that no transition leads to.
+Two problems have statelint's wording, which users know: a ``StartAt`` without a state, and a state
+without a transition to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNREACHED = re.compile(r'State "(.*)" is not reachable\.', re.DOTALL)
 
 
 def linter_message(diagnostic: Diagnostic) -> str:
-    """Return a problem in a linter's words."""
+    """Return the message of a problem in the linter's wording."""
     if diagnostic.code == DiagnosticCode.MISSING_TARGET:
         place = _statelint_place(diagnostic.location)
         match = _TARGET.fullmatch(diagnostic.message)
@@ -31,7 +31,7 @@ def linter_message(diagnostic: Diagnostic) -> str:
         if match := _UNREACHED.fullmatch(diagnostic.message):
             return f"No transition found to state {place}"
     if diagnostic.code == DiagnosticCode.NOT_JSON:
-        # The rest repeats the text and the place, which stands in front.
+        # The other lines repeat the text and the place, which the prefix has already.
         return f"{diagnostic.code}: {diagnostic.message.partition(chr(10))[0]}"
     return str(diagnostic)
 
@@ -43,7 +43,7 @@ def _statelint_place(location: str) -> str:
 
 
 def as_text(name: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """Return one line a problem, as compilers write them, after a line that counts the errors."""
+    """Return a line with the number of errors, then one line for each problem."""
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     noun = "error" if errors == 1 else "errors"
     lines = [f"{name}: {errors} {noun}" + (":" if diagnostics else "")]
@@ -54,7 +54,7 @@ def as_text(name: str, diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def as_json(name: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """Return an object with the file's name and its problems."""
+    """Return a JSON object with the file's name and its problems."""
     problems: list[dict[str, Any]] = [
         {
             "severity": diagnostic.severity,
@@ -70,7 +70,7 @@ def as_json(name: str, diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def as_github(name: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """Return workflow commands that annotate the lines of a pull request."""
+    """Return GitHub workflow commands that annotate the lines of a pull request."""
     return "\n".join(
         f"::{diagnostic.severity.lower()} file={name},"
         f"line={diagnostic.line or 1},col={diagnostic.column or 1}::"

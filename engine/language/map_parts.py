@@ -1,7 +1,7 @@
-"""The readers of ItemReader, ItemBatcher and ResultWriter of a distributed Map.
+"""Read ItemReader, ItemBatcher and ResultWriter of a distributed Map in a definition.
 
-Source: the pages of these fields in the developer guide. The rules came after the fields: what only
-they refuse is let through in stored definitions.
+Source: the pages of these fields in the developer guide. Newer rules do not apply to stored
+definitions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WRITER_CONFIG = {
 
 
 def read_number(node: DefinitionNode, name: str, most: int | None = None) -> Expression | None:
-    """Return a whole number of 0 or more, given as it is or by a path; note anything else."""
+    """Return a whole number >= 0, literal or by a path; report any other value."""
     if node.has(f"{name}Path"):
         return node.reference(f"{name}Path")
     return node.scalar(name, 0) if most is None else node.scalar(name, 0, most)
@@ -55,7 +55,7 @@ def read_number(node: DefinitionNode, name: str, most: int | None = None) -> Exp
 
 
 def read_item_reader(node: DefinitionNode) -> dict[str, Any] | None:
-    """Return the fields of ItemReader: expressions compiled, others as given."""
+    """Return the fields of ItemReader; expressions are compiled."""
     reader = node.child("ItemReader")
     if reader is None:
         return None
@@ -70,7 +70,7 @@ def read_item_reader(node: DefinitionNode) -> dict[str, Any] | None:
 
 
 def _read_reader_config(config: DefinitionNode) -> dict[str, Any]:
-    """Return ReaderConfig; MaxItems becomes an expression, wherever it comes from."""
+    """Return ReaderConfig; MaxItems or MaxItemsPath becomes an expression."""
     if config.has("MaxItems") and config.has("MaxItemsPath"):
         config.newer_error("", only_one_of(("MaxItems", "MaxItemsPath")))
     reader_config = {
@@ -81,7 +81,7 @@ def _read_reader_config(config: DefinitionNode) -> dict[str, Any]:
 
 
 def _check_reader_config(config: DefinitionNode, *, lists: bool) -> None:
-    """Check which fields go together; ``lists``: the reader lists objects."""
+    """Check that fields fit each other; ``lists``: the reader lists objects."""
     _check_names(config, _READER_CONFIG, path_only=("MaxItemsPath",))
     _check_values(config, _READER_CONFIG)
     kind = config.get("InputType")
@@ -126,7 +126,7 @@ def _check_pointer(config: DefinitionNode, kind: Any) -> None:
 
 
 def read_item_batcher(node: DefinitionNode) -> dict[str, Any] | None:
-    """Return the fields of ItemBatcher; each limit is an expression under its ...Path name."""
+    """Return the fields of ItemBatcher; each limit is an expression named ...Path."""
     batcher = node.child("ItemBatcher")
     if batcher is None:
         return None
@@ -153,7 +153,7 @@ def read_item_batcher(node: DefinitionNode) -> dict[str, Any] | None:
 
 
 def read_result_writer(node: DefinitionNode) -> dict[str, Any] | None:
-    """Return the fields of ResultWriter: expressions compiled, others as given."""
+    """Return the fields of ResultWriter; expressions are compiled."""
     writer = node.child("ResultWriter")
     if writer is None:
         return None
@@ -174,7 +174,7 @@ def read_result_writer(node: DefinitionNode) -> dict[str, Any] | None:
 
 
 def _check_call(part: DefinitionNode, resources: re.Pattern[str], config: str) -> None:
-    """Check the Resource of a reader or writer, and that it has arguments."""
+    """Check the Resource of a reader or writer, and that arguments are present."""
     own = "Arguments" if part.jsonata else "Parameters"
     other = "Parameters" if part.jsonata else "Arguments"
     _check_names(part, ("Resource", own, other, config, "Comment"))
@@ -208,7 +208,7 @@ def _check_names(
 
 
 def _check_values(part: DefinitionNode, values: dict[str, tuple[str, ...]]) -> None:
-    """Check the fields that have one of some values; an expression may yield any of them."""
+    """Check the fields with a fixed set of values; expressions are allowed."""
     for name, allowed in values.items():
         value = part.get(name)
         if not allowed or not part.has(name) or (part.jsonata and is_jsonata(value)):

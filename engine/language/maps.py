@@ -1,4 +1,4 @@
-"""The reader of a Map, inline or distributed."""
+"""Read a Map state, inline or distributed, in a definition."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_map(
 
 
 def _check_inline(node: DefinitionNode) -> None:
-    """Note the fields that only a distributed Map has.
+    """Report fields of a distributed Map in an inline Map.
 
     A Tolerated... field changes nothing in an inline Map and is accepted with a warning, as other
     linters do. The service takes the definition with an ItemReader, ItemBatcher or ResultWriter,
@@ -87,7 +87,7 @@ def _check_inline(node: DefinitionNode) -> None:
 
 
 def _without_parameters(data: DataFlow) -> DataFlow:
-    """Return the data fields of a Map: there, Parameters is the old name of ItemSelector."""
+    """Return the data fields of a Map without Parameters, the old name of ItemSelector."""
     return DataFlow(
         input_path=data.input_path,
         result_selector=data.result_selector,

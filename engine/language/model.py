@@ -28,16 +28,16 @@ class QueryLanguage(StrEnum):
 
 
 class IntegrationPattern(StrEnum):
-    """How a Task waits for its service (the suffix of the Resource)."""
+    """How a Task waits for its service (the suffix of the Resource, as ``.sync``)."""
 
-    REQUEST_RESPONSE = ""  # it goes on with the service's first answer
-    SYNC = ".sync"  # it waits for the job that the call began
+    REQUEST_RESPONSE = ""  # continues with the service's first answer
+    SYNC = ".sync"  # waits for the end of the job
     SYNC_2 = ".sync:2"  # as SYNC, and the output of a nested execution is JSON, not text
-    WAIT_FOR_TASK_TOKEN = ".waitForTaskToken"  # it waits for SendTaskSuccess or SendTaskFailure
+    WAIT_FOR_TASK_TOKEN = ".waitForTaskToken"  # waits for SendTaskSuccess or SendTaskFailure
 
 
 class TaskKind(StrEnum):
-    """Who does the work of a task."""
+    """The worker of a task."""
 
     LAMBDA = "lambda"  # a function, called at once
     ACTIVITY = "activity"  # a worker that polls for tasks
@@ -54,7 +54,7 @@ class MachineType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A Task's Resource, taken apart.
+    """The parsed Resource of a Task.
 
     ``kind``: ``lambda`` (a function ARN), ``activity`` (an activity ARN) or ``service`` (an
     integration). ``service``/``action`` for services: ``sqs``/``sendMessage``,
@@ -77,7 +77,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Retrier:
-    """One entry of ``Retry``. Seconds; ``max_attempts`` 0 means never."""
+    """One entry of ``Retry``. Times in seconds; ``max_attempts`` 0: never."""
 
     error_equals: tuple[str, ...]
     interval_seconds: int = 1
@@ -89,7 +89,7 @@ class Retrier:
 
 @dataclass(frozen=True, slots=True)
 class DataFlow:
-    """The fields that process the data on its way through a state.
+    """The fields that process a state's data.
 
     JSONPath: ``input_path`` -> ``parameters`` -> work -> ``result_selector`` -> ``result_path``
     (None discards the result) -> ``output_path``. JSONata: ``arguments`` -> work -> ``output``.
@@ -169,7 +169,7 @@ class ChoiceRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(_StateFields):
-    """The first rule that holds is taken, else ``default``.
+    """A Choice: the first rule that holds, else ``default``.
 
     ``data.assign`` belongs to the default; each rule has an Assign of its own.
     """
@@ -211,7 +211,7 @@ class Fail(_StateFields):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``StartAt`` and ``States``: a machine's top level, a branch, or an item processor."""
+    """``StartAt`` and ``States`` of a machine, a branch, or an item processor."""
 
     start_at: str
     states: Mapping[str, State]
@@ -229,7 +229,7 @@ class Parallel(_StateFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """The fields that only a distributed Map has; templates in its parts are compiled."""
+    """The fields of a distributed Map; templates inside are compiled."""
 
     execution_type: MachineType
     label: str | None = None

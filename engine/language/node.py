@@ -1,4 +1,8 @@
-"""An object of a definition while it is read: its value, its place, and where problems go."""
+"""Read a JSON object of a definition: typed access to its fields, and reports of problems.
+
+A ``DefinitionNode`` is the object with its JSON pointer, such as ``/States/Pay/Retry[0]``. Its
+methods return a field's value or compiled expression, and report an invalid one.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,10 @@ MAX_SECONDS = 99_999_999
 
 @dataclass(frozen=True, slots=True)
 class DefinitionNode:
-    """An object of the definition: its value, its pointer, its query language.
+    """A JSON object in a definition, with its pointer and its query language.
 
-    ``location``: what stands before its fields in causes of failed JSONata expressions, "" for a
-    state: ``Choices[0]/``.
+    ``location``: the prefix of its fields in causes of failed JSONata expressions, such as
+    ``Choices[0]/``; "" for a state.
     """
 
     value: dict[str, Json]
@@ -40,15 +44,15 @@ class DefinitionNode:
     location: str = ""
 
     def at(self, name: str) -> str:
-        """Return the pointer of a field."""
+        """Return the JSON pointer of a field."""
         return f"{self.pointer}/{name}"
 
     def error(self, name: str, message: str) -> None:
-        """Note a problem of a field ("" for the object itself)."""
+        """Report a problem of a field ("": of the object itself)."""
         self.problems.error(self.at(name) if name else self.pointer or "/", message)
 
     def newer_error(self, name: str, message: str) -> None:
-        """Note what earlier releases accepted; no problem in a stored definition."""
+        """Report a problem that earlier releases accepted; stored definitions may have it."""
         self.problems.newer_error(self.at(name) if name else self.pointer or "/", message)
 
     def has(self, name: str) -> bool:
@@ -67,7 +71,7 @@ class DefinitionNode:
     # -- plain values ------------------------------------------------------------------------------
 
     def text(self, name: str) -> str | None:
-        """Return a text field; note anything else."""
+        """Return a string field; report any other value."""
         value = self.get(name)
         if isinstance(value, str):
             return value
@@ -76,7 +80,7 @@ class DefinitionNode:
         return None
 
     def number(self, name: str, least: int, most: int = MAX_SECONDS) -> int | None:
-        """Return a whole-number field within bounds; note anything else."""
+        """Return an integer field within bounds; report any other value."""
         value = self.get(name)
         if name not in self.value:
             return None
@@ -94,7 +98,7 @@ class DefinitionNode:
         return None
 
     def one_of(self, name: str, values: tuple[str, ...]) -> str | None:
-        """Return a field that has one of some values; note anything else."""
+        """Return a field with one of these values; report any other value."""
         value = self.text(name)
         if value is not None and value not in values:
             message = f"Value should be one of the following: [{', '.join(values)}]"
@@ -103,7 +107,7 @@ class DefinitionNode:
         return value
 
     def objects(self, name: str) -> list[DefinitionNode]:
-        """Return the objects of a list field, each as a node; note anything else."""
+        """Return the objects of an array field as nodes; report any other value."""
         value = self.get(name)
         if name not in self.value:
             return []
@@ -121,7 +125,7 @@ class DefinitionNode:
         return nodes
 
     def child(self, name: str) -> DefinitionNode | None:
-        """Return an object field as a node, None if it is missing; note anything else."""
+        """Return an object field as a node, None if it is missing; report any other value."""
         value = self.get(name)
         if isinstance(value, dict):
             location = f"{self.location}{name}/"
@@ -133,9 +137,9 @@ class DefinitionNode:
     # -- expressions -------------------------------------------------------------------------------
 
     def reference(self, name: str) -> Expression | None:
-        """Return a field that holds a Reference Path into the input or a variable.
+        """Return a Reference Path field (into the input or a variable), None if it is missing.
 
-        None if it is missing. It leads to one value at most, and not into the context object.
+        The path selects one value at most, and does not read the context object.
         """
         value = self.get(name)
         is_path = isinstance(value, str) and value.startswith("$")
@@ -144,7 +148,7 @@ class DefinitionNode:
         return self.path(name)
 
     def path(self, name: str) -> Expression | None:
-        """Return a path field, None if it is missing; note anything else.
+        """Return a path field, None if it is missing; report any other value.
 
         ASL: a null InputPath or OutputPath yields an empty object.
         """
@@ -164,7 +168,7 @@ class DefinitionNode:
             return None
 
     def path_or_call(self, name: str, functions: tuple[str, ...]) -> Expression | None:
-        """Return a field that holds a path or a call of an intrinsic function that returns text."""
+        """Return a field with a path or a call of one of these intrinsic functions."""
         value = self.get(name)
         if name not in self.value:
             return None
@@ -202,7 +206,7 @@ class DefinitionNode:
             return None
 
     def jsonata_template(self, name: str, *, field: str) -> Expression | None:
-        """Return a field that holds any JSON with expressions; ``field``: its name in causes."""
+        """Return a field with JSON and expressions; ``field``: its name in causes."""
         try:
             return compile_jsonata_template(self.get(name), field=f"{self.location}{field}")
         except TemplateSyntaxError as error:
@@ -210,7 +214,7 @@ class DefinitionNode:
             return None
 
     def scalar(self, name: str, least: int, most: int = MAX_SECONDS) -> Expression | None:
-        """Return a number field that in JSONata may be an expression."""
+        """Return a number field; in JSONata it may be an expression."""
         if name not in self.value:
             return None
         if self.jsonata and isinstance(self.get(name), str):
@@ -219,7 +223,7 @@ class DefinitionNode:
         return None if number is None else Literal(number)
 
     def expression(self, name: str) -> Expression | None:
-        """Return a field that holds a JSONata expression between its marks."""
+        """Return a JSONata field: a text between ``{%`` and ``%}``."""
         value = self.get(name)
         if not is_jsonata(value):
             self.error(name, jsonata_problem(value))
@@ -232,7 +236,7 @@ class DefinitionNode:
 
 
 def _warn_of_bare_paths(node: DefinitionNode, name: str, value: Json) -> None:
-    """Warn of values that look like paths under keys that do not end in ``.$``.
+    """Warn of values such as ``$.id`` under keys that do not end in ``.$``.
 
     ``{"id": "$.id"}`` is legal, but it passes the text "$.id" on: the most frequent mistake in
     payload templates.

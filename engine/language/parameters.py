@@ -1,8 +1,8 @@
-"""The check of a Task's Parameters against the action that its Resource names.
+"""Check a Task's Parameters against the fields of the action in its Resource.
 
-The service refuses a definition that gives an action a field which the action does not have; field
-names are in PascalCase, whatever the service's own API has [measured]. A field whose value is a
-path (``Foo.$``) is judged when the task runs.
+The service rejects a definition with a field that the action does not have. Field names are in
+PascalCase, whatever the service's own API uses [measured]. A field whose value is a path
+(``Foo.$``) is checked when the task runs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from engine.data.expression import Json
 
 _MOST_SERVICES = 20
-"""Services whose fields are looked up for one definition: a hostile one may name hundreds."""
+"""Maximum of services to look up for a definition: a hostile one may name hundreds."""
 
 
 def check_parameters(text: str) -> tuple[Diagnostic, ...]:
-    """Return the fields that Tasks of a definition must not have.
+    """Return a diagnostic for each field that a Task's action does not have.
 
     ``text``: a definition without other errors.
     """
@@ -36,7 +36,7 @@ def check_parameters(text: str) -> tuple[Diagnostic, ...]:
 
 
 def find_unsupported_fields(definition: Json, problems: Problems) -> None:
-    """Note the fields that Tasks of a definition must not have."""
+    """Report each field that a Task's action does not have."""
     services: set[str] = set()
     for pointer, state in _states(definition, ""):
         arn = state.get("Resource")
@@ -57,7 +57,7 @@ def find_unsupported_fields(definition: Json, problems: Problems) -> None:
 
 
 def _states(block: Json, pointer: str) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield each state of a block and of the blocks in it, with its place."""
+    """Yield each state of a block and its inner blocks, with its pointer."""
     states = block.get("States") if isinstance(block, dict) else None
     for name, state in states.items() if isinstance(states, dict) else ():
         if not isinstance(state, dict):

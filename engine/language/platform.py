@@ -1,8 +1,8 @@
-"""Abilities of the host: the services it can call and the files it can read.
+"""The interface through which the engine asks what its host can do: AWS services and file formats.
 
-The language knows the optimized integrations. Which operations an ``aws-sdk`` Resource may name,
-and which types of files can be read, only the caller knows. A process says it once, before it reads
-definitions (``use_platform``); without it, everything is taken for possible.
+The engine knows the optimized integrations. Only the host knows the operations of ``aws-sdk``
+Resources and the file types that it can read. A process sets its platform once, before it reads
+definitions (``use_platform``). Without a platform, everything counts as supported.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Platform(Protocol):
-    """The abilities of a process that runs machines."""
+    """The abilities of the host."""
 
     def knows_action(self, service: str, action: str) -> bool:
         """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
 
     def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
-        """Return the names in a Task's Parameters or Arguments that its action has no field for."""
+        """Return the names in Parameters or Arguments that the Task's action has no field for."""
 
     def wrong_values(self, resource: Resource, template: Json) -> Sequence[str]:
-        """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+        """Return the problems of literal values in a Task's Parameters or Arguments."""
 
     def missing_reader(self, input_type: str) -> str:
         """Return why an ItemReader's InputType cannot be read; "" if it can."""
@@ -36,7 +36,7 @@ class Platform(Protocol):
 
 
 class AnyPlatform:
-    """A platform with all abilities, for processes that declared none."""
+    """A platform with all abilities, the default."""
 
     def knows_action(self, service: str, action: str) -> bool:
         """Accept every action."""

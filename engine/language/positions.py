@@ -1,4 +1,4 @@
-"""The lines and columns of the values of a JSON text."""
+"""Find the line and column of each value in a JSON text, for the places of problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definition of the child executions of a distributed Map."""
+"""Extract the ItemProcessor of a distributed Map as a definition for its child executions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def processor_definition(text: str, path: Sequence[tuple[str, int]]) -> str:
 
 
 def is_express_processor(text: str, path: Sequence[tuple[str, int]]) -> bool:
-    """Tell whether the child executions of the ItemProcessor at ``path`` are Express ones."""
+    """Return whether the child executions of an ItemProcessor are Express ones."""
     config = _block_at(jsontext.loads(text), path).get("ProcessorConfig") or {}
     return bool(config.get("ExecutionType") == MachineType.EXPRESS)
 

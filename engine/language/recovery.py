@@ -1,4 +1,4 @@
-"""The reader of ``Retry`` and ``Catch``."""
+"""Read the ``Retry`` and ``Catch`` fields of a state in a definition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_DELAY = 31_622_400  # measured; the developer guide: less than 31622401
 def read_recovery(
     node: DefinitionNode, data_flow: Callable[[DefinitionNode], DataFlow]
 ) -> Recovery:
-    """Read both; ``data_flow`` reads a Catcher's ResultPath, Output and Assign."""
+    """Read Retry and Catch; ``data_flow`` reads a Catcher's ResultPath, Output and Assign."""
     if not node.has("Retry") and not node.has("Catch"):
         return NO_RECOVERY
     retriers = node.objects("Retry")
@@ -115,9 +115,9 @@ def _read_error_equals(node: DefinitionNode) -> tuple[str, ...]:
 
 
 def _check_order(entries: list[DefinitionNode]) -> None:
-    """Check that States.ALL is in the last Retrier or Catcher only, as ASL demands.
+    """Check that States.ALL is only in the last Retrier or Catcher, as ASL demands.
 
-    It takes every error, so that an entry after it could never be used.
+    It handles every error, so an entry after it would never be used.
     """
     for index, node in enumerate(entries):
         names = node.get("ErrorEquals")

@@ -1,4 +1,4 @@
-"""The variables that each state mentions: DescribeStateMachine's ``variableReferences``."""
+"""Find the variables that each state uses, for ``variableReferences`` of DescribeStateMachine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NESTED = ("ItemProcessor", "Iterator", "Branches")
 
 
 def variable_references(text: str) -> dict[str, list[str]]:
-    """Return state name -> names of the variables it mentions, sorted, where there are any.
+    """Return state name -> sorted names of its variables; states without any are left out.
 
     ``text``: a definition that was accepted. A state inside of a branch or processor has an entry
     of its own; it does not count for the state around it.
@@ -45,7 +45,7 @@ def variable_references(text: str) -> dict[str, list[str]]:
 
 
 def _own_texts(state: Json) -> Iterator[tuple[str, bool]]:
-    """Yield the texts of a state's own fields, and whether each stands where a path stands."""
+    """Yield the texts of a state's own fields, and whether each is in the place of a path."""
     stack: list[tuple[Json, bool]] = [
         (value, _takes_path(key)) for key, value in state.items() if key not in _NESTED
     ]

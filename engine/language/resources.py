@@ -1,4 +1,7 @@
-"""The Resources of Tasks: functions, activities and integrations, as the service knows them."""
+"""Parse the Resource of a Task, such as ``arn:aws:states:::lambda:invoke``.
+
+Resources are functions, activities, optimized integrations and AWS SDK integrations.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def service_actions() -> tuple[str, ...]:
-    """Return the actions that a Task may name with ``arn:aws:states:::`` before them."""
+    """Return the optimized actions with their patterns, such as ``.sync``."""
     return tuple(
         f"{service}:{action}{pattern}"
         for service, actions in OPTIMIZED.items()
@@ -96,18 +99,18 @@ def service_actions() -> tuple[str, ...]:
 
 
 def is_arn(text: str) -> bool:
-    """Tell whether a text has the six parts of an ARN and no placeholder in them."""
+    """Return whether a text is an ARN with six parts and without placeholders."""
     return _ANY_ARN.fullmatch(text) is not None
 
 
 def is_own(arn: str) -> bool:
-    """Tell whether a Resource is in the ARN namespaces that the service itself calls."""
+    """Return whether an ARN is of a kind that the service itself calls."""
     return _OWN.match(arn) is not None
 
 
 @lru_cache(maxsize=2048)
 def parse_resource(arn: str) -> Resource | None:
-    """Take a Resource apart; return None if the service would not recognise it."""
+    """Parse a Resource; return None if the service would not recognise it."""
     if _LAMBDA.fullmatch(arn):
         return Resource(arn, TaskKind.LAMBDA)
     if _ACTIVITY.fullmatch(arn):

@@ -1,8 +1,8 @@
-"""The check of where JSONata reads ``$states.result`` and ``$states.errorOutput``.
+"""Check where JSONata uses ``$states.result`` and ``$states.errorOutput``.
 
-Source: "Transforming data with JSONata", reserved variables. The result of a Task, Parallel or Map
-may be read in its own Output and Assign; an error, in those of the Catcher that took it. The
-service refuses any other use when the machine is created.
+Source: "Transforming data with JSONata", reserved variables. Output and Assign of a Task, Parallel
+or Map may read the result; those of a Catcher may read the error. The service rejects any other
+use when the machine is created.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BLOCKS = ("ItemProcessor", "Iterator", "Branches")
 
 
 def check_roots(node: DefinitionNode) -> None:
-    """Note every wrong use in a JSONata state's own fields."""
+    """Report every wrong use in a JSONata state's own fields."""
     for name, value in node.value.items():
         if name in _BLOCKS:
             continue
@@ -51,7 +51,7 @@ def _check_value(node: DefinitionNode, pointer: str, value: Json, allowed: str) 
 
 
 def _expressions(pointer: str, value: Json) -> Iterator[tuple[str, str]]:
-    """Yield place and text of the expressions in a value, texts inside them blanked."""
+    """Yield the pointer and text of each expression in a value, with string literals blanked."""
     stack = [(pointer, value)]
     while stack:
         place, part = stack.pop()

@@ -1,4 +1,4 @@
-"""The reader of the rules of a Choice."""
+"""Read the rules of a Choice state in a definition."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _read_path(rule: DefinitionNode, name: str) -> Expression | None:
 
 
 def check_timestamp(node: DefinitionNode, name: str) -> None:
-    """Note a field that is no RFC 3339 timestamp; earlier releases took other texts, too."""
+    """Report a field that is not an RFC 3339 timestamp; earlier releases accepted others."""
     value = node.get(name)
     if parse_timestamp(value) is None:
         note = node.newer_error if isinstance(value, str) else node.error

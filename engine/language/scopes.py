@@ -1,8 +1,8 @@
-"""The check of variables across scopes: a block assigns none that a block around it assigns.
+"""Check variable names across scopes: an inner block must not assign a variable of an outer block.
 
-Source: "Variable scope" of the developer guide. What a branch or a Map's iteration assigns ends
-with it, and names are unique across inner and outer scopes. The children of a distributed Map do
-not see the variables of the outside.
+Source: "Variable scope" of the developer guide. Variables of a branch or a Map's iteration end with
+it, and names are unique across inner and outer scopes. The children of a distributed Map do not see
+outer variables.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def assigned_names(states: dict[str, Json]) -> frozenset[str]:
-    """Return the variables assigned by the states of one block, without nested blocks."""
+    """Return the variables that the states of a block assign, without inner blocks."""
     return frozenset(_variable(key) for state in states.values() for key, _ in _assignments(state))
 
 
 def check_scopes(
     states: dict[str, Json], pointer: str, outer: frozenset[str], problems: Problems
 ) -> None:
-    """Note each assignment in a block to a variable of the blocks around it."""
+    """Report each assignment in a block to a variable of an outer block."""
     for name, state in states.items():
         for key, place in _assignments(state):
             variable = _variable(key)

@@ -1,7 +1,7 @@
-"""The readers of the state types: one function for each, from the text to the compiled form.
+"""Read the states of a definition: one function per state type, from JSON to its dataclass.
 
-A field that is new in ASL is added to ``fields`` (which types may have it), to ``model`` (where it
-is kept) and here (how it is read).
+A new ASL field is added to ``fields`` (the types that may have it), to ``model`` (its attribute)
+and here (its reader).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TEXT_FUNCTIONS = (
 
 
 def common_fields(node: DefinitionNode, name: str) -> dict[str, Any]:
-    """Return the fields that every state has, as arguments of its class."""
+    """Return the fields common to all states, as arguments for the dataclass."""
     comment = node.get("Comment")
     return {
         "name": name,
@@ -57,7 +57,7 @@ def common_fields(node: DefinitionNode, name: str) -> dict[str, Any]:
 
 
 def read_next(node: DefinitionNode) -> str | None:
-    """Return the name of the next state, None for the end."""
+    """Return the name of the next state, None for ``End: true``."""
     value = node.get("Next")
     return value if isinstance(value, str) else None
 
@@ -96,7 +96,7 @@ def read_result_path(node: DefinitionNode) -> ResultPath | None:
 
 
 def read_assign(node: DefinitionNode) -> model.Assign | None:
-    """Read Assign: whole variables only, ``states`` is reserved."""
+    """Read Assign: only whole variables; ``states`` is reserved."""
     value = node.get("Assign")
     if not node.has("Assign"):
         return None
@@ -249,13 +249,13 @@ def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resou
 
 
 def _is_callable(resource: model.Resource) -> bool:
-    """Tell whether the platform has the action that an aws-sdk Resource names."""
+    """Return whether the platform supports the action of an aws-sdk Resource."""
     _, sdk, service = resource.service.rpartition("aws-sdk:")
     return not sdk or current_platform().knows_action(service, resource.action)
 
 
 def _refuse_resource(node: DefinitionNode, arn: str) -> None:
-    """Note a Resource that is no ARN, or that the service does not know.
+    """Report a Resource that is not an ARN, or that the service does not know.
 
     ASL takes any URI as a Resource, and so do linters; the service does not.
     """

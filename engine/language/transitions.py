@@ -1,4 +1,4 @@
-"""The checks of a block as a graph: targets exist, the block ends, every state is reachable."""
+"""Check a block as a graph: transitions have targets, the block ends, every state is reachable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> Non
         return
     start = block.get("StartAt")
     if isinstance(start, str) and start not in states:
-        # The service's sentence says 'Next' of StartAt, too [measured].
+        # The service's message says 'Next' for StartAt, too [measured].
         _report_missing(start, f"{pointer}/StartAt", "Next", problems)
     for name, state in states.items():
         for target, place in outgoing_transitions(state):
@@ -32,7 +32,7 @@ def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> Non
 
 
 def outgoing_transitions(state: dict[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield each target of a state and the place of the field that names it."""
+    """Yield each target of a state and the pointer of its field."""
     for name in ("Next", "Default"):
         if isinstance(state.get(name), str):
             yield state[name], name

@@ -1,4 +1,4 @@
-"""The sentences of the service that several checks use [measured]."""
+"""Messages of the service that several checks use [measured]."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 def only_one_of(names: Iterable[str]) -> str:
-    """Say that several fields of a group are present."""
+    """Return the message for several fields of an exclusive group."""
     return f"There should only be one of the following fields: [{', '.join(names)}]"
 
 
 def one_missing(names: Iterable[str]) -> str:
-    """Say that no field of a group is there."""
+    """Return the message for a group without a field."""
     return f"This object should have only one of the following fields: [{', '.join(names)}]"
 
 
 def all_missing(names: Iterable[str]) -> str:
-    """Return our message for a missing group of fields, any number of which may be present."""
+    """Return our message for a missing group whose fields may be combined."""
     return f"This object should have at least one of the following fields: [{', '.join(names)}]"
 
 
 def wrong_language(name: str, language: QueryLanguage) -> str:
-    """Say that a field belongs to the other query language."""
+    """Return the message for a field of the other query language."""
     other = {
         QueryLanguage.JSONPATH: QueryLanguage.JSONATA,
         QueryLanguage.JSONATA: QueryLanguage.JSONPATH,
