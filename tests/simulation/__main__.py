@@ -73,6 +73,9 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
         "n": Simulation.examples,
         "violations": violations,
         "fenced": Simulation.fenced,
+        "released": Simulation.released,
+        "paused": Simulation.paused,
+        "resumed": Simulation.resumed,
     }
     return counted, violations
 

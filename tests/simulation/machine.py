@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WHICH = st.integers(0, 5)
 _LONG_MS = 20_000  # the checker gives sweepers so long
-WAYS = ("continue", "step", "edit", "answer", "skip", "fail")
+WAYS = ("continue", "step", "into", "run to", "edit", "answer", "skip", "fail")
 MOST = 4  # executions at a time, without children
 
 
@@ -37,6 +37,8 @@ class Simulation(RuleBasedStateMachine):
     examples: ClassVar[int] = 0
     fenced: ClassVar[int] = 0
     released: ClassVar[int] = 0
+    paused: ClassVar[int] = 0
+    resumed: ClassVar[int] = 0
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -114,6 +116,29 @@ class Simulation(RuleBasedStateMachine):
             before = self.world.released
             self.act(lambda: self.world.debug(execution, way, line))
             Simulation.released += self.world.released - before
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH, place=WHICH)
+    def set_breakpoints(self, which: int, place: int) -> None:
+        """Somebody puts breakpoints in place of those of an execution that runs."""
+        execution = self.started[which % len(self.started)]
+        self.touched.add(execution.pk)
+        self.act(lambda: self.world.set_breakpoints(execution, place))
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH, stops_clock=st.booleans())
+    def pause(self, which: int, *, stops_clock: bool) -> None:
+        """Somebody pauses an execution."""
+        execution = self.pick(which)
+        self.act(lambda: self.world.pause(execution, stops_clock=stops_clock))
+
+    @precondition(lambda self: self.world.pauses)
+    @rule(which=WHICH)
+    def resume(self, which: int) -> None:
+        """Somebody resumes one."""
+        if self.act(lambda: self.world.resume(which)):
+            Simulation.resumed += 1
+        self.touched.update(Execution.objects.values_list("pk", flat=True))
 
     @precondition(lambda self: self.started)
     @rule(which=WHICH)
@@ -224,6 +249,13 @@ class Simulation(RuleBasedStateMachine):
                 before = self.histories.get(record.execution.pk, [])
                 assert record.events[: len(before)] == before, "I16"
                 self.histories[record.execution.pk] = record.events
+
+    @invariant()
+    def a_pause_is_kept(self) -> None:
+        """A paused execution takes no step, whatever comes in and whoever dies."""
+        before = len(self.world.pauses)
+        none(self.world.broken_pauses())
+        Simulation.paused += max(len(self.world.pauses) - before, 0)
 
     def teardown(self) -> None:
         """All come to their end, as a pure interpreter has it; what clients were told is there."""

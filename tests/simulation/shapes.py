@@ -102,6 +102,8 @@ BREAKPOINTS = {
     "task": (engine.Breakpoint("T"), engine.Breakpoint("T", engine.BreakTime.ERROR)),
     "parallel": (engine.Breakpoint("Pause", engine.BreakTime.AFTER), engine.Breakpoint("Call")),
     "map": (engine.Breakpoint("Tried", condition="$states.input > 1", hits=2),),
+    "nested": (engine.Breakpoint("Outer"), engine.Breakpoint("Inner")),
+    "chain": (engine.Breakpoint("P1"), engine.Breakpoint("P3", engine.BreakTime.AFTER)),
 }
 """Name of a shape -> the breakpoints of its executions that are debugged."""
 

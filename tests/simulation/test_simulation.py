@@ -56,6 +56,7 @@ def test_any_order(simulation: type[Simulation]) -> None:
     run_state_machine_as_test(simulation, settings=SMALL)
     assert simulation.fenced > 0, "late workers were fenced off"
     assert simulation.released > 0, "lines of control stood at breakpoints and went on"
+    assert simulation.resumed > 0, "executions were paused and resumed"
 
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,23 @@ from django.db.models import Q
 
 import engine
 from console.db import audit, clock, writer
-from console.errors import ErrorCode, ServiceError
-from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
+from console.errors import ConflictException, ErrorCode, ServiceError
+from console.models import (
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    MapRun,
+    Pause,
+    RunRow,
+    StateMachine,
+    TaskRow,
+    Timer,
+)
 from console.store.executions import breakpoints, engine_failures, redrive, step
 from console.store.executions import start as start_module
 from console.store.executions.start import start_execution
 from console.store.map_runs import map_runs, map_tasks
-from console.store.state import caches, inbox
+from console.store.state import caches, inbox, pause
 from console.store.tasks import claim, complete, expiry, jobs, schedule
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import create
@@ -44,6 +54,7 @@ _TABLES = (
     "runvalue",
     "historyevent",
     "debugedit",
+    "pause",
     "runrow",
 )
 _GONE = (ErrorCode.TaskTimedOut, ErrorCode.TaskDoesNotExist)
@@ -66,6 +77,7 @@ class World:
     fenced: int = 0
     debugged: set[str] = field(default_factory=set)
     released: int = 0
+    pauses: dict[int, tuple[int, int]] = field(default_factory=dict)
     _names: Any = field(default_factory=itertools.count)
 
     # -- life and death ----------------------------------------------------------------------------
@@ -178,6 +190,13 @@ class World:
         message: engine.ReleaseMessage = engine.Release(halt, "ana", step=way == "step")
         if way == "edit" and line.halt.when is engine.BreakTime.BEFORE:
             message = engine.Release(halt, "ana", input='{"edited":[1]}', variables='{"v":1}')
+        elif way == "edit" and line.halt.when is engine.BreakTime.AFTER:
+            message = engine.Release(halt, "ana", output='"edited"')
+        elif way == "into" and line.is_enterable:
+            message = engine.Release(halt, "ana", into=True)
+        elif way == "run to":
+            ahead = line.states_ahead
+            message = engine.Release(halt, "ana", run_to=ahead[number % len(ahead)])
         elif way == "answer" and line.is_answerable:
             message = engine.AnswerTask(halt, "ana", '"answered"')
         elif way == "skip" and line.is_skippable:
@@ -188,6 +207,52 @@ class World:
         breakpoints.release_line(execution, halt, lambda _: message, way, ana)
         self.released += 1
         return True
+
+    def set_breakpoints(self, execution: Execution, place: int) -> None:
+        """Put a breakpoint in place of those of an execution; place 0 takes them all away."""
+        states = step.load_running(execution.pk)
+        if states is None:
+            return
+        self.debugged.add(execution.name)
+        names = sorted(name for name, _ in engine.own_states(states[0]))
+        places = [engine.Breakpoint(names[place % len(names)])] if place else []
+        breakpoints.set_breakpoints(execution, places, audit.Actor("ana"))
+
+    def pause(self, execution: Execution, *, stops_clock: bool) -> None:
+        """Pause an execution; one that has ended, or is paused, is refused."""
+        current = Execution.objects.get(pk=execution.pk)
+        refused = pause.pause_refusal(current) or pause.find_pause(execution.pk)
+        try:
+            pause.pause_execution(current, audit.Actor("ana"), stops_clock=stops_clock)
+        except ConflictException:
+            assert refused
+        else:
+            assert not refused
+
+    def resume(self, number: int) -> bool:
+        """Resume one of the paused executions; tell whether there is one."""
+        paused = list(Pause.objects.order_by("pk").select_related("execution"))
+        if paused:
+            pause.resume_execution(paused[number % len(paused)].execution, audit.Actor("ana"))
+        return bool(paused)
+
+    def broken_pauses(self) -> list[str]:
+        """Return the pauses in which an execution has taken a step."""
+        rows = {row.pk: row for row in Pause.objects.select_related("execution")}
+        steps = {
+            number: (
+                row.execution_id,
+                HistoryEvent.objects.filter(execution=row.execution_id).count(),
+            )
+            for number, row in rows.items()
+        }
+        moved = [
+            f"{rows[number].execution.name} has taken a step while it is paused"
+            for number, before in self.pauses.items()
+            if steps.get(number, before) != before
+        ]
+        self.pauses = steps
+        return moved
 
     def redrive(self, execution: Execution) -> None:
         """Redrive what can be; the rest is refused."""
@@ -263,6 +328,8 @@ class World:
     def finish(self) -> None:
         """Let good workers do all there is to do."""
         self.restart()
+        while self.resume(0):
+            pass
         for _ in range(300):
             self._round()
             if not self.stuck():
