@@ -37,6 +37,8 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "pooled": (1000, 60, 8.0),
     "connections": (400, 0, 0.0),
     "refused": (400, 3, 4.0),
+    "pauses": (1000, 60, 8.0),
+    "breakpoints": (600, 60, 0.0),
     "sigterm": (600, 50, 8.0),
     "upgrade": (600, 0, 8.0),
     "restore": (200, 3, 10.0),
@@ -53,7 +55,18 @@ _SIZES = {  # executions, faults, starts a second: the sizes of a full run
 }
 
 _ON_SQLITE = (
-    *("kill-workers", "kill-web", "callbacks", "stops", "disk-full", "timers", "poison", "freeze"),
+    *(
+        "kill-workers",
+        "kill-web",
+        "callbacks",
+        "stops",
+        "pauses",
+        "breakpoints",
+        "disk-full",
+        "timers",
+        "poison",
+        "freeze",
+    ),
     *("crash-points", "mutate-checker", "guards", "fuzz", "silent-host"),
 )
 """The others harm workers beside the web process, or the connection to the database."""

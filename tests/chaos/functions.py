@@ -11,8 +11,8 @@ import signal
 from typing import Any
 
 
-def _note(name: str, context: Any) -> None:
-    line = json.dumps({"function": name, "key": context.idempotency_key}) + "\n"
+def _note(name: str, context: Any, **more: Any) -> None:
+    line = json.dumps({"function": name, "key": context.idempotency_key, **more}) + "\n"
     handle = os.open(os.environ["CHAOS_CALLS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(handle, line.encode())
     os.close(handle)
@@ -21,6 +21,12 @@ def _note(name: str, context: Any) -> None:
 def echo(event: Any, context: Any) -> Any:
     """Return what came in."""
     _note("echo", context)
+    return event
+
+
+def charge(event: Any, context: Any) -> Any:
+    """Return what came in, and note whose call it is."""
+    _note("charge", context, n=event["n"])
     return event
 
 

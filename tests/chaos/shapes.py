@@ -124,10 +124,36 @@ NESTED = (
 )
 """Each execution of these has one child of the machine ``child``, of the same name."""
 SHAPES = (*PLAIN, *NESTED)
+GATE = "arn:aws:states:us-east-1:123456789012:activity:gate"
+WAYS = ("continue", "step", "edit", "answer", "skip", "fail")
+"""How a person lets an execution of ``debugged`` continue from its breakpoint, by its number."""
+
+
+def _debugged() -> dict[str, Any]:
+    catch = [{"ErrorEquals": ["ByHand"], "Next": "Last"}]
+    branches = [_one("Left", Type="Pass"), _one("Right", **_task("echo"))]
+    states = {
+        "Gate": {**_ACTIVITY, "Resource": GATE, "ResultPath": None, "Next": "Call"},
+        "Call": {**_task("charge"), "Catch": catch, "Next": "Both"},
+        "Both": {"Type": "Parallel", "Branches": branches, "Next": "Last"},
+        "Last": {"Type": "Pass", "End": True},
+    }
+    return {"StartAt": "Gate", "States": states}
+
+
+def _debugged_output(n: int) -> Any:
+    way = WAYS[n % len(WAYS)]
+    if way == "fail":
+        return {"Error": "ByHand", "Cause": "chaos"}
+    outputs = {"edit": {"n": n, "edited": True}, "answer": {"answered": n}, "skip": {"skipped": n}}
+    return [outputs.get(way, {"n": n})] * 2
+
+
+DEBUGGED = Shape("debugged", _debugged(), _debugged_output)
 DEADLY = Shape("deadly", _one(**_task("deadly")), lambda _: None)
 CALLBACK = Shape("callback", _one(Type="Task", Resource=ACTIVITY), lambda n: n)
 TIMER = Shape("timer", _one(Type="Wait", TimestampPath="$.at"), lambda n: n)
 FUNCTIONS: dict[str, Any] = {
-    name: f"tests.chaos.functions:{name}" for name in ("echo", "flaky", "broken")
+    name: f"tests.chaos.functions:{name}" for name in ("echo", "charge", "flaky", "broken")
 }
 FUNCTIONS["deadly"] = {"handler": "tests.chaos.functions:deadly", "process": "shared"}
