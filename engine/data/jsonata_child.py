@@ -1,4 +1,4 @@
-"""The child process that evaluates JSONata: one JSON line in, one JSON line out.
+"""The child process that evaluates JSONata: a JSON line in, a JSON line out.
 
 The operating system limits its memory. The expression's own time limit ends a long evaluation;
 ``jsonata_pool``, the parent, kills the process if that fails.

@@ -1,4 +1,4 @@
-"""Read an execution's history: which states it visited, when, how often, and with which result.
+"""Read an execution's history: the visited states, their times, their attempts, their results.
 
 Theory of operation
 ===================

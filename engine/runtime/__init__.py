@@ -1,4 +1,4 @@
-"""The interpreter: it computes what an execution does next, and nothing else.
+"""The interpreter: it computes the next step of an execution, as a pure function.
 
 Theory of operation
 ===================
@@ -12,15 +12,15 @@ One pure function does all the work::
   control as **Frames**. An execution starts with one frame; each branch of a Parallel and each
   iteration of an inline Map is a frame of its own. The frames that were opened together are a
   *group*, and the frame that opened it, its owner, waits until the group is done.
-* A **Message** is a fact from outside: the execution starts, a task succeeded, a timer fired.
-  Only a message makes an execution move.
-* A **Moment** is what the outside world looks like at this time: the clock, a seed for everything
-  random, the key of task tokens. The engine never asks the machine it runs on for any of them.
+* A **Message** is an event from outside: a start, a task's success, a timer. An execution changes
+  only by messages.
+* A **Moment** is the outside world at this time: the clock, a seed for everything random, the key
+  of task tokens. The engine never asks the operating system for them.
 * A **Step** is the result: the next Run, the **Events** to append to the history, and the
   **Commands** that the caller carries out, such as "run this task" or "set this timer".
 
-How a step is computed. ``advance`` first checks whether the run expects the message. It does not
-expect the outcome of a task that no frame waits for any more: the step is then empty. Otherwise a
+How a step is computed. ``advance`` first checks whether the run expects the message. The outcome
+of a task that no frame waits for any more is not expected: the step is then empty. Otherwise a
 ``Turn`` copies the maps of the run, the message wakes one frame, and the frame enters the ready
 queue. The turn takes frames from the queue, in order, and lets each do the work of its state
 (``engine.runtime.states``), until the queue is empty or the budget is spent. A state ends in one of
@@ -32,8 +32,8 @@ four ways:
 * it fails: ``recovery`` tries the Retriers, then the Catchers, then ends the line of control.
 
 A task that is scheduled is *held* in the run: its ...Started event and its command come when no
-frame is ready any more. A sibling that fails before has prevented a call of which nothing then says
-that it started. A sibling that loops does not hold it for ever (``advance.HELD_EVENTS``).
+frame is ready any more. If a sibling fails before, the call is not made, and no event says that it
+started. A sibling that loops does not hold it for ever (``advance.HELD_EVENTS``).
 
 A line of control that ended goes to ``groups.settle``, which joins the group, or ends the
 execution. ``groups`` may use ``recovery``, and ``recovery`` may use ``flow``, never the other way;
@@ -62,9 +62,9 @@ values, the message's removal from the inbox and the effects of the commands in 
 only then acts on the commands. So there are two cases: before the commit nothing has happened, and
 after it a command may be carried out twice but is never lost.
 
-What a step costs. A run holds what is live, not what is past. Long inputs, the items of a Map and
-the outputs of finished iterations are *values*: written once under a key, read when needed, and
-dropped with their group. The cost of a step grows with what it does, not with the history.
+What a step costs. A run holds the live lines of control, not the past. Long inputs, the items of a
+Map and the outputs of finished iterations are *values*: written once under a key, read when needed,
+and dropped with their group. The cost of a step grows with what it does, not with the history.
 
 A worked example. The machine has three states: the Pass ``Price``, the Task ``Charge``, and the
 Succeed ``Done``. Each event names the event before it on its line of control in brackets::

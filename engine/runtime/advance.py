@@ -1,8 +1,8 @@
-"""The loop of the interpreter: one message in, one step out.
+"""The loop of the interpreter, ``advance``: one message in, one step out.
 
 ``advance`` is pure: the same machine, run, message and moment give the same step. It works through
-a queue of frames that are ready, without recursion, and goes as far as it can without the outside
-world. The theory of operation is in ``engine.runtime``.
+a queue of ready frames, without recursion, until every frame waits for the outside world. The
+theory of operation is in ``engine.runtime``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from engine.runtime.messages import Message
 
 BUDGET = 2_000
-"""How many states one step enters at most: about 4,000 events, so that a commit stays short."""
+"""Maximum of states that a step enters: about 4,000 events, so that a commit stays short."""
 HELD_EVENTS = 1_000
-"""How many events are written at most while a task is scheduled and does not start."""
+"""Maximum of events between the scheduling of a task and its start."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
@@ -88,7 +88,7 @@ def advance(
 
 
 def _expects(run: Run, message: Message) -> bool:
-    """Tell whether a run takes such a message: Start first, Redrive after a bad end."""
+    """Return whether a run accepts a message: Start first, Redrive after a bad end."""
     # A run that has kept no frames has no place to go on from.
     if isinstance(message, messages.Redrive):
         return run.status in _REDRIVABLE and bool(run.frames)
@@ -98,9 +98,9 @@ def _expects(run: Run, message: Message) -> bool:
 
 
 def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
-    """End an execution that the engine cannot take further: FAILED, ``States.Runtime``.
+    """End an execution that the engine cannot continue: FAILED, ``States.Runtime``.
 
-    The caller uses it after an ``EngineBug``, or when a person gives an execution up.
+    The caller uses it after an ``EngineBug``, or when a user gives up an execution.
     """
     turn = Turn(machine, run, moment, 0)
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
@@ -144,7 +144,7 @@ def _receive(turn: Turn, message: Message) -> None:
 
 
 def _debug(turn: Turn, message: messages.SetBreakpoints | release.ReleaseMessage) -> None:
-    """Set breakpoints, or let a line of control go on from one."""
+    """Set breakpoints, or release a line of control from one."""
     if isinstance(message, messages.SetBreakpoints):
         release.set_breakpoints(turn, message)
         return
@@ -188,7 +188,7 @@ def _set_execution_timer(turn: Turn) -> None:
 
 
 def _clock_start_ms(turn: Turn) -> int:
-    """Return when the clock of TimeoutSeconds began, in epoch milliseconds.
+    """Return the start of the TimeoutSeconds clock, in epoch milliseconds.
 
     A redrive starts the clock anew ("Restarting state machine executions with redrive").
     """
@@ -202,13 +202,13 @@ def _redrive(turn: Turn) -> None:
 
 
 def _time_limit(turn: Turn) -> int | None:
-    """Return how many seconds the execution may run, by its start or else by its machine."""
+    """Return the time limit of the execution in seconds, of its start or else its machine."""
     seconds: int | None = turn.about.get("timeout_seconds")
     return turn.machine.timeout_seconds if seconds is None else seconds
 
 
 def _timeout_seconds(turn: Turn) -> int:
-    """Return after how many seconds the execution times out."""
+    """Return the number of seconds after which the execution times out."""
     limit = _time_limit(turn)
     return MAX_EXECUTION_S if limit is None else min(limit, MAX_EXECUTION_S)
 
@@ -266,7 +266,7 @@ def _frame_of_task(turn: Turn, number: int) -> Frame | None:
 
 
 def _time_out_tasks(turn: Turn, message: messages.TaskTimedOut) -> None:
-    """Write ...TimedOut for all tasks that timed out together, then let each fail, in order.
+    """Write ...TimedOut for all tasks that timed out together, then fail each, in order.
 
     AWS: when the tasks of several iterations time out in one instant, each has its event, although
     the first failure aborts the other iterations.
@@ -288,9 +288,9 @@ def _time_out_tasks(turn: Turn, message: messages.TaskTimedOut) -> None:
 
 
 def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
-    """Let the frames of the queue work, in order, while the budget lasts.
+    """Do the work of the queued frames, in order, while the budget lasts.
 
-    ``to_the_end``: once the budget is spent, also let those work that enter no further state.
+    ``to_the_end``: once the budget is spent, also run frames that enter no further state.
     """
     while turn.ready and (turn.budget > 0 or (to_the_end and _is_free(turn))):
         frame = turn.frames.get(turn.ready.popleft())
@@ -320,15 +320,15 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
 
 
 def _is_overdue(turn: Turn) -> bool:
-    """Tell whether a task has been held for long: a branch that loops must not keep it for ever.
+    """Return whether a task has waited too long for its start, because a branch loops.
 
-    The step ends then, so that the call is made, whatever its siblings do next.
+    The step ends then, so the call is made, whatever its siblings do next.
     """
     return turn.next_event - next(iter(turn.held.values())).task > HELD_EVENTS
 
 
 def _is_free(turn: Turn) -> bool:
-    """Tell whether the first frame of the queue can do its work without entering another state.
+    """Return whether the next frame can do its work without entering another state.
 
     A Task and a Wait stop to wait, a Succeed and a Fail end their line of control, and so does a
     Pass without Next. Letting them work at the end of a step saves the commit of another step.
@@ -372,7 +372,7 @@ def _enter_state(turn: Turn, frame: Frame) -> None:
 
 
 def _with_recovery(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
-    """Run a state's code; pass an error of the language to Retry, to Catch and up."""
+    """Run a state's code; pass an ASL error to Retry, to Catch and then up."""
     try:
         if message is None:
             action(turn, frame)

@@ -1,7 +1,7 @@
-"""The commands: what a step asks of the caller.
+"""The commands of a step, such as ``RunTask`` and ``SetTimer``: actions for the caller.
 
-A command goes out with the step and is acted on after the step is committed. A crash in between
-repeats it, so that carrying one out twice must do no harm: tasks and timers have names for that.
+The caller carries out a command after it has committed the step. A crash in between repeats the
+command, so carrying it out twice must do no harm; the names of tasks and timers make that possible.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CancelTask(Struct, frozen=True, gc=False):
 
 
 class RedriveMapRun(Struct, frozen=True, gc=False):
-    """Open the task of a Map Run again, and run the children that did not succeed once more."""
+    """Reopen the task of a Map Run, and run the children that did not succeed again."""
 
     task: int
 
@@ -69,16 +69,16 @@ class CancelTimer(Struct, frozen=True, gc=False):
 
 
 class AnsweredTask(Struct, frozen=True, gc=False):
-    """A person answered a task at a breakpoint, or a fault failed it: it is never called.
+    """A user answered a task at a breakpoint, or a fault failed it: do not call it.
 
-    It has its events.
+    Its events are written already.
     """
 
     task: RunTask
 
 
 class NoteEdit(Struct, frozen=True, gc=False):
-    """Note what a person did to a line of control at a breakpoint, beside its history.
+    """Record a user's action on a line of control at a breakpoint, beside its history.
 
     ``event``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for an
     edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or the error.
@@ -99,7 +99,7 @@ class Proceed(Struct, frozen=True, gc=False):
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """The execution ended. ``status``: how, never NEW or RUNNING."""
+    """The execution ended. ``status``: a final status, never NEW or RUNNING."""
 
     status: ExecutionStatus
     output: str | None = None

@@ -1,4 +1,4 @@
-"""The context object, which expressions read as ``$$`` or ``$states.context``."""
+"""Build the context object, which expressions read as ``$$`` or ``$states.context``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def iso_text(ms: int) -> str:
-    """Return epoch milliseconds as AWS writes them.
+    """Format epoch milliseconds as AWS does.
 
     ISO 8601, UTC, ``Z``, fraction of 0 or 3 digits.
     """
@@ -26,7 +26,7 @@ def iso_text(ms: int) -> str:
 
 
 def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[str, Json]:
-    """Return the context object as ``frame`` sees it; source: "Accessing execution data".
+    """Return the context object for ``frame``; source: "Accessing execution data".
 
     ``token``: the task token, given for the arguments of ``.waitForTaskToken`` and ``.sync`` tasks.
     """
@@ -48,7 +48,7 @@ def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[s
 
 
 def _execution_part(turn: Turn) -> dict[str, Json]:
-    """Return the part that all states of a turn share; to make it, the input has to be parsed."""
+    """Return the part common to all states of a turn; building it parses the input."""
     about = turn.about
     if turn.execution_context is None or turn.execution_context[0] is not about:
         turn.execution_context = (about, _describe_execution(about))

@@ -1,4 +1,4 @@
-"""The events of an execution's history."""
+"""The ``Event`` type: one event of an execution's history."""
 
 from __future__ import annotations
 

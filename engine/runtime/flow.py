@@ -1,7 +1,7 @@
-"""The stages that data passes on its way through a state, and the transition to the next one.
+"""Process a state's data (InputPath to OutputPath, Arguments to Output) and enter the next state.
 
 Source: "Processing input and output" (JSONPath) and "Transforming data with JSONata". The stages,
-in their order, with the function that does each::
+in their order, with the function for each::
 
     JSONPath                              JSONata
     InputPath        apply_input_path     Arguments   effective_input
@@ -38,9 +38,9 @@ _READY = FramePhase.READY
 
 
 def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> EvaluationScope:
-    """Return what an expression of the frame's state sees, with ``value`` as its input.
+    """Return the scope for an expression of the frame's state, with ``value`` as input.
 
-    ``more``: ``result`` or ``error_output``, where the expression may read ``$states`` of it.
+    ``more``: ``result`` or ``error_output``, if the expression may read them of ``$states``.
     """
     # Context and random source are made when an expression first asks for them: most never do, and
     # a context object parses the whole input of the execution.
@@ -97,7 +97,7 @@ def apply_input_path(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
 
 
 def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
-    """Return what the state works on: InputPath and Parameters, or Arguments, applied."""
+    """Return the effective input: after InputPath and Parameters, or Arguments."""
     template = data.arguments or data.parameters
     payload = apply_input_path(turn, frame, data)
     if template is not None:
@@ -166,7 +166,7 @@ def evaluate_assign(
     plain: bool = False,
     error_output: Json = ABSENT,
 ) -> dict[str, Json]:
-    """Return name -> value of ``Assign``; nothing is stored yet.
+    """Return name -> value of ``Assign``, without storing them.
 
     JSONPath: ``$`` is ``result``. JSONata: ``$states`` has the input and the result. ``plain``: the
     state's type has no ``$states.result``. ``error_output``: ``$states.errorOutput`` of a Catcher.
@@ -196,8 +196,8 @@ def leave(
 ) -> None:
     """Write ...StateExited, then enter the state ``following``; None ends this line of control.
 
-    ``values``: the evaluated Assign. ``succeeded``: False if a Catcher or a person leads on, and
-    not the success of the state, at which a breakpoint may stop the line. Raise
+    ``values``: the evaluated Assign. ``succeeded``: whether the state succeeded, so that a
+    breakpoint may stop the line; False after a Catcher or a user's action. Raise
     ``States.DataLimitExceeded`` for an output that is too large: the error belongs to the state
     that is about to be left, and its Catchers see it.
     """

@@ -1,8 +1,8 @@
-"""The splitting and joining of lines of control: Parallel branches and inline Map iterations.
+"""Start and join the branches of a Parallel and the iterations of an inline Map.
 
-A group is open while its children run. Its owner, the frame in the Parallel or Map state, waits.
-The first child that fails closes the group at once: its siblings are aborted, and the error becomes
-the owner's, which may have a Retry or Catch.
+A *group* is open while its children run, and its owner, the frame in the Parallel or Map state,
+waits. The first failing child closes the group at once: its siblings are aborted, and the error
+becomes the owner's, whose Retry or Catch may handle it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INLINE_CONCURRENCY = 40
 """AWS: an inline Map runs at most about 40 iterations at a time, whatever MaxConcurrency says."""
 _MAX_JOINED = 16 * MAX_BYTES
-"""Bytes of outputs that are worth joining: a ResultSelector may make few of many."""
+"""Maximum bytes of outputs to join, above the payload limit: a ResultSelector may shrink them."""
 
 
 # -- opening ---------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -
 
 
 def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
-    """Start as many iterations as may run at once; ``limit``: MaxConcurrency, 0 for none."""
+    """Start the first iterations, up to ``limit``: MaxConcurrency, 0 for none."""
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items)})
     limit = min(limit or INLINE_CONCURRENCY, INLINE_CONCURRENCY)
     group = _open(turn, frame, Group(0, frame.id, GroupKind.MAP, len(items), 0, 0, limit=limit))
@@ -59,7 +59,7 @@ def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
 
 
 def _open(turn: Turn, frame: Frame, group: Group) -> Group:
-    """Give the group a number and let the owner wait for it."""
+    """Give the group a number; its owner waits for it from now on."""
     group = replace(group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor)
     turn.groups[group.id] = group
     turn.outputs[group.id] = {}
@@ -112,10 +112,10 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
 
 
 def settle(turn: Turn) -> None:
-    """Take every line of control that ended to its group or, if it has none, end the execution.
+    """Pass every ended line of control to its group; without a group, end the execution.
 
-    Joining a group can end the owner's line in turn, so this goes on until no line is left. The
-    ends are queued, not nested: a chain of groups that end together needs no recursion.
+    Joining a group can end the owner's line in turn, so this repeats until no line is left. The
+    ends are queued, so a chain of groups that end together needs no recursion.
     """
     while turn.line_ends:
         frame, outcome = turn.line_ends.popleft()
@@ -128,7 +128,7 @@ def settle(turn: Turn) -> None:
 
 
 def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
-    """Take the output of a line of control that came to its end."""
+    """Store the output of an ended line of control in its group."""
     if not frame.group:
         turn.record("ExecutionSucceeded", frame.cursor, {"output": payload.text})
         turn.finish(ExecutionStatus.SUCCEEDED, output=payload.text)
@@ -156,7 +156,7 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
 
 
 def _join(turn: Turn, group: Group) -> None:
-    """Give the outputs of all children, in index order, to the owner as its result."""
+    """Pass the outputs of all children, in index order, to the owner as its result."""
     owner = turn.frames[group.owner]
     state = turn.state(owner)
     if not isinstance(state, Parallel | Map):
@@ -190,7 +190,7 @@ def _child_outputs(turn: Turn, group: Group) -> list[str]:
 
 
 def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """Take the error of a line of control, which nothing in it took, to the group's owner."""
+    """Pass an unhandled error of a line of control to the group's owner."""
     # No Retrier or Catcher further out takes a States.Runtime of the interpreter. AWS ends the
     # execution where it arose: no state around it fails, and none beside it is aborted [measured].
     if not frame.group or error.fatal:
@@ -218,7 +218,7 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _stops_for_owner(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> bool:
-    """Let a line stop whose error would go up to a state around it that has a breakpoint."""
+    """Stop a line at the breakpoint of a state around it, before its error goes up."""
     released, passed = turn.released
     # A person let the error go on: the breakpoint at which it stood is behind it.
     passing = released == frame.id and passed != frame.state
@@ -271,7 +271,7 @@ def _abort(turn: Turn, frame: Frame, failing: int) -> None:
 
 
 def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
-    """End the execution as FAILED; ``previous``: the event that ExecutionFailed points at."""
+    """End the execution as FAILED; ``previous``: its previousEventId."""
     # AWS shows a missed heartbeat as States.Timeout from here on.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     details = {"error": name, "cause": error.cause}

@@ -1,4 +1,4 @@
-"""A runner in memory, without a server or a database, for unit tests of state machines.
+"""Run a state machine in memory, without a server or a database, for unit tests.
 
 An example::
 
@@ -6,7 +6,7 @@ An example::
     assert result.status == "SUCCEEDED"
     assert result.path == ("AddOne",)
 
-Time does not pass: waits and retry pauses are skipped by moving the clock to the next timer.
+Time is virtual: waits and retry pauses are skipped by moving the clock to the next timer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class StruckFault:
-    """A fault that struck a state. ``visit``: the how manieth time it began its work, from 1."""
+    """An injected fault that struck a state. ``visit``: the number of the visit, from 1."""
 
     state: str
     type: FaultType
@@ -194,7 +194,7 @@ class _Runner:
             self.run = self.run.with_faults(plan)
 
     def send(self, message: messages.Message) -> None:
-        """Take a message, and act on the commands that follow from it."""
+        """Process a message and its commands."""
         self.steps += 1
         moment = Moment(self.now_ms, self.seed * 1_000_003 + self.steps, b"memory")
         step = advance(self.machine, self.run, message, moment)
@@ -207,7 +207,7 @@ class _Runner:
             self._apply(command)
 
     def next(self) -> None:
-        """Handle the next message, ask about a line that stands, or move the clock to a timer."""
+        """Process the next message, ask ``debug`` about a halted line, or advance to a timer."""
         halts = self.run.plan.halts if self.run.plan is not None else ()
         if halts and self.debug is not None:
             line = describe_halt(self.machine, self.run, halts[0], Moment(self.now_ms))
@@ -317,7 +317,7 @@ class _Runner:
 
 
 def _names(task: commands.RunTask, invoked: str) -> list[str]:
-    """Return under which names the function of a task is looked for, in this order."""
+    """Return the names under which to look up the function of a task, in order."""
     names = [task.state, invoked, task.resource.rsplit(":", 1)[-1], task.resource]
     if task.kind == TaskKind.LAMBDA:
         names.insert(1, _function_name(task.resource))
@@ -325,7 +325,7 @@ def _names(task: commands.RunTask, invoked: str) -> list[str]:
 
 
 def _invoked_function(task: commands.RunTask, data: Any) -> str:
-    """Return the name of the function that ``lambda:invoke`` calls, "" for all else."""
+    """Return the name of the function that ``lambda:invoke`` calls, else ""."""
     if (task.service, task.action) != ("lambda", "invoke") or not isinstance(data, dict):
         return ""
     named = data.get("FunctionName")
@@ -333,6 +333,6 @@ def _invoked_function(task: commands.RunTask, data: Any) -> str:
 
 
 def _function_name(named: str) -> str:
-    """Return a function's name without version or alias, also of an ARN."""
+    """Return a function's name, also of an ARN, without version or alias."""
     parts = named.split(":")
     return parts[_FUNCTION_AT] if named.startswith("arn:") else parts[0]

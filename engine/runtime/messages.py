@@ -1,8 +1,8 @@
-"""The messages: facts from outside, the only things that make an execution move.
+"""The messages of the engine, such as ``TaskSucceeded``: the only inputs that change an execution.
 
-A task is named by the id of its ``...Scheduled`` event, a timer by the text that the engine gave it
-in ``SetTimer``. A message that no frame waits for gives an empty step, so a sender may repeat a
-message and may be late. For example:
+A task is identified by the id of its ``...Scheduled`` event, a timer by its name from ``SetTimer``.
+A message that no frame waits for gives an empty step, so a sender may repeat a message and may be
+late. For example:
 
 1. The timer of a task's timeout fires, and ``TaskTimedOut(5)`` enters the inbox.
 2. At the same time a worker answers, and ``TaskSucceeded(5)`` enters the inbox behind it.
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Start(Struct, frozen=True, gc=False):
-    """Start the execution. All that it must know of itself comes with this message, once.
+    """Start the execution, with all its facts: the message is sent once.
 
     ``input``: JSON text as the caller sent it. ``start_ms``: epoch milliseconds.
     ``timeout_seconds``: how long the execution may run, instead of the machine's TimeoutSeconds.
@@ -40,7 +40,7 @@ class Start(Struct, frozen=True, gc=False):
 
 
 class Continue(Struct, frozen=True, gc=False):
-    """Go on after a step that ended because its budget was spent."""
+    """Continue after a step whose budget was spent."""
 
 
 class TimerFired(Struct, frozen=True, gc=False):
@@ -50,14 +50,14 @@ class TimerFired(Struct, frozen=True, gc=False):
 
 
 class TaskStarted(Struct, frozen=True, gc=False):
-    """A worker took an activity task."""
+    """A worker has taken an activity task."""
 
     task: int
     worker_name: str | None = None
 
 
 class TaskSubmitted(Struct, frozen=True, gc=False):
-    """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; the task goes on.
+    """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; its job continues.
 
     ``output``: the answer as JSON text.
     """
@@ -67,14 +67,14 @@ class TaskSubmitted(Struct, frozen=True, gc=False):
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False):
-    """The task's result, as JSON text."""
+    """A task succeeded, with its result as JSON text."""
 
     task: int
     output: str
 
 
 class TaskFailed(Struct, frozen=True, gc=False):
-    """The task's error; either text may be absent.
+    """A task failed, with an optional error and an optional cause.
 
     ``refused``: the call that should begin a job, or hand out the token, was refused. AWS then
     writes TaskSubmitFailed in place of TaskFailed.
@@ -87,7 +87,7 @@ class TaskFailed(Struct, frozen=True, gc=False):
 
 
 class TaskTimedOut(Struct, frozen=True, gc=False):
-    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds.
+    """TimeoutSeconds of the task has passed or, with ``heartbeat``, its HeartbeatSeconds.
 
     ``also``: task and ``heartbeat`` of those that timed out in the same instant. Their own messages
     may follow, and then find no frame.
@@ -110,7 +110,7 @@ class Redrive(Struct, frozen=True, gc=False):
 
 
 class SetBreakpoints(Struct, frozen=True, gc=False):
-    """Stop at these breakpoints from now on, in place of those before.
+    """Replace the breakpoints of the execution.
 
     ``breakpoints``: JSON text, as ``breakpoints.read_breakpoints`` reads it.
     """
@@ -119,7 +119,7 @@ class SetBreakpoints(Struct, frozen=True, gc=False):
 
 
 class Release(Struct, frozen=True, gc=False):
-    """Go on from a breakpoint: do the work of the state, or leave it, or let its error go on.
+    """Continue from a breakpoint, optionally with edited data.
 
     ``halt``: the number of the ``Halt``. ``by``: who says so. Edits, as JSON texts, None for none:
     the state's ``input``, before its work; the ``variables`` of the line's own scope, all of them;
@@ -139,7 +139,7 @@ class Release(Struct, frozen=True, gc=False):
 
 
 class AnswerTask(Struct, frozen=True, gc=False):
-    """Take this for the outcome of a Task that stands before its work; nothing is called.
+    """Use this outcome for a Task that stands before its work, without calling anything.
 
     ``output``: the result as JSON text; None: it fails with the error and cause.
     """
@@ -152,7 +152,7 @@ class AnswerTask(Struct, frozen=True, gc=False):
 
 
 class Skip(Struct, frozen=True, gc=False):
-    """Leave a state that stands before its work, or with an error, with this output."""
+    """Leave a state, before its work or after an error, with this output."""
 
     halt: int
     output: str
@@ -160,7 +160,7 @@ class Skip(Struct, frozen=True, gc=False):
 
 
 class FailState(Struct, frozen=True, gc=False):
-    """Let the state that stands at a breakpoint fail; its Retriers and Catchers are asked."""
+    """Fail the state at a breakpoint; its Retriers and Catchers are asked."""
 
     halt: int
     error: str | None = None

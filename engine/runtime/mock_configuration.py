@@ -1,4 +1,4 @@
-"""Make the tasks of ``engine.run`` from a mock configuration of Step Functions Local.
+"""Load mocked task results for ``engine.run`` from a mock configuration of Step Functions Local.
 
 Source: "Using mocked service integrations for testing" of the Step Functions Local documentation.
 """
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 def mocked_tasks(
     configuration: Mapping[str, Any], state_machine: str, test_case: str
 ) -> dict[str, Callable[[Any], Any]]:
-    """Return, by state, functions that answer as a test case says; for ``run(tasks=...)``.
+    """Return functions that answer as a test case says, by state, for ``run(tasks=...)``.
 
-    ``configuration``: what ``MockConfigFile.json`` has. Each function counts its calls, so the
-    tasks are for one run. Raise KeyError for a machine, a test case or a response that is not
-    there.
+    ``configuration``: the content of ``MockConfigFile.json``. Each function counts its calls, so
+    the tasks are for one run. Raise KeyError for a missing machine, test case or response.
     """
     machine = _member(configuration.get("StateMachines", {}), state_machine, "StateMachines")
     case = _member(machine.get("TestCases", {}), test_case, f"TestCases of {state_machine}")
@@ -41,7 +40,7 @@ def _member(members: Mapping[str, Any], name: str, where: str) -> Any:
 
 @dataclass
 class _MockedTask:
-    """Answers the first invocation with the response of ``"0"``, and so on: ``"1-3"`` is a span."""
+    """Answers each invocation in turn: ``"0"`` the first, ``"1-3"`` the next three."""
 
     name: str
     responses: Mapping[str, Any]

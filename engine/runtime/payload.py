@@ -1,7 +1,7 @@
-"""JSON values on their way between states, parsed and written as rarely as possible.
+"""A JSON value between states, parsed and serialized only when needed.
 
-A chain of states that only pass their input on never parses it, and a text that came in is handed
-on as it is, with its blanks and its order of keys.
+A chain of states that only pass their input never parses it, and a received text is passed on
+unchanged, with its blanks and its order of keys.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Payload:
-    """A JSON value as text, as parsed value, or both; each is made from the other when needed.
+    """A JSON value as text, as parsed value, or both; each is made from the other on demand.
 
-    Neither is ever changed in place. A value that came in as text keeps exactly that text.
+    Neither is ever changed in place. A received text stays exactly as it is.
     """
 
     __slots__ = ("_text", "_value")

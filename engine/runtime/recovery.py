@@ -1,7 +1,7 @@
-"""Errors of states: Retry first, then Catch, then the error goes up to the enclosing state.
+"""Handle errors of states: Retry first, then Catch, else fail the enclosing state.
 
 Source: "Handling errors in workflows". The first Retrier whose ErrorEquals matches decides: if its
-attempts are spent, no later Retrier is asked. The first Catcher that matches takes the error.
+attempts are spent, no later Retrier is asked. The first Catcher that matches handles the error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """Retry the frame's state, or leave it by a Catcher, or end its line with the error."""
+    """Retry the frame's state, follow a Catcher, or end its line with the error."""
     state = turn.state(frame)
     # The prefix is added before anything matches, and goes on with the error: a Catcher further out
     # sees the state in which the expression failed, not its own.
@@ -40,7 +40,7 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def recover(turn: Turn, frame: Frame, state: State, error: StatesError) -> None:
-    """Ask the Retriers and Catchers of a state that has failed, whatever breakpoints it has."""
+    """Apply the Retriers and Catchers of a failed state, regardless of its breakpoints."""
     turn.note("failure", error)
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
     if _retry(turn, frame, recovery.retry, error):
@@ -63,7 +63,7 @@ def recover(turn: Turn, frame: Frame, state: State, error: StatesError) -> None:
 
 
 def _was_open(frame: Frame, error: StatesError) -> bool:
-    """Tell whether ...StateFailed is written for a Parallel or Map that failed.
+    """Return whether ...StateFailed is written for a failed Parallel or Map.
 
     AWS writes none for a Map that failed before it began, as when ItemsPath yields no array; but it
     does write one when a JSONata expression was the reason.
@@ -74,7 +74,7 @@ def _was_open(frame: Frame, error: StatesError) -> bool:
 def _explain(
     turn: Turn, frame: Frame, state: State, error: StatesError
 ) -> tuple[Frame, StatesError]:
-    """Prefix the cause of an interpreter's error with its place, as AWS does.
+    """Add the place of an interpreter's error to its cause, as AWS does.
 
     Also write EvaluationFailed if a JSONata expression was the reason.
     """
@@ -94,7 +94,7 @@ def _explain(
 
 
 def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
-    """Return the event that EvaluationFailed points at.
+    """Return the previousEventId of EvaluationFailed.
 
     AWS lets an expression that fails on entry point at the event before ...StateEntered, as if the
     state had not been entered. A Wait is the exception: there it points at WaitStateEntered.
@@ -108,7 +108,7 @@ def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
 
 
 def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError) -> bool:
-    """Set the backoff timer if a Retrier takes the error and has attempts left; tell whether."""
+    """Set the backoff timer if a Retrier handles the error; return whether it did."""
     for index, retrier in enumerate(retriers):
         if not matches(retrier.error_equals, error.name, of_result=error.of_result):
             continue
@@ -147,7 +147,7 @@ def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
 
 
 def error_output(error: StatesError) -> dict[str, Json]:
-    """Return the error as a Catcher sees it; AWS gives both keys, even when one is empty."""
+    """Return the error as a Catcher's data; AWS gives both keys, even empty."""
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     without = "" if name == TIMEOUT else None  # AWS: a timeout's cause is "", another's is null
     return {"Error": name, "Cause": without if error.cause is None else error.cause}
@@ -174,7 +174,7 @@ def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: States
 
 
 def takes_error(turn: Turn, frame: Frame, error: StatesError) -> bool:
-    """Tell whether a Retrier or Catcher of the frame's state would take an error."""
+    """Return whether a Retrier or Catcher of the frame's state would handle an error."""
     recovery: Recovery = getattr(turn.state(frame), "recovery", NO_RECOVERY)
     for index, retrier in enumerate(recovery.retry):
         if matches(retrier.error_equals, error.name, of_result=error.of_result):

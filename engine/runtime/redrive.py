@@ -1,8 +1,8 @@
-"""Redrive: an execution that ended badly goes on from the states that did not succeed.
+"""Redrive: a failed execution continues from the states that did not succeed.
 
-Source: "Restarting state machine executions with redrive": states that succeeded are not run again;
-retry counters and timeouts begin anew; of a Parallel or inline Map only the branches and iterations
-that did not succeed run again.
+Source: "Restarting state machine executions with redrive": succeeded states do not run again; retry
+counters and timeouts start anew; of a Parallel or inline Map only the branches and iterations that
+did not succeed run again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def begin(turn: Turn) -> None:
-    """Write ExecutionRedriven and wake every line of control that was lost."""
+    """Write ExecutionRedriven and continue every line of control that did not succeed."""
     count = turn.about.get("redrive_count", 0) + 1
     turn.about = {**turn.about, "redrive_count": count, "redrive_ms": turn.now_ms}
     turn.status = ExecutionStatus.RUNNING
@@ -44,7 +44,7 @@ def unsuccessful_states(frames: list[Frame], owners: set[int]) -> list[str]:
 
 
 def _wait_again(turn: Turn, frame: Frame, group: int) -> None:
-    """Let a Parallel or Map wait for its branches or iterations as before."""
+    """Let a Parallel or Map wait for its branches or iterations again."""
     turn.keep(
         frame,
         phase=FramePhase.GROUP,
@@ -57,7 +57,7 @@ def _wait_again(turn: Turn, frame: Frame, group: int) -> None:
 
 
 def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
-    """Let a line of control do the work of its state once more, without entering it again."""
+    """Do the work of a line's state again, without entering the state again."""
     frame = turn.keep(
         frame,
         phase=FramePhase.READY if frame.state else FramePhase.BEGIN,

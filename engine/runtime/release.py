@@ -1,7 +1,7 @@
-"""Go on from a breakpoint: continue, step, answer, skip, fail, with or without edits.
+"""Continue a line of control from a breakpoint: continue, step, answer, skip or fail.
 
-What a person does changes no event that is written: it is noted beside the history, by the command
-``NoteEdit``. A message whose halt is gone changes nothing, as one that came twice.
+A user's action changes no written event: the command ``NoteEdit`` records it beside the history. A
+message whose halt is gone changes nothing, like a duplicate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def set_breakpoints(turn: Turn, message: messages.SetBreakpoints) -> None:
 
 
 def frame_to_release(turn: Turn, message: ReleaseMessage) -> Frame | None:
-    """Return the frame that a message lets go on, None if it cannot or has gone on already."""
+    """Return the frame that a message releases, None if it cannot or has continued already."""
     halt = halts.plan_of(turn).halt(message.halt)
     if halt is None:
         return None
@@ -58,9 +58,9 @@ def frame_to_release(turn: Turn, message: ReleaseMessage) -> Frame | None:
 def release_problem(
     halt: Halt, state: State, message: ReleaseMessage, ahead: Collection[str]
 ) -> str:
-    """Return why a line of control cannot go on so, "" if it can.
+    """Return why a line of control cannot continue as the message says, "" if it can.
 
-    ``ahead``: the states that it may come to.
+    ``ahead``: the states that the line may come to.
     """
     match message:
         case messages.Release():
@@ -85,7 +85,7 @@ def release_problem(
 def _stop_problem(
     halt: Halt, state: State, message: messages.Release, ahead: Collection[str]
 ) -> str:
-    """Return why a line of control cannot stop again where the message wants it to."""
+    """Return why a line of control cannot stop again at the place in the message."""
     if message.step + message.into + bool(message.run_to) > 1:
         return "A line stops again at one place: wanted one of step, into and run_to."
     if message.run_to and message.run_to not in ahead:
@@ -97,7 +97,7 @@ def _stop_problem(
 
 
 def _into_problem(halt: Halt, state: State) -> str:
-    """Return why a person cannot step into a state, "" if they can."""
+    """Return why a user cannot step into a state, "" if they can."""
     if isinstance(state, Task) and (state.resource.service, state.resource.action) == _NESTED:
         return "A nested execution cannot be stepped into: set breakpoints in it once it runs."
     if isinstance(state, Map) and state.distributed is not None:
@@ -113,7 +113,7 @@ def _into_problem(halt: Halt, state: State) -> str:
 
 
 def _depths(turn: Turn, frame: Frame) -> dict[str, int]:
-    """Return the depth of each state that a line of control may come to."""
+    """Return the depth of each state ahead of a line of control."""
     return dict(states_ahead(turn.machine, frame.path))
 
 
@@ -148,7 +148,7 @@ def _json_problem(name: str, text: str) -> str:
 
 
 def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> None:
-    """Let a line of control go on; the message fits it."""
+    """Continue a line of control; the message is valid for it."""
     plan = halts.plan_of(turn)
     halt = plan.halt(message.halt)
     assert halt is not None  # noqa: S101 - ``frame_to_release`` has seen it
@@ -181,7 +181,7 @@ def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> N
 
 
 def _stop_again(turn: Turn, frame: Frame, plan: DebugPlan, message: messages.Release) -> DebugPlan:
-    """Return the plan with the place at which a line that is released stops again."""
+    """Return the plan with the next stop of a released line."""
     if message.step:
         return replace(plan, stepping=(*plan.stepping, frame.id))
     if message.into:
@@ -216,7 +216,7 @@ def _continue(turn: Turn, frame: Frame, state: Any, halt: Halt, output: str | No
 
 
 def _edit(turn: Turn, frame: Frame, halt: Halt, message: messages.Release) -> Frame:
-    """Change what a person has edited, and note it; return the frame."""
+    """Apply a user's edits and record them; return the frame."""
     if message.input is not None and message.input != frame.input:
         _note(turn, frame, message.by, "input", frame.input, message.input)
         frame = turn.keep(frame, input=message.input)

@@ -1,8 +1,8 @@
-"""The snapshot of an execution's progress, and the values that are kept beside it.
+"""The snapshot of an execution's progress (``Run``), and its long texts (*values*) beside it.
 
 A ``Run`` is frozen. It holds live lines of control (frames), open Parallel and Map states (groups)
 and counters, and nothing of the past. Some texts must be kept, but not written again at every step:
-long inputs, the items of a Map, the outputs of finished branches and iterations. Those are
+long inputs, the items of a Map, the outputs of finished branches and iterations. These are
 *values*: written once under a key, read through ``Run.values``, dropped when their group ends. So
 the cost of a step does not grow with the length of the execution.
 """
@@ -40,11 +40,11 @@ field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
 _HELD_FORMAT, _PLAN_FORMAT = 2, 3
 INLINE = 1024
-"""Inputs longer than this many characters are kept as values, so that no step writes them again."""
+"""Longer inputs (in characters) are kept as values, so that no step writes them again."""
 
 
 def input_key(entered_event: int) -> str:
-    """Return the key of a long state input, by its ...StateEntered event; 0: the execution's."""
+    """Return the value key of a long state input, by its ...StateEntered event (0: execution)."""
     return f"in/{entered_event}/"
 
 
@@ -65,12 +65,12 @@ class DictValues(dict[str, str]):
 
 
 class Moment(Struct, frozen=True):
-    """The outside world at the time of a step.
+    """The outside world at the time of a step: clock, seed, keys.
 
     ``now_ms``: epoch milliseconds. ``seed``: the seed of everything random. ``token_key``: the key
     that makes task tokens. ``missing_activities``: ARNs of the machine's activities that do not
     exist. ``unusable``: a function of a Task's resource, its state's name and its parameters; it
-    returns why they make no valid request, "" if they make one. It must be pure, as the engine is.
+    returns why the request would be invalid, "" if it is valid. It must be pure, as the engine is.
     ``deleting``: the state machine is being deleted, so that no further state may be entered.
     """
 
@@ -83,21 +83,21 @@ class Moment(Struct, frozen=True):
 
 
 class FramePhase(StrEnum):
-    """What a frame does at the moment. The values stand in snapshots and in names of timers."""
+    """The phase of a frame. The values are in snapshots and in names of timers."""
 
-    BEGIN = "begin"  # its first state is not entered yet
-    READY = "ready"  # it can do the work of its state, without the outside world
-    SCHEDULED = "scheduled"  # its task is scheduled, and starts when no frame is ready any more
-    TASK = "task"  # it waits for the outcome of a task
-    TIMER = "timer"  # it waits for the timer of its Wait state
-    BACKOFF = "backoff"  # it waits for the pause before a retry to pass
-    GROUP = "group"  # it waits for its branches or iterations
-    BREAK = "break"  # it stands at a breakpoint, and waits for a person
+    BEGIN = "begin"  # before its first state
+    READY = "ready"  # can do the work of its state now
+    SCHEDULED = "scheduled"  # its task is scheduled, and starts once no frame is ready
+    TASK = "task"  # waits for the outcome of a task
+    TIMER = "timer"  # waits for the timer of its Wait state
+    BACKOFF = "backoff"  # waits for the end of a retry's backoff
+    GROUP = "group"  # waits for its branches or iterations
+    BREAK = "break"  # stands at a breakpoint, and waits for a user
     DELAY = "delay"  # its task is scheduled, and a fault holds the call back
 
 
 class GroupKind(StrEnum):
-    """What opened a group. The values stand in snapshots."""
+    """The state type of a group. The values are in snapshots."""
 
     PARALLEL = "parallel"  # its children are branches, which differ
     MAP = "map"  # its children are iterations of one processor
@@ -159,7 +159,7 @@ class Group(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
 class Run(Struct, frozen=True):
     """The snapshot of one execution.
 
-    ``ready``: the frames that can go on without the outside world, in order. ``next_event``,
+    ``ready``: the frames that can work without the outside world, in order. ``next_event``,
     ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
     history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
     while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
@@ -202,7 +202,7 @@ class Run(Struct, frozen=True):
         return _encode(stored).decode()
 
     def _format(self) -> int:
-        """Return the first format that has all that there is to write."""
+        """Return the oldest format that can hold this run."""
         if self.faults is not None:
             return FORMAT
         if self.plan is not None:
@@ -223,9 +223,9 @@ class Run(Struct, frozen=True):
 
     @classmethod
     def loads(cls, text: str, values: Values) -> Run:
-        """Read a snapshot back.
+        """Parse a snapshot.
 
-        Raise ``NewerFormat`` if a later version wrote it, ``ValueError`` if it is none at all.
+        Raise ``NewerFormat`` if a later version wrote it, ``ValueError`` for any other text.
         """
         raw = _decode(text)
         _check_format(raw.pop("format", None))
@@ -269,7 +269,7 @@ class Step(Struct, frozen=True):
 
 
 class _Snapshot(Struct, forbid_unknown_fields=True):
-    """The text of a run, read."""
+    """The parsed text of a run."""
 
     about: dict[str, Any]
     frames: list[Frame]
@@ -291,7 +291,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _exact_text(value: object) -> str:
-    """Return a text of a subclass of ``str``, which the encoder refuses, as a ``str``."""
+    """Convert a ``str`` subclass, which the encoder rejects, to ``str``."""
     if isinstance(value, str):
         return str.__str__(value)
     msg = f"got {type(value).__name__}, wanted a JSON value"
@@ -302,14 +302,14 @@ _encode = msgspec.json.Encoder(enc_hook=_exact_text).encode
 
 
 def _stored_frame(frame: Frame) -> Frame | Mapping[str, Any]:
-    """Return what stands for a frame in the snapshot: without defaults, and without long texts."""
+    """Return the snapshot's record of a frame: without defaults and long texts."""
     if len(frame.input) <= INLINE:
         return frame
     return _without_long_input(msgspec.to_builtins(frame, enc_hook=_exact_text))
 
 
 def _without_long_input(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace a long ``input`` by ``input_at``, the event under whose key it is kept."""
+    """Replace a long ``input`` by ``input_at``, the event in the key of its value."""
     if len(record.get("input", "")) <= INLINE:
         return record
     short = {name: value for name, value in record.items() if name != "input"}
@@ -325,7 +325,7 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
 
 
 def _check_format(number: object) -> None:
-    """Refuse formats that this version does not know."""
+    """Raise ``NewerFormat`` for an unknown format."""
     if number in (1, _HELD_FORMAT, _PLAN_FORMAT, FORMAT):
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"

@@ -1,4 +1,4 @@
-"""Task tokens. They are derived, not drawn: a step that is computed again has the same token."""
+"""Task tokens, derived from the execution and the task, so a repeated step has the same token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hmac
 
 
 def task_token(key: bytes, execution_arn: str, task: int) -> str:
-    """Return the token of task ``task`` (id of its Scheduled event): 256 bits, URL-safe text.
+    """Return the token of the task with this ...Scheduled event: 256 bits, URL-safe text.
 
     ``key``: secret; without it nobody can make a token. The token itself carries no information.
     """

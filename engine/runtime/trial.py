@@ -1,7 +1,7 @@
-"""TestState: one state runs with one input, without an execution and without a history.
+"""TestState: run one state with one input, without an execution and without a history.
 
-The state's own code runs in a ``Turn`` of a made-up run with one frame. The stages that it passes
-leave notes in ``Turn.trial``; the notes become the inspection data of TestState's answer.
+The state's code runs in a ``Turn`` of a made-up run with one frame. Each data stage leaves a note
+in ``Turn.trial``; the notes become the inspection data of TestState's answer.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class TrialStatus(StrEnum):
     """How a trial ended: AWS's ``TestExecutionStatus``."""
 
     SUCCEEDED = "SUCCEEDED"  # the state would be left with an output
-    FAILED = "FAILED"  # an error that no Retrier or Catcher takes
-    RETRIABLE = "RETRIABLE"  # an error that a Retrier takes: the state would run again
-    CAUGHT_ERROR = "CAUGHT_ERROR"  # an error that a Catcher takes
+    FAILED = "FAILED"  # an error without a matching Retrier or Catcher
+    RETRIABLE = "RETRIABLE"  # a Retrier matches: the state would run again
+    CAUGHT_ERROR = "CAUGHT_ERROR"  # a Catcher matches
 
 
 class TrialError(Exception):
-    """The request cannot be tried; the text says why, in the service's words."""
+    """TestState cannot run the request; the text says why, in the service's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ def try_state(
     variables: str = "",
     call: Callable[[commands.RunTask], Message] | None = None,
 ) -> Trial:
-    """Run one state of a machine's top level, and return where it would lead.
+    """Run one state of a machine's top level; return its output or error, and the next state.
 
     ``text``: the input as JSON. ``about``: as ``Run.about``; with ``context`` it is the context
-    object itself. ``retries``: how many the state has had. ``variables``: JSON object. ``call``
+    object itself. ``retries``: the retries so far. ``variables``: JSON object. ``call``
     does the work of a Task that is not mocked.
     """
     turn = Turn(
@@ -162,7 +162,7 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
 
 
 def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
-    """Note the items and inputs of a Map; raise if more of it failed than it tolerates."""
+    """Record the items and inputs of a Map; raise if too many iterations failed."""
     if state.unusable:
         raise InterpreterError(INLINE_FAULT)
     value = flow.apply_input_path(turn, frame, state.data).value
@@ -192,7 +192,7 @@ def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
 
 
 def _evaluate_items(turn: Turn, frame: Frame, state: Map, value: Any) -> list[Any]:
-    """Return the items; the cause of a missing array is shorter than in an execution."""
+    """Return the items; for a missing array the cause is shorter than in an execution."""
     try:
         return map_items.evaluate_items(turn, frame, state, value)
     except InterpreterError:
@@ -213,7 +213,7 @@ def _note_inputs(turn: Turn, frame: Frame, state: Map, value: Any, items: Sequen
 def _exceeds_tolerance(
     failures: int, total: int, count: int | None, percentage: float | None
 ) -> bool:
-    """Tell whether more failed than is tolerated; without a threshold nothing exceeds it."""
+    """Return whether too many failed; False without a threshold."""
     over_count = count is not None and failures > count
     over_share = percentage is not None and failures * 100 > percentage * max(total, 1)
     return over_count or over_share

@@ -1,6 +1,6 @@
-"""The workspace of one ``advance``: from the frozen Run to the Step made of it.
+"""The workspace of one ``advance``: it collects the changes from the old Run to the new Step.
 
-A turn owns copies of the run's maps and collects events and commands; it decides nothing. The
+A ``Turn`` owns copies of the run's maps and collects events and commands; it decides nothing. The
 decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
 ``states``, which use each other in the order states -> groups -> recovery -> flow -> turn.
 """
@@ -35,13 +35,13 @@ MAX_EVENTS = 25_000
 
 
 BYTES_A_STATE = 2_048
-"""Characters of event details that cost the budget as much as entering one state does."""
+"""Characters of event details that cost as much budget as entering one state."""
 _MOST_AHEAD = 255
-"""So many items of a Map are read at once beside the one that is asked for."""
+"""Maximum number of items of a Map that are read ahead."""
 
 
 class MachineDeletingError(Exception):
-    """A state would be entered although the state machine is being deleted."""
+    """A state cannot be entered because the state machine is being deleted."""
 
 
 class HistoryFullError(Exception):
@@ -52,7 +52,7 @@ class Turn:
     """The workspace of one step."""
 
     def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
-        """Copy the maps of the run; ``budget``: how many states may be entered.
+        """Copy the maps of the run; ``budget``: the number of states that may be entered.
 
         Long texts cost the budget, too, so that a commit stays small whatever it carries.
         """
@@ -130,7 +130,7 @@ class Turn:
         return self._items_read[group.id, index].value
 
     def _read_items(self, group: Group, index: int) -> None:
-        """Read item ``index`` of a Map, and ahead of demand the items of later iterations.
+        """Read item ``index`` of a Map, and some items of later iterations ahead of demand.
 
         Each time twice as many: a step that starts one iteration reads one item, and a step that
         starts a thousand reads ten times.
@@ -195,7 +195,7 @@ class Turn:
         self._inputs[frame.id] = payload
 
     def note(self, name: str, value: Any) -> None:
-        """Keep a value for the answer of TestState; an execution keeps none."""
+        """Record a value for TestState's answer; an execution records none."""
         if self.trial is not None:
             self.trial[name] = value
 
@@ -206,11 +206,11 @@ class Turn:
         self.line_ends.append((frame, outcome))
 
     def command(self, command: out.Command) -> None:
-        """Send a command with the step."""
+        """Add a command to the step."""
         self.commands.append(command)
 
     def set_timer(self, frame: Frame, due_ms: int, phase: FramePhase) -> Frame:
-        """Set the frame's one timer and let the frame wait for it in ``phase``."""
+        """Set the frame's one timer; the frame waits for it in ``phase``."""
         # The number of the next event makes the name unique: a timer of an earlier wait of the same
         # frame, which fires late, has another name and finds no frame.
         timer = f"{phase}-{frame.id}-{self.next_event}"
@@ -218,9 +218,9 @@ class Turn:
         return self.keep(frame, phase=phase, timer=timer)
 
     def remove(self, frame: Frame, *, done: bool = False) -> None:
-        """Forget a line of control, and cancel the timer or task that it waits for.
+        """Drop a line of control, and cancel its timer or task.
 
-        ``done``: it came to its end. Else it is kept for a redrive until the error is taken.
+        ``done``: it ended normally. Else it is kept for a redrive until the error is handled.
         """
         del self.frames[frame.id]
         self._inputs.pop(frame.id, None)
@@ -242,7 +242,7 @@ class Turn:
             self.lost_frames[frame.id] = frame
 
     def close_group(self, group: Group, *, done: bool = False) -> None:
-        """Forget a group; if ``done``, also its stored values."""
+        """Drop a group; if ``done``, also its stored values."""
         del self.groups[group.id]
         if self.faults is not None:
             self.faults = self.faults.forget_group(group.id)
@@ -252,7 +252,7 @@ class Turn:
             self.lost_groups[group.id] = group
 
     def recovered(self) -> None:
-        """Forget what was lost in this turn: a Retrier or Catcher took the error."""
+        """Forget the failed lines of this turn: a Retrier or Catcher handled the error."""
         for group in self.lost_groups.values():
             self._drop_values(group)
         self.lost_frames.clear()
@@ -290,7 +290,7 @@ class Turn:
     # -- the result --------------------------------------------------------------------------------
 
     def step(self) -> Step:
-        """Return the step: the workspace, frozen."""
+        """Return the finished step."""
         run = Run(
             about=self.about,
             frames=self.frames,
@@ -310,7 +310,7 @@ class Turn:
         return Step(run, events, tuple(self.commands), values, dropped, max(self.budget, 0))
 
     def _new_values(self) -> dict[str, str]:
-        """Return the values of this turn that later turns will read."""
+        """Return the values that later turns will read."""
         values = self._long_inputs()
         for number, items in self.items.items():
             ended = self.outputs[

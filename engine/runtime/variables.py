@@ -1,8 +1,8 @@
-"""Workflow variables: visibility in a line of control, and changes by ``Assign``.
+"""Workflow variables: which values a line of control sees, and changes by ``Assign``.
 
 Source: "Passing data between states with variables". Every Parallel branch and Map iteration opens
-a scope. It sees the variables of the outer scopes and writes only its own. The outer ones cannot
-change while it is open, because their line of control waits for it; so no copy is needed.
+a scope. It sees the variables of the outer scopes and writes only its own. Outer variables cannot
+change meanwhile, because their line of control waits, so no copy is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FrameStore(Protocol):
 
 
 class Variables:
-    """The variables of a turn, parsed once a frame."""
+    """The variables of a turn, parsed once per frame."""
 
     def __init__(self, store: FrameStore) -> None:
         """Read from the frames of ``store`` when asked."""
@@ -57,7 +57,7 @@ class Variables:
         return values
 
     def visible(self, frame: Frame) -> Mapping[str, Json]:
-        """Return name -> value of all that the frame sees, inner scopes over outer ones."""
+        """Return name -> value of all visible variables, inner scopes over outer ones."""
         own = self.own(frame)
         if not frame.group:
             return own
@@ -83,7 +83,7 @@ class Variables:
         return self._store.keep(frame, variables=text), texts
 
     def exchange(self, frame: Frame, values: dict[str, Json]) -> Frame:
-        """Put these values in place of all variables of the frame's own scope."""
+        """Replace all variables of the frame's own scope."""
         text = jsontext.dumps(values) if values else ""
         self._check_all(frame, text)
         self._own[frame.id] = values

@@ -1,8 +1,8 @@
-"""The work of the eight state types, one module for each.
+"""Run the eight state types of ASL, one module for each.
 
 ``enter(turn, frame, state)`` does the work of a state when its frame's turn comes.
-``resume(turn, frame, state, message)`` goes on after the state has waited; only Task, Wait and
-distributed Map have it. Both raise ``StatesError`` for an error that Retry and Catch may take.
+``resume(turn, frame, state, message)`` continues after the state has waited; only Task, Wait and
+distributed Map have it. Both raise ``StatesError`` for errors that Retry and Catch may handle.
 
 To add a state type: add its class to ``engine.language.model``, its fields to
 ``engine.language.fields``, its reader to ``engine.language.states``, a module here, and a line to

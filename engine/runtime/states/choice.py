@@ -1,4 +1,4 @@
-"""Choice: the first rule that holds names the next state, else ``Default`` does."""
+"""The Choice state: take the first rule that holds, else ``Default``."""
 
 from __future__ import annotations
 

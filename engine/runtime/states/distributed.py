@@ -1,4 +1,4 @@
-"""Distributed Map: every item, or batch of items, becomes an execution of its own.
+"""The distributed Map state: each item, or batch of items, becomes a child execution.
 
 The engine computes the inputs of the children and how many of them may fail. The caller runs them,
 and reports one outcome for the whole Map Run, in the messages of a task. So for the engine a
@@ -63,7 +63,7 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
 def child_inputs(
     machine: Machine, run: Run, task: int, items: Iterable[Json], moment: Moment
 ) -> Iterator[str]:
-    """Yield the inputs (JSON texts) of the children of a Map Run whose items were read outside.
+    """Yield the inputs (JSON texts) of a Map Run's children, for items read by the caller.
 
     ``task``: the number of the Map's task. ``items``: values or ``DatasetItem``. Raise
     ``StatesError`` for an item that cannot be made an input, ``KeyError`` if no frame waits for the
@@ -80,7 +80,7 @@ def child_inputs(
 
 
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
-    """Take the outcome of the Map Run."""
+    """Process the outcome of the Map Run."""
     if isinstance(message, messages.TaskSucceeded):
         # Both events stand beside the chain: MapStateExited points at MapRunStarted.
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
@@ -99,7 +99,7 @@ def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
 
 
 def redrive(turn: Turn, frame: Frame) -> None:
-    """Go on with the Map Run: its children that did not succeed run once more."""
+    """Continue the Map Run: its children that did not succeed run again."""
     task = frame.started_event
     details = {"mapRunArn": frame.map_run, "redriveCount": turn.about["redrive_count"]}
     frame = turn.emit(frame, "MapRunRedriven", details)
@@ -116,7 +116,7 @@ def _fail_map_run(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
-    """Return where the caller finds the items: the evaluated ItemReader."""
+    """Return the location of the items: the evaluated ItemReader."""
     seen = flow.evaluation_scope(turn, frame, value)
     config = {**reader.get("ReaderConfig", {})}
     if "MaxItems" in config:
@@ -136,7 +136,7 @@ def _check_max_items(value: Json) -> int:
 
 
 def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
-    """Return where the caller puts the results, and in which form: the evaluated ResultWriter."""
+    """Return the location and format of the results: the evaluated ResultWriter."""
     arguments = _evaluate_arguments(writer, flow.evaluation_scope(turn, frame, value))
     config = writer.get("WriterConfig", {})
     return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
@@ -184,7 +184,7 @@ def apply_item_selector(
 ) -> Iterator[Json]:
     """Yield each item, with ItemSelector applied; ``value``: the Map's input.
 
-    ``items``: values, or ``DatasetItem`` for those of which more is known.
+    ``items``: values, or ``DatasetItem`` for items with a key or a source.
     """
     for index, entry in enumerate(items):
         item = entry if isinstance(entry, DatasetItem) else DatasetItem(entry)
@@ -197,7 +197,7 @@ def apply_item_selector(
 def apply_item_batcher(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield the batches that ItemBatcher makes of the items; without it, the items."""
+    """Yield the batches of ItemBatcher; without ItemBatcher, yield the items."""
     batcher = state.distributed and state.distributed.item_batcher
     return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
@@ -236,7 +236,7 @@ def _make_batches(
 
 
 def _batch_limit(batcher: Any, name: str, seen: EvaluationScope) -> int:
-    """Return a limit of the batcher, given literally or by a path; 0 for none."""
+    """Return a limit of the batcher, literal or by a path; 0 for none."""
     value = batcher.get(name, 0)
     if f"{name}Path" in batcher:
         value = batcher[f"{name}Path"].evaluate(seen)
@@ -251,7 +251,7 @@ def _batch_limit(batcher: Any, name: str, seen: EvaluationScope) -> int:
 def tolerated_failures(
     turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
 ) -> tuple[int | None, float | None]:
-    """Return ToleratedFailureCount and ToleratedFailurePercentage, each None where not given."""
+    """Return ToleratedFailureCount and ToleratedFailurePercentage, None for a missing one."""
     count = _tolerated_count(turn, frame, state, extra, value)
     return count, _tolerated_percentage(turn, frame, state, extra, value)
 
@@ -293,9 +293,9 @@ def _tolerated_percentage(
 def _evaluate_number(
     turn: Turn, frame: Frame, state: Map, expression: Expression, field: str, value: Json
 ) -> float | None:
-    """Return the number that an expression yields; None if it yields none.
+    """Return the number of an expression; None for any other value.
 
-    AWS takes a number that is given as text, too.
+    AWS accepts a number as text, too.
     """
     result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(result, str):

@@ -1,7 +1,7 @@
-"""The Fail state: it ends its line of control with an error.
+"""The Fail state: end its line of control with an error.
 
-Its Error and its Cause are both optional. ASL: a Fail state has neither Retry nor Catch of its own;
-those of a Parallel or Map around it may take the error.
+Error and Cause are optional. ASL: a Fail state has neither Retry nor Catch of its own; those of a
+Parallel or Map around it may handle the error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Fail) -> None:
-    """End the line of control with the error that the state's fields say."""
+    """End the line of control with the state's Error and Cause."""
     error = _evaluate_text(turn, frame, state.error, "Error")
     cause = _evaluate_text(turn, frame, state.cause, "Cause")
     turn.end_line(frame, StatesError(error, cause))
@@ -31,7 +31,7 @@ def enter(turn: Turn, frame: Frame, state: Fail) -> None:
 def _evaluate_text(
     turn: Turn, frame: Frame, expression: Expression | None, field: str
 ) -> str | None:
-    """Return the value of a field, None without the field; raise unless it is a string."""
+    """Return the value of a field, None if missing; raise unless it is a string."""
     if expression is None:
         return None
     value = expression.evaluate(flow.evaluation_scope(turn, frame, turn.input(frame).value))

@@ -1,4 +1,4 @@
-"""Map: the processor runs once for each item, in this execution or in executions of its own."""
+"""The Map state: run the processor for each item, inline or in child executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a Map, and how many of them run at a time."""
+"""Evaluate the items of a Map state, and its MaxConcurrency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DIGITS = re.compile(r"\d{1,400}")  # a few more digits than the largest double 
 
 @dataclass(frozen=True, slots=True)
 class DatasetItem:
-    """An item of a distributed Map, and what ``$$.Map.Item`` tells of it.
+    """An item of a distributed Map with its key and source, for ``$$.Map.Item``.
 
     ``key``: the name of the member, for an item of a JSON object. ``source``: where it was read:
     ``STATE_DATA``, or the address of a bucket or file.
@@ -37,7 +37,7 @@ class DatasetItem:
     source: str = "STATE_DATA"
 
     def as_input(self) -> Json:
-        """Return what a child gets without ItemSelector."""
+        """Return the child's input without ItemSelector."""
         return self.value if self.key is None else {"Key": self.key, "Value": self.value}
 
     def as_context(self, index: int) -> dict[str, Json]:
@@ -47,12 +47,12 @@ class DatasetItem:
 
 
 def as_inputs(items: Iterable[Json | DatasetItem]) -> list[Json]:
-    """Return the items as children get them without ItemSelector."""
+    """Return the children's inputs without ItemSelector."""
     return [item.as_input() if isinstance(item, DatasetItem) else item for item in items]
 
 
 def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
-    """Return MaxConcurrency, 0 for no limit; raise if the field yields no number."""
+    """Return MaxConcurrency, 0 for no limit; raise unless the value is a number."""
     if state.max_concurrency is None:
         return 0
     limit = state.max_concurrency.evaluate(flow.evaluation_scope(turn, frame, value))
@@ -71,9 +71,9 @@ def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> i
 
 
 def evaluate_items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
-    """Return the items; raise if the field yields no array.
+    """Return the items; raise unless the field's value is an array.
 
-    A distributed Map takes an object, too: its members are the items (``DatasetItem``).
+    A distributed Map accepts an object, too: its members are the items (``DatasetItem``).
     """
     items = state.items.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(items, list):

@@ -1,4 +1,4 @@
-"""Checks of values where a field wants a number."""
+"""Check and convert numbers in the fields of states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGEST = 99_999_999
 
 
 def is_whole_number(value: Json) -> bool:
-    """Tell whether a JSON value is a number without a fraction (``true`` is not a number)."""
+    """Return whether a JSON value is a whole number (``true`` is not a number)."""
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -1,4 +1,4 @@
-"""Parallel: every branch runs with the effective input, all of them at the same time."""
+"""The Parallel state: run every branch with the effective input, all at the same time."""
 
 from __future__ import annotations
 

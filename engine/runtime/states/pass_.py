@@ -1,4 +1,4 @@
-"""Pass: the result is the literal ``Result``, or the effective input."""
+"""The Pass state: its result is the literal ``Result``, or the effective input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Succeed: it ends its line of control with the processed input."""
+"""The Succeed state: end its line of control with the processed input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task: something outside does the work, and the line of control waits for its one outcome.
+"""The Task state: schedule a call outside of the engine, and wait for its one outcome.
 
 The events of a task and the messages that cause them::
 
@@ -10,7 +10,7 @@ The events of a task and the messages that cause them::
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
     TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
 
-A fault may hold the call back, make it fail before it is made, or replace its outcome.
+An injected fault may delay the call, fail it beforehand, or replace its outcome.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity are started by ``start_held``.
+    """Schedule the task; ``start_held`` starts it later, except an activity.
 
     The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
     HeartbeatSeconds are the caller's: it knows when a worker took the task.
@@ -89,7 +89,7 @@ def _enter_faulty(
     command: commands.RunTask,
     strike: fault_strikes.Strike,
 ) -> bool:
-    """Schedule a task that faults strike; return whether that is all: the call is not made now."""
+    """Schedule a task that a fault strikes; return whether to skip the call for now."""
     if strike.answer >= 0 and strike.ending < 0:
         fault_strikes.replace_answer(turn, frame, strike)
     if strike.ending < 0 and not strike.seconds:
@@ -107,7 +107,7 @@ def _enter_faulty(
 
 
 def end_delay(turn: Turn, frame: Frame, state: Task, _fired: Message) -> None:
-    """Make the call that a fault has held back, or end the task without it."""
+    """Make the delayed call, or end the task without it."""
     call = fault_strikes.take_delayed(turn, frame)
     frame = turn.keep(frame, timer="")
     if call.times_out:
@@ -131,7 +131,7 @@ def _fail_uncalled(
 
 
 def start_held(turn: Turn) -> None:
-    """Write ...Started for the tasks that are scheduled, and let the caller run them."""
+    """Write ...Started for the scheduled tasks, and let the caller run them."""
     for number, command in turn.held.items():
         frame = turn.frames[number]
         details = _resource_details(turn.state(frame))
@@ -142,7 +142,7 @@ def start_held(turn: Turn) -> None:
 
 
 def answer(turn: Turn, frame: Frame, state: Task, outcome: messages.AnswerTask) -> None:
-    """End the task with the outcome of a person, and record the events of a call."""
+    """End the task with a user's outcome, and record the events of a call."""
     command = _make_command(turn, frame, state)
     family = _FAMILY[command.kind]
     frame = turn.emit(frame, family + "Scheduled", _scheduled_details(turn, command))
@@ -157,12 +157,12 @@ def answer(turn: Turn, frame: Frame, state: Task, outcome: messages.AnswerTask) 
 
 
 def resolved_input(turn: Turn, frame: Frame, state: Task) -> str:
-    """Return what the task is called with, as JSON text; raise ``StatesError`` without one."""
+    """Return the input of the call as JSON text; raise ``StatesError`` without one."""
     return _make_command(turn, frame, state).input
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
-    """Take a message for the open task.
+    """Process a message for the open task.
 
     TaskStarted and TaskSubmitted count once: a caller that repeats them writes no second event.
     """
@@ -211,7 +211,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
 
 
 def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
-    """Write ...TimedOut; return the error with which the state has failed."""
+    """Write ...TimedOut; return the error of the state."""
     if turn.faults is not None:
         turn.faults = turn.faults.forget(frame.id)
     error = StatesError(HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT)
@@ -221,7 +221,7 @@ def time_out(turn: Turn, frame: Frame, *, heartbeat: bool) -> StatesError:
 def _record_failure(
     turn: Turn, frame: Frame, state: Any, ending: str, error: StatesError
 ) -> StatesError:
-    """Write the event of a bad end; return the error."""
+    """Write the event of a failure; return the error."""
     # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
     # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
@@ -270,7 +270,7 @@ def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
 
 
 def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
-    """Raise the service's error for parameters that make no valid request of the integration."""
+    """Raise the service's error for invalid parameters of the integration."""
     if turn.moment.unusable is None or state.resource.kind is not _SERVICE:
         return
     problem = turn.moment.unusable(state.resource, state.name, payload.value)
@@ -281,7 +281,7 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
 
 
 def _token_scope(turn: Turn, frame: Frame, state: Task, payload: Payload) -> EvaluationScope:
-    """Return what Parameters or Arguments see; with the token unless the task is a mere request."""
+    """Return the scope of Parameters or Arguments; with the token unless request-response."""
     # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
     # is recorded between here and there.
     token = None

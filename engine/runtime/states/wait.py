@@ -1,4 +1,4 @@
-"""Wait: the line of control sleeps for a number of seconds, or until a time."""
+"""The Wait state: pause the line of control for some seconds, or until a time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from engine.runtime.turn import Turn
 
 _MAX_MS = (2**31 - 1) * 1000
-"""AWS: a wait is 24,855 days long at most, the seconds that 32 bits count [recorded]. A longer one
-is refused when the state is entered; the execution itself ends after a year."""
+"""AWS: a wait is 24,855 days long at most, the seconds that 32 bits count [recorded].
+
+A longer one fails when the state is entered; the execution itself ends after a year."""
 
 
 def enter(turn: Turn, frame: Frame, state: Wait) -> None:
-    """Set the timer, or leave at once if the time has come already."""
+    """Set the timer, or leave at once if the time has passed."""
     due_ms = _due_ms(turn, frame, state)
     if due_ms <= turn.now_ms:
         _go_on(turn, frame, state)
@@ -39,7 +40,7 @@ def enter(turn: Turn, frame: Frame, state: Wait) -> None:
 
 
 def resume(turn: Turn, frame: Frame, state: Wait, message: Message) -> None:  # noqa: ARG001
-    """Leave: the timer fired."""
+    """Leave the state: the timer fired."""
     _go_on(turn, turn.keep(frame, phase=FramePhase.READY, timer=""), state)
 
 
