@@ -1,4 +1,7 @@
-"""Write the audit trail: one append-only row per change, never a payload."""
+"""Write audit entries: one append-only row per change, with actor, action and target.
+
+An entry has no payload.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ if TYPE_CHECKING:
 
 
 LONGEST_REASON = 256
-"""After so many characters a reason is cut."""
+"""Maximum characters of a reason; longer ones are cut."""
 START_LINK = "link "
-"""Begins the name of a start link where it stands for who started an execution."""
+"""Prefix of a start link's name as the starter of an execution."""
 BY_APPROVAL_LINK = ", by a link of "
-"""Stands between the name that the reader of a link gave and that of the link's maker."""
+"""Separator between the name that a link's user typed and the name of the link's maker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: a user name, the access key used if any, and the request's id.
+    """The actor of a change: user name, access key if any, and request id.
 
     ``execution``: the ARN of the execution whose Task acts; ``name`` has started it then.
     ``acting_for``: whose rights bound what comes of it, if that is not the one user.
@@ -71,6 +74,6 @@ def record_all(
 
 
 def find_latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
-    """Return the last of these actions that somebody did to a target, None if there is none."""
+    """Return the latest entry for a target with one of these actions, None without one."""
     entries = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
     return entries.order_by("-pk").first()

@@ -1,8 +1,8 @@
-"""Names of branch projects: ``PARENT~BRANCH``.
+"""Names of branch projects, such as ``orders~feature-x`` for a branch of the project ``orders``.
 
-A branch project is a copy of another project, its parent, for a branch of a repository. The mark
-``~`` is in no other project's name. A branch has the members of its parent, and what the operator's
-files say of the parent counts for its branches.
+A branch project is a copy of another project, its parent, for a branch of a repository. No other
+project's name contains ``~``. A branch has the members of its parent, and the operator's settings
+of the parent apply to its branches.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _LONGEST_SLUG, _DIGEST = 40, 6
 
 
 def is_branch(project: str) -> bool:
-    """Tell whether a project's name is that of a branch."""
+    """Return whether a project's name is a branch's."""
     return MARK in project
 
 
 def parent_name(project: str) -> str:
-    """Return the name of the project whose settings count: the parent of a branch, or itself."""
+    """Return the parent's name of a branch, else the name itself: its settings apply."""
     return project.partition(MARK)[0]
 
 
 def branch_project_name(parent: str, branch: str) -> str:
-    """Return the name of the project of a branch, always the same.
+    """Return the project name of a branch; the same for the same branch.
 
     ``feature/x`` is ``PARENT~feature~x``. A branch with capitals or other characters, or a long
     one, also has a digest, so that no two branches share a name.
@@ -45,9 +45,9 @@ def branch_project_name(parent: str, branch: str) -> str:
 
 
 def moved_arns(text: str, account: str, new_account: str) -> str:
-    """Return a text with the ARNs of a parent as those of its branch.
+    """Replace the parent's account by the branch's in the ARNs of a text.
 
-    Only of the services that this server has: queues, functions and the like stay the parent's.
+    Only for services of this server: queues, functions and the like stay the parent's.
     """
     if account not in text:
         return text

@@ -1,4 +1,4 @@
-"""The current time by the database's clock, the same on all machines of a server.
+"""Return the current time by the database's clock, the same on all machines of a server.
 
 On SQLite the database and the process share a clock. On PostgreSQL each process measures every half
 minute how far the database's clock is ahead of its own monotonic clock. Changes of the local system

@@ -1,4 +1,4 @@
-"""Add a column to a busy table in a migration."""
+"""A migration operation that adds a column to a busy table."""
 
 from __future__ import annotations
 

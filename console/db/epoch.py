@@ -1,7 +1,8 @@
-"""Detect that the database was restored while this process was running.
+"""Detect that the database was restored from a backup while this process was running.
 
-After a restore the rows are older than what a running process remembers. The operator who restores
-begins a new epoch (``manage.py bump_epoch``); steps of a process of an older epoch are not written.
+After a restore the rows are older than the memory of a running process. The operator who restores
+begins a new epoch (``manage.py bump_epoch``); the database then rejects steps of processes from an
+older epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _RECENT_S = 1.0
 
 
 def process_epoch() -> str:
-    """Return the epoch this process began in."""
+    """Return the epoch in which this process began."""
     global _mine  # noqa: PLW0603 - one a process
     if _mine is None:
         _mine = current_epoch()
@@ -29,7 +30,7 @@ def process_epoch() -> str:
 
 
 def current_epoch() -> str:
-    """Return the epoch of the database."""
+    """Return the database's epoch."""
     with rows.open_cursor() as cursor:
         cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
         row = cursor.fetchone()
@@ -37,10 +38,10 @@ def current_epoch() -> str:
 
 
 def recent_epoch() -> str:
-    """Return the epoch of the database as it was read a second ago, or later.
+    """Return the database's epoch as of up to a second ago, or longer.
 
     For a process that outlives a restore. The epoch may be older than rows that are read next, and
-    is never newer; so a commit that asks for it writes nothing that was computed from other rows.
+    is never newer; so a commit that checks it never writes results of older rows.
     """
     global _recent  # noqa: PLW0603 - one a process
     recent = _recent
@@ -50,14 +51,14 @@ def recent_epoch() -> str:
 
 
 def is_over() -> bool:
-    """Tell whether the database has begun a newer epoch than this process'."""
+    """Return whether the database has a newer epoch than this process."""
     return current_epoch() != process_epoch()
 
 
 def begin_epoch() -> str:
-    """Begin a new epoch and return it; processes of older ones end.
+    """Begin a new epoch and return it; processes of older epochs end.
 
-    None is ever the same again: what was restored may know nothing of the epochs since its backup.
+    An epoch is never reused: a backup does not know the epochs after it.
     """
 
     def store() -> str:
@@ -70,6 +71,6 @@ def begin_epoch() -> str:
 
 
 def forget_epoch() -> None:
-    """Read the epoch anew: the process begins to work on a database."""
+    """Read the epoch again, as the process begins to work on a database."""
     global _mine, _recent  # noqa: PLW0603
     _mine = _recent = None

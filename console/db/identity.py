@@ -1,4 +1,8 @@
-"""Check that this server's secret wrote the database, and that it knows all its tables."""
+"""Check at the start that this server's secret and version fit the database.
+
+A database belongs to the master secret that made its tokens and access keys. It may have been
+migrated by a later version.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +23,17 @@ _SINCE = "tables readable since"
 
 
 class WrongSecret(CommandError):
-    """Another secret made the tokens and access keys of this database; said without a traceback."""
+    """The database belongs to another master secret. Reported without a traceback."""
 
 
 class NewerTables(CommandError):
-    """A later version has migrated this database; said without a traceback."""
+    """A later version has migrated the database. Reported without a traceback."""
 
 
 def claim_database() -> None:
-    """Remember our secret in an empty database; raise ``WrongSecret`` if it knows another.
+    """Store our secret's fingerprint in a new database; raise ``WrongSecret`` if it differs.
 
-    Raise ``NewerTables`` if a later version of this program has changed the tables in a way that
-    this one cannot bear (G16).
+    Raise ``NewerTables`` if a later version has changed the tables incompatibly (G16).
     """
     _check_tables()
     write(_say_since)
@@ -65,9 +68,9 @@ def _migrations() -> set[str]:
 
 
 def _say_since() -> None:
-    """Name the migration that a version must know to run beside this one.
+    """Store the name of the migration that a version must know to run beside this one.
 
-    The name stays if a still later version has written a later one.
+    An even later name of another version stays.
     """
     fact = ServerFact.objects.filter(name=_SINCE).first()
     if fact is None or fact.value < migrations.READABLE_SINCE:

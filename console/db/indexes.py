@@ -1,4 +1,4 @@
-"""Add an index to a large table in a migration."""
+"""A migration operation that adds an index to a large table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.db import migrations
 
 
 class AddIndexConcurrently(migrations.AddIndex):
-    """Add an index while others write: PostgreSQL locks a large table for minutes otherwise.
+    """Add an index without blocking writes (on PostgreSQL a lock takes minutes otherwise).
 
-    For migrations with ``atomic = False``. What a migration that was cut off left is made anew.
+    For migrations with ``atomic = False``. An index of an interrupted migration is built again.
     """
 
     atomic = False
@@ -18,7 +18,7 @@ class AddIndexConcurrently(migrations.AddIndex):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        """Make the index; on SQLite keep an index of this name that an earlier version made."""
+        """Create the index; on SQLite keep an index of this name from an earlier version."""
         model = to_state.apps.get_model(app_label, self.model_name)
         if schema_editor.connection.vendor != "postgresql":
             table = model._meta.db_table  # noqa: SLF001 - Django's documented API

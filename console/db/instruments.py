@@ -1,8 +1,8 @@
-"""Count and time the work of this process, for its metrics.
+"""Counters and histograms of this process, for its Prometheus metrics.
 
-The numbers begin with the process and are read by ``console.features.metrics``. To add one takes
-about a microsecond and no database. Labels have few values, which the program chooses: nothing of a
-request, a project or an execution becomes a label.
+The numbers start at zero with the process; ``console.features.metrics`` reads them. An update takes
+about a microsecond and no database. Label values come from the program: never from a request, a
+project or an execution.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """DurationHistogram of one set of labels: how many up to each bound, all of them, their sum."""
+    """A histogram of one set of labels: the count below each bound, the total, and the sum."""
 
     buckets: tuple[tuple[float, int], ...]
     count: int
@@ -74,7 +74,7 @@ class DurationHistogram:
 
 
 def _empty() -> list[float]:
-    """Return a number for each bound and for what is beyond, and the sum of the durations."""
+    """Return zeros: one for each bound, one above all bounds, one for the sum."""
     return [0] * (len(_BOUNDS) + 1) + [0.0]
 
 

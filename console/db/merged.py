@@ -1,10 +1,10 @@
-"""Write recorded changes to PostgreSQL, many in one transaction, by one statement a table.
+"""Commit many recorded changes in one PostgreSQL transaction, with one statement per table.
 
 Theory of operation
 ===================
 
-``write`` hands what it recorded (``rows``) to one thread of the process. That thread
-takes what is waiting, and sends it in two round trips, by psycopg's pipeline:
+``write`` passes a recorded change (``rows``) to one thread of the process. That thread takes all
+waiting changes, and sends them in two round trips, by psycopg's pipeline:
 
     first trip    BEGIN, then each statement that must find its row: the version of a run, a task
                   that is still open, a machine that is not being deleted, a name that is free
@@ -26,7 +26,7 @@ each connection. A plan that is kept must be right for any size of the tables:
 
 So ``_SETTINGS`` leave only plans that find each row by an index.
 
-**One of them fails.** A change whose row was not there has failed, and the others have not:
+**One change fails.** A change whose row was missing has failed, the others have not:
 
     1. A, B and C are in one transaction. The first trip returns the keys of A and C only.
     2. ROLLBACK. B is given back to the thread that wrote it, which runs its function alone, in a
@@ -36,8 +36,9 @@ So ``_SETTINGS`` leave only plans that find each row by an index.
 
 If a statement raises, nobody knows whose row it was: after ROLLBACK each change is run alone.
 
-**Two of one execution.** A task's outcome and a step of the same execution do not stand in one
-transaction, for a step deletes messages that the other inserts. The later one waits for the next:
+**Two changes of one execution.** A task's outcome and a step of the same execution do not stand in
+one transaction, for a step deletes messages that the other inserts. The later one waits for the
+next:
 
     1. The outcome of task 5 is waiting, and behind it a step that ends the execution.
     2. The first transaction closes the task and inserts the message.
@@ -102,7 +103,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _WORTH_A_COPY = 400
-"""So many rows take less time by COPY than the two round trips that it costs."""
+"""From this number of rows on, COPY is faster despite its two more round trips."""
 _SETTINGS = {
     "lock_timeout": "250ms",
     "idle_in_transaction_session_timeout": "5s",
@@ -118,7 +119,7 @@ _BEGIN = (
 
 
 class RunAlone(Exception):
-    """A change was not written with the others: its function has to be run by itself."""
+    """A change could not be written with the others; its function must run alone."""
 
 
 # -- a group ---------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[Wri
 
 
 def _touched(change: WriteSet) -> dict[Any, bool]:
-    """Return execution -> whether the change wants it for itself."""
+    """Return execution -> whether the change needs it exclusively."""
     touched: dict[Any, bool] = {}
     for statement, key in change.keys:
         if statement.owns or statement.joins:
@@ -196,7 +197,7 @@ def commit_changes(waiting: list[QueuedChange]) -> list[QueuedChange]:
 
 
 def write_together(fn: Callable[[], object]) -> None:
-    """Run a function that writes rows in this transaction, by one statement a table (PostgreSQL).
+    """Run a function in this transaction; write its rows by one statement per table.
 
     It is run as it is where it cannot be recorded, or where a round trip costs nothing.
     """
@@ -238,7 +239,7 @@ def _settle(recorded: WriteSet, future: Future[Any]) -> None:
 
 
 def _forget_plans(error: Exception) -> None:
-    """Leave a connection whose prepared statements are of no use: a migration changed a table."""
+    """Close a connection with outdated prepared statements: a migration changed a table."""
     if isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
         connection.connection.close()
         connection.close()
@@ -250,7 +251,7 @@ def _is_broken() -> bool:
 
 
 def _try_commit(changes: Sequence[WriteSet]) -> dict[int, BaseException | None]:
-    """Commit changes; return the places of those whose rows were not there: then none is written.
+    """Commit changes; if rows are missing, return the places of their changes and roll back.
 
     Raise what the database raises, after ROLLBACK.
     """
@@ -290,7 +291,7 @@ def _ordered(statements: Iterable[Statement]) -> list[Statement]:
 
 
 def _follow(change: WriteSet) -> WriteSet:
-    """Return the writes of a change whose rows have been read."""
+    """Return the dependent writes of a change whose rows have been read."""
     change.following = record(partial(change.follow, change.returned)) if change.follow else None
     if change.following is None or change.following.keys:
         raise Unmergeable
@@ -300,7 +301,7 @@ def _follow(change: WriteSet) -> WriteSet:
 def _begin(
     needed: Sequence[Statement], rows: dict[Statement, list[Row]]
 ) -> dict[tuple[Statement, Key], Row]:
-    """Begin, run the statements that must find their rows, and return what they found.
+    """Begin, run the statements that must find their rows, and return the found rows.
 
     Nothing is committed yet, so a connection that has died meanwhile is replaced, once.
     """
@@ -335,7 +336,7 @@ def _write_and_commit(
     rows: dict[Statement, list[Row]],
     changes: Sequence[WriteSet],
 ) -> None:
-    """Run the other statements, in their order, send the signals, and commit."""
+    """Run the other statements in their order, send the signals, and commit."""
     own = connection.connection
     remaining = list(statements)
     copied = [each for each in remaining if each.copy and len(rows[each]) >= _WORTH_A_COPY]
@@ -361,7 +362,7 @@ def _copy(statement: Statement, rows: Sequence[Row]) -> None:
 
 
 def _roll_back() -> None:
-    """Leave the connection as it was, or closed if it does not answer."""
+    """Roll back; close the connection if it does not answer."""
     own = connection.connection
     if own is None or own.closed or own.broken:
         return
@@ -376,7 +377,7 @@ def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
 
 
 def _execute_once(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
-    """Execute a statement without keeping its plan: the transaction allows others, too."""
+    """Execute a statement without keeping its plan."""
     return psycopg.RawCursor(connection.connection).execute(statement.for_many, _arrays(rows))
 
 
@@ -385,7 +386,7 @@ def _arrays(rows: Sequence[Row]) -> list[str]:
 
 
 def _array(values: Sequence[Any]) -> str:
-    """Return values as the text of an array: psycopg takes several times as long for a list."""
+    """Return values as the text of an SQL array, which is faster than psycopg's conversion."""
     first = next((value for value in values if value is not None), None)
     if isinstance(first, str):
         return (
@@ -410,7 +411,7 @@ def _send_signals(changes: Sequence[WriteSet]) -> None:
 
 
 def publish(change: WriteSet) -> None:
-    """Do after the commit what the change asked for, and tell this process of it."""
+    """Run a committed change's hooks, and deliver its signals in this process."""
     transport = signals.get_transport()
     hooks = list(change.after)
     for channel, values in change.signals:

@@ -1,7 +1,7 @@
-"""Say once that the database is out of reach, and once that it is back.
+"""Log the start and the end of a database outage once each.
 
-Many threads find an outage out, each several times a second. The first one that calls
-``note_outage`` writes a line; ``note_success`` writes the other one, with how long it lasted.
+During an outage many threads fail, several times a second. The first ``note_outage`` logs a line;
+the next ``note_success`` logs the other, with the duration.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from console.db import instruments, postgres
 
 log = structlog.get_logger(__name__)
 _CALM_S = 1.0
-"""An outage is over once something succeeded so long after the last failure.
+"""An outage is over at the first success this long after the last failure.
 
-While a server comes and goes, or refuses some connections, that is one outage.
+A server that comes and goes, or refuses some connections, has one outage.
 """
 _lock = threading.Lock()
 began: float | None = None
-"""When the outage that lasts began (monotonic clock), None if there is none."""
+"""Start of the current outage (monotonic clock), None without one."""
 _last = 0.0
 _failures = 0
 
 
 def note_outage(where: str, error: BaseException) -> None:
-    """Take note that something found the database out. ``where``: what was wanted, for people."""
+    """Record a failure of the database. ``where``: the attempted action, for the log."""
     global began, _last, _failures  # noqa: PLW0603 - one database a process
     with _lock:
         first = began is None
@@ -46,7 +46,7 @@ def note_outage(where: str, error: BaseException) -> None:
 
 
 def note_success() -> None:
-    """Take note that the database has done something."""
+    """Record a success of the database."""
     global began
     if began is None:
         return

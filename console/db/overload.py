@@ -1,21 +1,22 @@
-"""Tell when a call has waited for too long to be begun: a refusal in time is better than an answer.
+"""Refuse calls that have waited too long: an early refusal is better than a late answer.
 
-A call waits in at most two places: for a thread, and for the thread that commits. At both it is
-refused once it has waited for 0.4 seconds since it came, if many others wait there:
+A call waits in at most two queues: for a thread, and for the thread that commits. In both it is
+refused after 0.4 seconds since its arrival, if many others wait there:
 
-1. A thousand calls come at once, when nobody waits: none of them is refused.
-2. The server does 300 a second. The last ones would be answered after three seconds.
-3. After 0.4 seconds those that are left are refused, and nothing of them has been done.
+1. A thousand calls arrive at once at an idle server: none of them is refused.
+2. The server handles 300 a second. The last ones would be answered after three seconds.
+3. After 0.4 seconds the remaining ones are refused; nothing of them has been done.
 
-A burst that is done in that time is taken whole; and a few calls wait for a slow database as long
-as it takes.
+A burst that is handled within that time is accepted as a whole; a few calls wait for a slow
+database as long as it takes.
 
-A start is refused at once, at the door, while the thread that commits is behind:
+A start is refused on arrival while the commit thread is behind:
 
-1. It takes a hundred changes. Many are left, and one of the hundred came a quarter of a second ago.
-2. Starts are refused until it leaves few, or for a quarter of a second. They would wait longer
-   than those, and a start that is prepared and then refused costs as much as one that is done.
-   Outcomes of tasks are let in.
+1. The thread takes a hundred changes. Many are left, and one of the hundred is a quarter of a
+   second old.
+2. Starts are refused until few are left, or for a quarter of a second. They would wait longer than
+   the others, and a refused start that was prepared costs as much as an accepted one. Outcomes of
+   tasks are let in.
 """
 
 from __future__ import annotations
@@ -33,27 +34,27 @@ MANY_WAITING = 64
 LONG_WAIT_S = 0.4
 BEHIND_S, CLOSED_S = 0.25, 0.25
 closed_until = 0.0
-"""Until when the door is shut, by the monotonic clock; 0: it is open."""
+"""End of the refusal of starts, by the monotonic clock; 0: none."""
 
 
 class WaitedTooLong(Exception):
-    """A call was not begun, or nothing of it was written; its caller may try it again."""
+    """A call was refused before anything was written; its caller may try again."""
 
 
 def is_too_late(since: float | None, waiting: int) -> bool:
-    """Tell whether to refuse a call.
+    """Return whether to refuse a call.
 
-    ``since``: when it came, by the monotonic clock, None for what is never refused; ``waiting``:
-    how many wait in the same place.
+    ``since``: its arrival by the monotonic clock, None if it is never refused; ``waiting``: the
+    number of calls in the same queue.
     """
     return since is not None and waiting >= MANY_WAITING and time.monotonic() - since > LONG_WAIT_S
 
 
 def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
-    """Return the jobs that are still in time, and refuse the others: each has the time of its call.
+    """Refuse the late jobs; return the others. A job has the time of its call.
 
-    Shut the door, or open it. The last part of a job is the future of its outcome; ``behind``:
-    how many wait behind these. Not needed while few wait and the door is open.
+    Also begin or end the refusal of starts. The last part of a job is the future of its outcome;
+    ``behind``: the number of jobs after these. Not needed while few wait and starts are accepted.
     """
     global closed_until  # noqa: PLW0603 - one thread that commits a process
     waiting = len(jobs) + behind
@@ -75,5 +76,5 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
 
 
 def is_behind() -> bool:
-    """Tell whether a new start would wait long for the commit thread."""
+    """Return whether a new start would wait long for the commit thread."""
     return time.monotonic() < closed_until

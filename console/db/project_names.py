@@ -1,4 +1,4 @@
-"""Find the project of an ARN by the account in it."""
+"""Find the name of a project by the account in an ARN."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _known: dict[str, tuple[float, str]] = {}
 
 
 def project_of(arn: str) -> str:
-    """Return the name of the project that an ARN is of, "" if there is none.
+    """Return the name of the project of an ARN, "" if there is none.
 
-    Remembered for five seconds, since every call of a Task asks.
+    Cached for five seconds, because every call of a Task asks.
     """
     account = arn.split(":")[_ACCOUNT_AT] if arn.count(":") > _ACCOUNT_AT else ""
     remembered = _known.get(account)
@@ -23,6 +23,6 @@ def project_of(arn: str) -> str:
         return remembered[1]
     names = Project.objects.filter(account_id=account).values_list("name", flat=True)
     name = names.first() or ""
-    if name:  # accounts that somebody made up must not fill the memory
+    if name:  # made-up accounts must not fill the memory
         _known[account] = (now + _KEPT_S, name)
     return name

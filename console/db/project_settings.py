@@ -1,19 +1,19 @@
-"""Read and change what owners set for their project on pages, beside the operator's files.
+"""Read and change project settings: values that owners set on pages, beside the operator's files.
 
 Theory of operation
 ===================
 
-A setting is a row of ``ProjectSetting``, found by project, kind and name. Whatever uses one reads
-it when it is used, by ``read_settings``: no process has to be restarted.
+A setting is a row of ``ProjectSetting`` with the key project, kind and name. Users of a setting
+read it by ``read_settings`` each time: no process has to be restarted.
 
 **At once.** ``read_settings`` remembers the rows of a project for a second. A change is published
-as a signal (``Topic.RIGHTS``), which voids what every process remembers. A signal that is lost
-delays the change by that second. While the database is away, what was read last counts.
+as a signal (``Topic.RIGHTS``), which clears the cache of every process. A lost signal delays the
+change by that second. During an outage of the database, the cached values count.
 
 **The file wins.** The operator may set the same in a file. ``effective_settings`` merges the two: a
 name that the file has is the file's, and its page shows it as read-only.
 
-**Two at once.** Each row has a ``revision``. A form has the revision that it was made from, and
+**Concurrent changes.** Each row has a ``revision``. A form contains the revision that it shows, and
 ``put_setting`` raises ``ConflictException`` if the row has another one by now.
 
 **Secrets** are encrypted (``console.db.sealing``) and bound to their row. ``open_setting`` is the
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PUT, REMOVE = "PutProjectSetting", "RemoveProjectSetting"
-"""The actions of a change, for rights and the audit."""
+"""The actions that change settings, for rights and the audit."""
 MOST = 500
 """Settings of one kind in a project."""
 LONGEST_VALUE = 256 * 1024
@@ -56,7 +56,7 @@ _MOST_PROJECTS = 1000
 
 
 class SettingSource(StrEnum):
-    """Where a setting comes from."""
+    """The source of a setting."""
 
     FILE = "file"
     """From a file or a variable of the operator: it is read-only on pages."""
@@ -65,7 +65,7 @@ class SettingSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredSetting:
-    """A setting as its row has it. ``revision``: changes whenever the row does.
+    """A setting in the database. ``revision``: changes with every change of the row.
 
     ``sealed``: its secrets for ``open_setting``, "" without any.
     """
@@ -82,7 +82,7 @@ class StoredSetting:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A setting that counts. ``stored``: the row of the page; None if the file alone has it.
+    """A setting in effect. ``stored``: its row; None if only the file has it.
 
     With ``source`` FILE and a row, the file has hidden the row since it was saved.
     """
@@ -100,7 +100,7 @@ _changes = 0
 
 @dataclass(frozen=True, slots=True)
 class _InUse:
-    """The settings of a kind of all projects. ``sums``: differ whenever the rows do."""
+    """The settings of a kind, of all projects. ``sums``: differ whenever the rows do."""
 
     until: float
     sums: tuple[int | None, ...]
@@ -111,7 +111,7 @@ _used: dict[str, _InUse] = {}
 
 
 def forget_settings() -> None:
-    """Read the settings of every project anew when they are needed next."""
+    """Clear the cache of settings."""
     global _changes  # noqa: PLW0603 - one a process
     _changes += 1
     for project, (_, rows) in list(_remembered.items()):
@@ -176,7 +176,7 @@ def values_in_use(kind: str) -> tuple[tuple[str, Any], ...]:
 def effective_settings(
     project: str, kind: str, of_file: Mapping[str, Any]
 ) -> dict[str, EffectiveSetting]:
-    """Return the settings that count, by name: those of the file, then the page's further ones.
+    """Return the settings in effect by name: the file's, then the page's other ones.
 
     ``of_file``: what the operator has set for this project by name.
     """
@@ -192,7 +192,7 @@ def effective_settings(
 
 
 def list_settings(project: Project, kind: str) -> list[StoredSetting]:
-    """Return the settings of a kind as the database has them now, by name: for pages and exports.
+    """Return the current settings of a kind by name, uncached: for pages and exports.
 
     A value has no secrets.
     """
@@ -202,7 +202,7 @@ def list_settings(project: Project, kind: str) -> list[StoredSetting]:
 
 
 def find_setting(project: Project, kind: str, name: str = "") -> StoredSetting | None:
-    """Return a setting as the database has it now, None if it is not set."""
+    """Return a current setting, uncached; None if it is not set."""
     rows = ProjectSetting.objects.filter(project__name=parent_name(project.name), kind=kind)
     row = rows.filter(name=name).first()
     return None if row is None else _stored(row)
@@ -254,14 +254,14 @@ def _stored(row: ProjectSetting) -> StoredSetting:
         row.name,
         json.loads(row.value),
         row.sealed,
-        f"{row.pk}.{row.version}",  # the number: a row that was removed and made anew is another
+        f"{row.pk}.{row.version}",  # the number: a removed and recreated row is another one
         row.changed_ms,
         row.changed_by,
     )
 
 
 def _place(project_id: int, kind: str, name: str) -> str:
-    """Return what binds secrets to their row."""
+    """Return the context that binds secrets to their row."""
     return f"{project_id}/{kind}/{name}"
 
 
@@ -279,7 +279,7 @@ def put_setting(
     secrets: Mapping[str, str] | None = None,
     summary: str = "",
 ) -> StoredSetting:
-    """Save a setting, with the audit row of it.
+    """Save a setting and its audit entry.
 
     ``revision``: of the row that the change was made from, "" for a new one. ``secrets``: None
     leaves them as they are. ``summary``: of the change, for the audit; without secrets. Raise
@@ -316,7 +316,7 @@ def put_setting(
 def remove_setting(
     project: Project, kind: str, name: str, actor: audit.Actor, *, revision: str
 ) -> None:
-    """Remove a setting, with the audit row of it.
+    """Remove a setting, and write the audit entry.
 
     Raise ResourceNotFound if there is none, ConflictException if it is at another revision.
     """

@@ -1,9 +1,9 @@
-"""Bring the tables of the database up to date, without Django's ``migrate`` where it can be spared.
+"""Create or migrate the tables of the database; a new SQLite database gets them from one script.
 
-``migrate`` builds the models as each migration leaves them, which takes most of the time of a first
-start. So a new SQLite database gets its tables and the names of the migrations from
-``ready_tables.sql``: what a database has after all of them. A test compares the two, and
-``python -m tests.console.migrations.ready_tables`` writes the file again.
+Django's ``migrate`` builds the models of each migration, which takes most of the time of a first
+start. So a new SQLite database runs ``ready_tables.sql``: the tables and the migration names after
+all migrations. A test compares the two, and ``python -m tests.console.migrations.ready_tables``
+writes the file again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_suffix(".sql")
 
 
 def bring_up_to_date() -> None:
-    """Make the tables of a new database; migrate one that lacks a migration."""
+    """Create the tables of a new database; migrate an older one."""
     if connection.vendor == "sqlite" and not connection.introspection.table_names():
         _run_script()
     if not _has_all_migrations():

@@ -1,9 +1,9 @@
 """Record refused actions and refused sign-ins in the audit, in bounded number.
 
-An entry under the name of an action itself means that the action was done; a refused one is called
-``REFUSED`` or ``REFUSED_SIGN_IN``. Of one source, a process records ``MOST_OF_SOURCE`` refusals in
-a minute, and of all sources ``MOST``. It counts the rest in memory and adds one row for each
-source when the minute is over, so a flood neither fills the disk nor waits for commits.
+An entry with the name of an action means that it was done; a refused one is called ``REFUSED`` or
+``REFUSED_SIGN_IN``. A process records up to ``MOST_OF_SOURCE`` refusals of one source per minute,
+and ``MOST`` of all sources. It counts the rest in memory and adds one row for each source when the
+minute is over, so a flood neither fills the disk nor waits for commits.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class _Window:
-    """What a source was refused within a minute. ``begun_s``: when it began, monotonic."""
+    """The refusals of a source within a minute. ``begun_s``: its start, monotonic."""
 
     begun_s: float
     project: Project | None
@@ -48,13 +48,13 @@ class RefusalLimit:
     """Counts the refusals of each source in this process."""
 
     def __init__(self) -> None:
-        """Nothing was refused yet."""
+        """Start without refusals."""
         self._lock = threading.Lock()
         self._windows: dict[str, _Window] = {}
         self._timer: threading.Timer | None = None
 
     def admit(self, source: str, project: Project | None) -> bool:
-        """Tell whether a refusal gets a row; if not, count it."""
+        """Return whether a refusal gets a row; if not, count it."""
         now_s = time.monotonic()
         with self._lock:
             self._drop_quiet(now_s)
@@ -71,7 +71,7 @@ class RefusalLimit:
             return False
 
     def _drop_quiet(self, now_s: float) -> None:
-        """Forget the minutes that are over and have nothing to add."""
+        """Drop the finished minutes without counts."""
         for source, window in list(self._windows.items()):
             if not window.more and now_s - window.begun_s >= WINDOW_S:
                 del self._windows[source]
@@ -91,7 +91,7 @@ class RefusalLimit:
             release_connection()
 
     def write_counts(self) -> None:
-        """Write a row for each source with refusals without a row, and begin anew."""
+        """Write a row for each source with counted refusals, and reset the counts."""
         windows = self.forget()
         counted = {source: window for source, window in windows.items() if window.more}
         if counted:
@@ -99,7 +99,7 @@ class RefusalLimit:
             write(partial(_record_counts, counted))
 
     def forget(self) -> dict[str, _Window]:
-        """Begin anew, and return what was counted."""
+        """Reset, and return the counts."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -117,7 +117,7 @@ LIMIT = RefusalLimit()
 
 
 def record_refused(project: Project, actor: audit.Actor, action: str, where: str) -> None:
-    """Write an audit row for an action that was refused. ``where``: the page's path."""
+    """Write an audit entry for a refused action. ``where``: the page's path."""
     if LIMIT.admit(actor.name, project):
         write(lambda: audit.record(project, actor, REFUSED, where[:512], action))
 
@@ -125,15 +125,15 @@ def record_refused(project: Project, actor: audit.Actor, action: str, where: str
 def record_refused_call(
     project: Project | None, actor: audit.Actor, action: str, reason: str
 ) -> None:
-    """Write an audit row for a refused call of the API, which ``LIMIT`` has admitted."""
+    """Write an audit entry for a refused API call that ``LIMIT`` has admitted."""
     write(lambda: audit.record(project, actor, REFUSED, action[:512], reason))
 
 
 def record_refused_sign_in(name: str, address: str, request_id: str, reason: str) -> None:
-    """Write a refused sign-in into the audit of the server.
+    """Write an audit entry of the server for a refused sign-in.
 
-    ``name``: of an account; "" if there is none. People type passwords into the field of the name,
-    so a text that is no account's name is not recorded.
+    ``name``: of an account, else "". People type passwords into the name field, so a text that is
+    not an account's name is not recorded.
     """
     if LIMIT.admit(address or "an unknown address", None):
         actor = audit.Actor(name, request_id=request_id)

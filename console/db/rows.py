@@ -1,19 +1,19 @@
-"""Read and write rows fast: SQL that is built once, plain cursors, and recorded changes.
+"""Fast reads and writes of rows: SQL built once, plain cursors, and recorded changes.
 
-**SQL built once.** The ORM compiles a query anew each time, which takes ten times as long as the
-database does. Here it is made once from the model's fields. This works for models with plain fields
-only (numbers, texts, booleans, foreign keys), and with their stored values.
+**SQL built once.** The ORM compiles a query on each call, which takes ten times as long as the
+database's work. Here the SQL is built once from the model's fields. This supports models with plain
+fields only (numbers, texts, booleans, foreign keys), and their stored values.
 
-**Plain cursors.** Django's cursors check, wrap and translate each statement anew. On an embedded
+**Plain cursors.** Django's cursors check, wrap and translate each statement. On an embedded
 database that takes longer than the statement itself, so ``open_cursor`` returns a plain one there.
 On PostgreSQL the server parses Django's statements each time, ``fetch_row``'s once a connection.
 
-**Recorded changes.** A function that is given to ``write`` writes rows by this module and publishes
-signals. While ``record`` runs it nothing is written: its statements and signals are noted, so that
-PostgreSQL can write many changes at once (``db.merged``). A statement that has to change its
-row is assumed to do so, and ``merged`` finds out later. A function that asks the database for
-anything cannot be recorded, and is run in a transaction of its own; ``read_or_assume``, ``require``
-and ``returning`` ask without a query (``db.writer`` has the theory).
+**Recorded changes.** A function for ``write`` writes rows by this module and publishes signals.
+While ``record`` runs it, nothing is written: its statements and signals are collected, so that
+PostgreSQL can write many changes at once (``db.merged``). A statement that must change its row is
+assumed to do so, and ``merged`` checks later. A function that queries the database cannot be
+recorded, and runs in a transaction of its own; ``read_or_assume``, ``require`` and ``returning``
+ask without a query (``db.writer`` has the theory).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _statements: dict[tuple[str, str], Statement] = {}
 
 
 def fetch_row(sql: str, values: Sequence[Any]) -> Any:
-    """Return the first row of a statement, None if there is none; raise Django's errors."""
+    """Return the first row of a statement, None without rows; raise Django's errors."""
     database = current_database()
     if database.vendor == "postgresql" and not _is_watched(database):
         return fetch_prepared(database, sql, values)
@@ -67,12 +67,12 @@ def fetch_row(sql: str, values: Sequence[Any]) -> Any:
 
 
 def current_database() -> Any:
-    """Return this thread's connection (Django's wrapper of it)."""
+    """Return Django's connection of this thread."""
     return _local.database or connections[DEFAULT_DB_ALIAS]
 
 
 def keep_connection() -> None:
-    """Find this thread's connection once, not for each statement; for one without event loop."""
+    """Cache this thread's connection; only for threads without an event loop."""
     _local.database = connections[DEFAULT_DB_ALIAS]
 
 
@@ -90,9 +90,9 @@ def _is_watched(database: Any) -> bool:
 
 
 def open_cursor() -> Any:
-    """Return a cursor for a ``with``, which does what Django's does and raises the same errors.
+    """Return a fast cursor for a ``with`` statement; it raises Django's errors.
 
-    It is Django's where somebody watches the statements, and for other databases than the embedded.
+    It is Django's own cursor if queries are watched, and for databases other than SQLite.
     """
     database = current_database()
     if database.vendor != "sqlite" or database.connection is None or _is_watched(database):
@@ -101,7 +101,7 @@ def open_cursor() -> Any:
 
 
 class _Cursor:
-    """A cursor of SQLite that takes Django's marks and raises its errors."""
+    """A cursor of SQLite that accepts ``%s`` and raises Django's errors."""
 
     __slots__ = ("_cursor", "_database")
 
@@ -116,7 +116,7 @@ class _Cursor:
         self._cursor.close()
 
     def execute(self, sql: str, values: Sequence[Any] | None = None) -> None:
-        """Execute a statement; its values in the order of its ``%s``."""
+        """Execute a statement with values for its ``%s``."""
         self._check()
         with self._database.wrap_database_errors:
             if values is None:
@@ -140,25 +140,25 @@ class _Cursor:
             return self._cursor.fetchone()
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
         with self._database.wrap_database_errors:
             rows: list[Any] = self._cursor.fetchall()
         return rows
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the rows that are left."""
+        """Yield the remaining rows."""
         with self._database.wrap_database_errors:
             yield from self._cursor
 
     @property
     def rowcount(self) -> int:
-        """Return how many rows the last statement changed."""
+        """Return the number of rows that the last statement changed."""
         return int(self._cursor.rowcount)
 
 
 @lru_cache(maxsize=1024)
 def _marked(sql: str) -> str:
-    """Return a statement with SQLite's marks for values."""
+    """Return a statement with SQLite's placeholders."""
     return _SQLITE_MARK.sub("?", sql).replace("%%", "%")
 
 
@@ -166,7 +166,7 @@ def _marked(sql: str) -> str:
 
 
 class _Table(NamedTuple):
-    """A model's table. ``names``: what is read; ``values`` of ``columns``: what is written."""
+    """A model's table. ``names``: attributes to read; ``values`` of ``columns``: to write."""
 
     name: str
     names: list[str]
@@ -203,14 +203,14 @@ def _table(model: type[models.Model]) -> _Table:
 
 
 def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
-    """Return the one row for which the condition (SQL) holds, None if there is none."""
+    """Return the first instance for a condition in SQL, None without one."""
     table = _table(model)
     row = fetch_row(f"{table.select} WHERE {where}", values)
     return None if row is None else _instance(model, table.names, row)
 
 
 def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
-    """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
+    """Return a row as a model instance: like ``from_db`` for plain fields, without signals."""
     instance = model.__new__(model)
     instance._state = ModelState()  # noqa: SLF001 - documented, as below
     instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001
@@ -219,9 +219,9 @@ def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
 
 
 def insert(row: models.Model, **instead: Any) -> None:
-    """Insert a new row; its key is known afterwards.
+    """Insert a new row and set its primary key.
 
-    ``instead``: attribute -> what is written in place of the value that the row has.
+    ``instead``: attribute -> the value to write in place of the row's.
     """
     table = _table(type(row))
     values = [*table.values(row)]
@@ -247,13 +247,13 @@ def insert(row: models.Model, **instead: Any) -> None:
 
 
 def insert_rows(model: type[models.Model], new_rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows, given by attribute, of a model; no caller asks for the keys they get."""
+    """Insert rows of a model, given as attributes, without reading their keys."""
     table = _table(model)
     append(table.name, table.columns, [table.picked(table.defaults | {**row}) for row in new_rows])
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:
-    """Insert new rows of one model; a key that the database gives is not read back."""
+    """Insert new rows of one model, without reading generated keys."""
     if rows:
         table = _table(type(rows[0]))
         append(table.name, table.columns, [table.values(row) for row in rows])
@@ -284,9 +284,9 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
 
 
 def change(statement: Statement, values: Sequence[tuple[Any, ...]]) -> int:
-    """Execute a statement for each row of values; return how many rows it changed.
+    """Execute a statement for each row of values; return the number of changed rows.
 
-    While a change is recorded all are taken to be changed: it fails later if they are not.
+    While recording, all count as changed; the commit fails later if they were not.
     """
     if not values:
         return 0
@@ -309,9 +309,9 @@ def _insert(table: str, columns: str, count: int = 1) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for what cannot be stored: U+0000 (PostgreSQL), lone surrogates.
+    """Replace U+0000 (for PostgreSQL) and lone surrogates in a text by U+FFFD.
 
-    JSON text needs no care for U+0000, which it can only hold as an escape.
+    JSON text can contain U+0000 only as an escape, which is storable.
     """
     if text.isascii() and "\x00" not in text:
         return text
@@ -322,12 +322,12 @@ def storable(text: str) -> str:
 
 
 class Unmergeable(Exception):
-    """A change asks the database for something: it cannot be recorded."""
+    """A change queries the database, so it cannot be recorded."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that changes or inserts a row, and how it does so for many rows at once.
+    """A statement that changes or inserts a row, for one row or for many at once.
 
     ``text``: with ``%s`` for values; ``types``: theirs in PostgreSQL. ``order``: where it stands in
     a transaction of many changes. ``key``: the places of the values that name the row, if the row
@@ -369,7 +369,7 @@ class Statement:
 
 @dataclass
 class WriteSet:
-    """The rows and signals of a recorded change. ``result``: the return value of its function.
+    """The rows and signals of a recorded change. ``result``: its function's return value.
 
     ``make``: makes the result of what the statements returned, after the commit. ``follow``: called
     before the commit with what they returned; what it writes, by statements that look for no row,
@@ -386,12 +386,12 @@ class WriteSet:
     following: WriteSet | None = None
 
     def add(self, statement: Statement, rows: Sequence[Row]) -> None:
-        """Note rows of a statement."""
+        """Add rows of a statement."""
         self.rows.setdefault(statement, []).extend(rows)
 
     @cached_property
     def keys(self) -> dict[tuple[Statement, Key], None]:
-        """Return the rows that are looked for: all must be there, or their statement may miss."""
+        """Return the rows that must exist, with their statements."""
         return {
             (statement, tuple(row[place] for place in statement.key)): None
             for statement, rows in self.rows.items()
@@ -409,28 +409,28 @@ _local = _Local()
 
 
 def is_recording() -> bool:
-    """Tell whether this thread records a change instead of writing it."""
+    """Return whether this thread records a change."""
     return _local.current is not None
 
 
 def current_write_set() -> WriteSet | None:
-    """Return what this thread records, None if it writes; for the modules of this package."""
+    """Return this thread's recording, None without one; for this package only."""
     return _local.current
 
 
 def read_or_assume(read: Callable[[], T], *, assumed: T) -> T:
-    """Return what ``read`` returns; while a change is recorded, ``assumed`` without reading.
+    """Return the result of ``read``; while recording, ``assumed`` without reading.
 
-    Some statement of the change must find no row if that is wrong: the change is run alone then,
-    and reads.
+    Some statement of the change must find no row if the assumption is wrong: the change then runs
+    alone, and reads.
     """
     return read() if _local.current is None else assumed
 
 
 def require(statement: Statement, values: Row, read: Callable[[], bool]) -> bool:
-    """Return what ``read`` returns; while a change is recorded, note a statement and return True.
+    """Return the result of ``read``; while recording, add a statement and return True.
 
-    The statement must find no row where ``read`` would return False.
+    The statement must find no row if ``read`` would return False.
     """
     if _local.current is None:
         return read()
@@ -445,7 +445,7 @@ def returning(
     otherwise: Callable[[], T],
     follow: Callable[[Row | None], None] | None = None,
 ) -> T:
-    """Return what ``otherwise`` returns; while a change is recorded, note a statement instead.
+    """Return the result of ``otherwise``; while recording, add a statement instead.
 
     The result of the change is then what ``make`` returns for the row that the statement returned,
     None if there is none. ``follow``: as ``WriteSet`` has it, called with that row.
@@ -467,9 +467,9 @@ def _refuse_query(*_: Any) -> None:
 
 
 def record(fn: Callable[[], Any]) -> WriteSet | None:
-    """Run a function without writing, and return what it would write; None if it cannot be told.
+    """Record a function: return the writes that it would make, None if it queries.
 
-    What it raises by itself, it raises here.
+    The function's own exceptions are raised here.
     """
     noted = _local.current = WriteSet()
     try:
@@ -486,7 +486,7 @@ def record(fn: Callable[[], Any]) -> WriteSet | None:
 
 
 def inserting(table: str, columns: str) -> Statement:
-    """Return the statement that inserts rows of a table."""
+    """Return the statement that inserts rows into a table."""
     statement = _statements.get((table, columns))
     if statement is None:
         types = column_types(connection, table)
@@ -499,12 +499,12 @@ def inserting(table: str, columns: str) -> Statement:
 
 
 def copying(table: str, columns: str) -> str:
-    """Return the statement of PostgreSQL that takes rows of a table as a stream."""
+    """Return PostgreSQL's COPY statement for rows of a table."""
     return f"COPY {table} ({columns}) FROM STDIN"
 
 
 def inserting_keyed(table: str, columns: str, key: str) -> Statement:
-    """Return the statement that inserts rows with their keys, if nothing unique is taken."""
+    """Return the statement that inserts rows with keys, unless a unique value exists."""
     statement = _statements.get((table, key))
     if statement is None:
         types = column_types(connection, table)
@@ -518,9 +518,9 @@ def inserting_keyed(table: str, columns: str, key: str) -> Statement:
 
 
 def next_key(table: str, key: str) -> int:
-    """Return a key that nobody else gets: the process takes some at a time.
+    """Return a new primary key; the process reserves several at a time.
 
-    It keeps them for a moment only, for pages tell by its key what is newer than what they show.
+    It keeps them for a moment only, because pages find newer rows by their greater keys.
     """
     with _keys_lock:
         until, keys = _keys[table]

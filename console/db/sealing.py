@@ -1,6 +1,6 @@
-"""Encrypt the secrets of projects for the database, with a key that follows from the master secret.
+"""Encrypt project secrets in the database, with a key derived from the master secret.
 
-AES-256 in Galois/counter mode: a text that was changed, or that stands at another place than it was
+AES-256 in Galois/counter mode: a text that was changed, or moved to another place than it was
 sealed for, does not open. Neither does any text once the server has another master secret.
 """
 
@@ -21,11 +21,11 @@ _NONCE_BYTES = 12
 
 
 class SealError(Exception):
-    """A sealed text does not open: it was changed or moved, or the master secret is another one."""
+    """A sealed text does not open: changed, moved, or another master secret."""
 
 
 def seal_secrets(secrets: Mapping[str, str], place: str) -> str:
-    """Return secrets as a text that opens at the same place only."""
+    """Encrypt secrets as a text that opens at the same place only."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # loaded when used: 5 MB
 
     nonce = os.urandom(_NONCE_BYTES)
@@ -35,7 +35,7 @@ def seal_secrets(secrets: Mapping[str, str], place: str) -> str:
 
 
 def open_secrets(sealed: str, place: str) -> dict[str, str]:
-    """Return the secrets in a sealed text; raise ``SealError``."""
+    """Decrypt the secrets in a sealed text; raise ``SealError``."""
     from cryptography.exceptions import InvalidTag  # loaded when used: 5 MB
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

@@ -1,6 +1,6 @@
-"""Describe sections that a feature adds to the export and import of a project's settings.
+"""Types with which a feature declares its part of a project's settings file (export and import).
 
-A feature names its sections in ``Hook.SETTING_SECTIONS``. The rows of a section are settings of one
+A feature lists its sections in ``Hook.SETTING_SECTIONS``. The rows of a section are settings of one
 kind (``console.db.project_settings``); a file has their values, and never their secrets.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MemberError(ValidationException):
-    """An entry of a file was refused. ``member``: the key of the value, "" for the entry."""
+    """An entry of a file is invalid. ``member``: the key of the value, "" for the entry."""
 
     def __init__(self, member: str, words: str) -> None:
         self.member, self.words = member, words
@@ -28,7 +28,7 @@ class MemberError(ValidationException):
 
 @dataclass(frozen=True, slots=True)
 class CheckedEntry:
-    """An entry of a file that an import may store. ``lacking``: secrets to enter, in words.
+    """An entry that an import may store. ``lacking``: secrets to enter, in words.
 
     ``drops_secrets``: the stored secrets do not belong to this value.
     """

@@ -1,11 +1,11 @@
-"""Publish and subscribe to wake-ups: something was committed that somebody waits for.
+"""Wake up threads and processes that wait for a commit: publish and subscribe.
 
 A signal saves time and carries no data that exists only in it: it may be lost, arrive twice or
 late. Every subscriber finds the same by reading the rows, which the sweepers do every second or so.
 
-In a process that does all the work, ``publish`` calls the subscribers of the same process after the
-commit. In a team, a ``Transport`` takes the signals that are for other processes and writes them in
-the transaction that they belong to, so they arrive if and only if it commits.
+In a process that does all the work, ``publish`` calls its own subscribers after the commit. In a
+team of processes, a ``Transport`` writes the signals for other processes in the transaction that
+they belong to, so they arrive if and only if it commits.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Transport(Protocol):
     """Sends signals to other processes."""
 
     def takes(self, channel: Channel) -> bool:
-        """Tell whether other processes get the signals of a channel."""
+        """Return whether other processes get the signals of a channel."""
 
     def keeps(self, channel: Channel) -> bool:
-        """Tell whether this process gets the signals of a channel, too."""
+        """Return whether this process gets the signals of a channel, too."""
 
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
         """Add a signal to the current transaction, or send it at once outside of one."""
 
     def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
-        """Write signals into a transaction that Django does not know of."""
+        """Write signals into a transaction outside of Django's control."""
 
     def flush(self) -> None:
-        """Write the signals that were added; the transaction commits next."""
+        """Write the added signals; the transaction commits next."""
 
     def drop(self) -> None:
-        """Forget the signals that were added: the transaction begins, or begins again."""
+        """Drop the added signals: the transaction begins, or begins again."""
 
 
 _listeners: dict[Channel, list[Callable[..., None]]] = defaultdict(list)
@@ -53,13 +53,13 @@ _transport: Transport | None = None
 
 
 def use_transport(transport: Transport | None) -> None:
-    """Send signals to other processes by a transport from now on; None: to this process only."""
+    """Set the transport to other processes; None: signals stay in this process."""
     global _transport  # noqa: PLW0603 - one a process
     _transport = transport
 
 
 def get_transport() -> Transport | None:
-    """Return the transport in use, None in a process that does all the work."""
+    """Return the current transport, None in a process that does all the work."""
     return _transport
 
 
@@ -68,7 +68,7 @@ def subscribe(
 ) -> Callable[[], None]:
     """Call ``listener`` for each signal of a channel; return the function to unsubscribe.
 
-    ``in_turn``: each signal goes to one listener of the channel, the one that waited longest.
+    ``in_turn``: each signal goes to one listener of the channel only, in turn.
     """
     with _lock:
         _listeners[channel] = [*_listeners[channel], listener]
@@ -95,8 +95,8 @@ def subscribers(channel: Channel) -> int:
 def publish(channel: Channel, *values: object) -> None:
     """Call the channel's listeners after the current transaction's commit, or now without one.
 
-    What a listener raises is logged and goes no further: the commit stands, and the caller has to
-    learn that it does.
+    Exceptions of a listener are logged and not raised: the caller must learn that the commit
+    stands.
     """
     recorded = rows.current_write_set()
     if recorded is not None:
@@ -137,15 +137,15 @@ def _next_listeners(channel: Channel) -> Sequence[Callable[..., None]]:
 
 
 def publish_runnable(execution_id: int) -> None:
-    """Signal that an execution can go on."""
+    """Signal that an execution can continue."""
     publish((Topic.RUNNABLE,), execution_id)
 
 
 def publish_created(execution_id: int) -> None:
-    """Signal that a new execution can go on: no process has anything of it in memory."""
+    """Signal that a new execution can continue: no process has it in memory."""
     publish((Topic.CREATED,), execution_id)
 
 
 def publish_due(due_ms: int, kind: DueKind, execution_id: int, task: int = 0) -> None:
-    """Signal that something of an execution is due at ``due_ms`` (epoch milliseconds)."""
+    """Signal that a timer of an execution is due at ``due_ms`` (epoch milliseconds)."""
     publish((Topic.DUE,), due_ms, kind, execution_id, task)

@@ -1,4 +1,4 @@
-"""Create the tables of a squashed migration."""
+"""A migration operation that creates all tables of a squashed migration at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CreateModels(migrations.SeparateDatabaseAndState):
         self.sqlite_constraints = sqlite_constraints
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        """Return what makes this operation again."""
+        """Return the constructor arguments, for Django's migration writer."""
         return (type(self).__name__, [self.models, self.sqlite_constraints], {})
 
     def state_forwards(self, app_label: str, state: Any) -> None:

@@ -1,11 +1,11 @@
-"""Write changes to the database: by one thread with group commit, where they can be grouped.
+"""Write changes to the database: ``write(fn)``, with group commit where changes can be grouped.
 
 Theory of operation
 ===================
 
 ``write(fn)`` runs ``fn`` in a transaction and returns its result after the commit is durable. Hooks
 that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at all if ``fn``
-failed. ``fn`` may be run again, after a rollback: it must read what it decides on.
+failed. ``fn`` may run again after a rollback, so it must read all data for its decisions itself.
 
 **Two types.** A ``Change`` is a function like ``fn`` with a ``result``, as a ``Future`` has one. It
 is written by ``result``, which waits; or its commit begins by ``begin`` and ``result`` waits for it
@@ -20,15 +20,15 @@ the rows and signals that ``fn`` would write. It never leaves this package.
                             nothing; its write set is committed with others (``merged``)
     alone                   PostgreSQL, else: in a transaction of the calling thread
 
-**From recorded to alone.** A recorded change asks the database nothing. What it would have to ask
-it declares, by three functions of ``rows`` that do the plain thing in all other ways:
+**From recorded to alone.** A recorded change asks the database nothing. It declares its questions
+by three functions of ``rows``, which simply query in all other ways to run:
 
     read_or_assume   assume an answer; a statement of the change finds no row if that is wrong
     require          note a statement that finds its row only if the condition holds
     returning        note a statement; the result of the change is made of the row it returns
 
 If a statement finds no row, nothing of the change is written (``RunAlone``), and it runs alone: it
-reads then, and raises what there is to say, such as that a name is taken.
+then queries, and raises the right error, such as that a name is taken.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ J = TypeVar("J", bound=tuple[Any, Future[Any]])
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
-_MAX_GROUP = 100  # more take so long that who waits behind them is refused too late
-_REST_S = 0.5  # after so long without a change the thread gives its connection back
+_MAX_GROUP = 100  # with more changes, waiting calls would be refused too late
+_REST_S = 0.5  # idle time after which the thread returns its connection
 _RETRIES = 5
-# PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
-# that nothing was committed; whoever reads again finds what is there now.
+# PostgreSQL: serialization failure, deadlock, and a row that another transaction inserted first.
+# In all cases nothing was committed, and a repetition reads the current rows.
 _NOT_COMMITTED = {"40001", "40P01", "23505"}
-_TOO_MUCH = "54"  # PostgreSQL's class of errors for what exceeds a limit: not the server's fault
-_FORGET_S = 10.0  # else nobody would be sent here, who could find that writing works again
+_TOO_MUCH = "54"  # PostgreSQL's error class for exceeded limits: not the server's fault
+_FORGET_S = 10.0  # a refusal is then forgotten, else no write would be tried again
 _refused: tuple[float, str] | None = None
 
 
 def write(fn: Callable[[], T], *, mergeable: bool = False) -> T:
-    """Run ``fn`` in one transaction and return its result once it is committed.
+    """Run ``fn`` in one transaction and return its result after the commit.
 
-    ``mergeable``: it writes by ``rows`` only, most of the time, so it is worth recording.
+    ``mergeable``: it usually writes by ``rows`` only, so recording it makes sense.
     """
     if connection.in_atomic_block or rows.is_recording():
         return fn()
@@ -97,18 +97,18 @@ def _write_merged(fn: Callable[[], T], *, mergeable: bool) -> T:
 
 
 def _record_change(fn: Callable[[], Any]) -> rows.WriteSet | None:
-    """Return what a function would write to PostgreSQL, None if it has to be run by itself."""
+    """Return the recorded writes of a function on PostgreSQL, None if it must run alone."""
     return None if is_embedded() or connection.in_atomic_block else rows.record(fn)
 
 
 def _wait_merged(committed: Callable[[], Any]) -> Any:
-    """Wait for a merged commit without this thread's connection, which its thread may need."""
+    """Wait for a merged commit after returning this thread's connection to the pool."""
     postgres.spare_connection()
     return committed()
 
 
 def _note(failure: BaseException | None) -> None:
-    """Remember whether the last write was refused by the database."""
+    """Remember whether the database refused the last write."""
     global _refused  # noqa: PLW0603 - one a process
     if failure is None:
         _refused = None
@@ -119,20 +119,20 @@ def _note(failure: BaseException | None) -> None:
 
 
 def refusal() -> str:
-    """Return why the last write failed, "" if it did not, or nobody has tried for a while."""
+    """Return why the last write failed, "" if it succeeded or was long ago."""
     if _refused is None or time.monotonic() - _refused[0] > _FORGET_S:
         return ""
     return _refused[1]
 
 
 def grouped() -> bool:
-    """Whether another thread commits this thread's writes, together with others."""
+    """Return whether another thread commits this thread's writes, in groups."""
     return is_embedded() and not rows.current_database().in_atomic_block
 
 
 @cache
 def is_embedded() -> bool:
-    """Tell whether the database is a part of this process, so that reading a row is no waiting."""
+    """Return whether the database is SQLite, so reading a row never waits."""
     return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
 
 
@@ -140,7 +140,7 @@ def is_embedded() -> bool:
 
 
 class Change(Generic[T]):
-    """A change that is ready to be written, and the ``result`` of its commit.
+    """A change that can be written, and the ``result`` of its commit.
 
     Like a ``Future``, but nothing happens before ``result``, ``begin`` or ``hand_over`` is called.
     """
@@ -167,7 +167,7 @@ class Change(Generic[T]):
         self._failure: BaseException | None = None
 
     def then(self, fn: Callable[[T], S]) -> Change[S]:
-        """Return the same change with another result: ``fn`` of this one's."""
+        """Return the same change with the result ``fn(result)``."""
         first = self._then
         return Change(
             self.write_rows,
@@ -183,7 +183,7 @@ class Change(Generic[T]):
     def inside(self, fn: Callable[[Callable[[], T]], S]) -> Change[S]:
         """Return a change that runs ``fn``, whose argument makes this change.
 
-        So the two are one transaction. What ``then`` was given must change nothing.
+        So the two are one transaction. The function of ``then`` must change nothing.
         """
         write_rows, then = self.write_rows, self._then
         return Change(lambda: fn(lambda: then(write_rows())))
@@ -209,7 +209,7 @@ class Change(Generic[T]):
             return write(self.write_rows)
 
     def begin(self) -> None:
-        """Ask for the commit, which ``result`` waits for, if another thread makes it.
+        """Start the commit if another thread makes it; ``result`` waits for it.
 
         Else the change is written when this returns.
         """
@@ -222,7 +222,7 @@ class Change(Generic[T]):
             self._wait = lambda: result
 
     def may_be_handed_over(self) -> bool:
-        """Tell whether another thread makes the commit; on PostgreSQL, record the change first."""
+        """Record the change (PostgreSQL); return whether another thread can make the commit."""
         return grouped() or self._recorded() is not None
 
     def _recorded(self) -> rows.WriteSet | None:
@@ -232,10 +232,10 @@ class Change(Generic[T]):
         return self._write_set
 
     def hand_over(self, callback: Callable[[Change[T]], None], since: float | None = None) -> None:
-        """Let it be written by the thread that commits, and return at once.
+        """Pass the change to the commit thread, and return at once.
 
         Only if it ``may_be_handed_over``. ``callback``: called there with this change, whose
-        ``result`` then waits for no commit; it must be quick and not raise. ``since``: as
+        ``result`` is ready then; it must be quick and not raise. ``since``: as
         ``overload`` has it; ``result`` raises ``WaitedTooLong`` if the change was too late.
         """
 
@@ -254,7 +254,7 @@ class Change(Generic[T]):
 
     @property
     def needs_thread(self) -> bool:
-        """Tell whether ``result`` of a change that was handed over asks the database once more.
+        """Return whether ``result`` of a handed-over change may use the database again.
 
         It is written alone then, or its ``rescue`` is called.
         """
@@ -264,7 +264,7 @@ class Change(Generic[T]):
 
 
 def immediate(ready: Callable[P, Change[T]]) -> Callable[P, T]:
-    """Return a function that makes a change ready and writes it."""
+    """Turn a function that prepares a change into a function that writes it."""
 
     @wraps(ready)
     def write_now(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -291,19 +291,19 @@ def _same(result: Any) -> Any:
 
 
 def drop_broken_connection() -> None:
-    """Let a long-lived thread connect anew if its connection had an error; else keep it."""
+    """Reconnect a long-lived thread if its connection had an error."""
     if (database := rows.current_database()).errors_occurred:
         database.close_if_unusable_or_obsolete()
 
 
 def release_connection() -> None:
-    """Let other threads have the connection (PostgreSQL); the next query gets another one."""
+    """Return the thread's connection to the pool (PostgreSQL)."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
 
 
 def is_outage(error: BaseException) -> bool:
-    """Tell whether the database failed (gone, restarting, locked, disk full) and not the work.
+    """Return whether an error is the database's (gone, restarting, locked, disk full).
 
     The same work may succeed later.
     """
@@ -321,7 +321,7 @@ def _sqlstate(error: BaseException) -> str:
 
 
 def _write_here(fn: Callable[[], T]) -> T:
-    """Run in a transaction of this thread's connection; again only if surely not committed."""
+    """Run in a transaction of this thread; repeat only if surely nothing was committed."""
     for attempt in range(_RETRIES):
         drop_broken_connection()
         since = time.perf_counter()
@@ -353,7 +353,7 @@ _Waiting = tuple[J, float | None]
 
 
 class _Grouping(Generic[J]):
-    """Commit the changes of many threads in one thread, as many at a time as are waiting."""
+    """A thread that commits the changes of many threads in groups."""
 
     def __init__(self, commit: Callable[[list[J]], list[J]], rest: Callable[[], None]) -> None:
         """``commit``: takes the waiting jobs, and returns the ones left for the next commit.
@@ -367,7 +367,7 @@ class _Grouping(Generic[J]):
         self._lock = threading.Lock()
 
     def put(self, job: J, since: float | None = None) -> None:
-        """Ask for a commit. ``since``: as ``overload`` has it."""
+        """Queue a job for the commit. ``since``: see ``overload``."""
         self._jobs.put((job, since))
         if self._thread is None or not self._thread.is_alive():
             self._start()
@@ -412,28 +412,28 @@ _Job = tuple[Callable[[], Any], Future[Any]]
 
 
 class _Writer:
-    """Runs functions on the thread that commits (SQLite)."""
+    """The thread that runs and commits functions (SQLite)."""
 
     def __init__(self) -> None:
         self._grouping: _Grouping[_Job] = _Grouping(_commit_group, lambda: None)
 
     def run(self, fn: Callable[[], T]) -> T:
-        """Hand ``fn`` to the thread and wait for its commit."""
+        """Queue ``fn`` and wait for its commit."""
         return self.put(fn)()
 
     def put(self, fn: Callable[[], T]) -> Callable[[], T]:
-        """Hand ``fn`` to the thread; return what waits for its commit."""
+        """Queue ``fn``; return a function that waits for its commit."""
         future: Future[T] = Future()
         self.add(fn, future)
         return future.result
 
     def add(self, fn: Callable[[], Any], future: Future[Any], since: float | None = None) -> None:
-        """Hand ``fn`` to the thread; its outcome goes to ``future`` after the commit."""
+        """Queue ``fn``; ``future`` gets its outcome after the commit."""
         self._grouping.put((fn, future), since)
 
 
 class _Merger:
-    """Writes recorded changes on the thread that commits (PostgreSQL)."""
+    """The thread that commits recorded changes (PostgreSQL)."""
 
     def __init__(self) -> None:
         self._grouping: _Grouping[merged.QueuedChange] = _Grouping(
@@ -441,7 +441,7 @@ class _Merger:
         )
 
     def put(self, write_set: rows.WriteSet) -> Callable[[], Any]:
-        """Hand a change to the thread; return what waits for its commit."""
+        """Queue a recorded change; return a function that waits for its commit."""
         future: Future[Any] = Future()
         self.add(write_set, future)
         return future.result
@@ -449,7 +449,7 @@ class _Merger:
     def add(
         self, write_set: rows.WriteSet, future: Future[Any], since: float | None = None
     ) -> None:
-        """Hand a change to the thread; its outcome goes to ``future`` after the commit."""
+        """Queue a recorded change; ``future`` gets its outcome after the commit."""
         self._grouping.put((write_set, future), since)
 
 
@@ -479,7 +479,7 @@ def _commit_group(group: list[_Job]) -> list[_Job]:
 
 
 def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Run a function in a savepoint; return its result and what it raised.
+    """Run a function in a savepoint; return its result and its exception.
 
     Raise if the whole transaction went with it.
     """
@@ -509,7 +509,7 @@ def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
 
 
 def _check_transaction(cause: Exception | None) -> None:
-    """Raise an outage if the transaction was rolled back under us; else ``COMMIT`` says nothing.
+    """Raise an outage if SQLite has rolled back the transaction; ``COMMIT`` would not.
 
     SQLite does so when the disk is full, fails, or the memory is out, in the middle of a statement.
     """

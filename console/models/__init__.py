@@ -1,13 +1,13 @@
-"""The tables of the database.
+"""The database models: executions, machines, tasks, events, people and projects.
 
-They decide nothing, and only ``console.store`` writes execution tables.
+Models have no logic; only ``console.store`` writes the tables of executions.
 
 Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned
-or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came
-in goes out.
+or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text,
+unchanged.
 
-A feature has its tables in a module ``models`` of its own. They are there on every server, also on
-one without the feature (``ConsoleConfig.import_models``).
+A feature has its models in a module ``models`` of its own. Every server has their tables, also one
+without the feature (``ConsoleConfig.import_models``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of event rules: rules with targets and schedules, events, deliveries."""
+"""Models of EventBridge rules and schedules: targets, events, deliveries, start links."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScheduleGroup(models.Model):
 
 
 class EventRule(models.Model):
-    """A rule of EventBridge: events that match ``pattern``, or moments of ``schedule``, go on.
+    """A rule of EventBridge: with an event ``pattern``, or with a ``schedule``.
 
     Or, with a ``schedule_group``, a schedule of EventBridge Scheduler, whose one target is a row of
     ``EventTarget``. The columns from there on are for these only, and ``name`` is a digest of group
@@ -89,7 +89,7 @@ class EventRule(models.Model):
 
 
 class SchedulePause(models.Model):
-    """A project whose schedules stand still: no moment of theirs starts anything."""
+    """A project whose schedules are paused: none starts anything."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE)
     since_ms = models.BigIntegerField()
@@ -98,7 +98,7 @@ class SchedulePause(models.Model):
 
 
 class EventTarget(models.Model):
-    """Where a rule sends: an ARN, an https address, or ``mailto:``.
+    """A target of a rule: an ARN, an https address, or ``mailto:``.
 
     ``settings``: JSON, the further members of EventBridge's Target as they were given.
     ``timeouts``: attempts in a row that had no answer in time; ``paused_until_ms``: when the next
@@ -119,7 +119,7 @@ class EventTarget(models.Model):
 
 
 class OutboxEvent(models.Model):
-    """An event, written in the transaction of its cause; removed once delivered everywhere.
+    """An event, written in the transaction of its cause; deleted after all deliveries.
 
     ``about``: its first resource, or its source; ``routed``: its deliveries are written.
     ``sent_by``: who put it, "" if this server made it.
@@ -141,7 +141,7 @@ class OutboxEvent(models.Model):
 
 
 class Delivery(models.Model):
-    """One event on its way to one target.
+    """The delivery of one event to one target.
 
     ``status``: waiting (until ``next_ms``), sending, delivered, dead.
     """
@@ -176,9 +176,9 @@ class Delivery(models.Model):
 
 
 class StartLink(models.Model):
-    """An address that starts executions by HTTP; only the SHA-256 of its secret is stored.
+    """An address that starts executions by HTTP; the SHA-256 of its secret is stored.
 
-    ``membership``: the number of its maker's one, null of links of an earlier release.
+    ``membership``: the id of its maker's membership, null in links of an earlier release.
     """
 
     machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE, related_name="start_links")

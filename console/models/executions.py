@@ -1,7 +1,7 @@
-"""Tables of executions, and of the rows that only their steps write.
+"""Models of executions: status, snapshot, history, inbox, timers, tasks, Map Runs.
 
-PostgreSQL does not check what their rows refer to (``db_constraint=False``), which would cost more
-than writing them: invariant I17 does.
+PostgreSQL does not check their foreign keys (``db_constraint=False``), because that would cost more
+than writing the rows; invariant I17 checks them.
 
 (Above 300 lines: one table and the rows that only its steps write.)
 """
@@ -20,13 +20,13 @@ from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
 
 
 def _index_where_set(field: str, name: str) -> models.Index:
-    """Return an index of the rows that have a value in a column: of the others there are many."""
+    """Return an index of the rows with a value in a column; most rows have none."""
     condition = models.Q((f"{field}__isnull", False))
     return models.Index(fields=[field], name=name, condition=condition)
 
 
 def listed_ms() -> Coalesce:
-    """Return the time by which ListExecutions sorts: of the end, else of the redrive or start.
+    """Return the sort key of ListExecutions: the time of the end, else of the redrive or start.
 
     Source: API reference, ListExecutions.
     """
@@ -34,7 +34,7 @@ def listed_ms() -> Coalesce:
 
 
 class MapRun(models.Model):
-    """The children of a distributed Map: settings, and how many ended in which way."""
+    """A Map Run of a distributed Map: its settings, and the counts of ended children."""
 
     # the constraint below has an index that begins with it
     parent = models.ForeignKey(
@@ -81,18 +81,18 @@ class MapItem(models.Model):
 
 
 class OwnExecutions(models.Manager["Execution"]):
-    """The executions of this server: those that ran elsewhere and were imported are left out."""
+    """The executions that ran on this server, without imported ones."""
 
     def get_queryset(self) -> models.QuerySet[Execution]:
-        """Return them."""
+        """Return the query."""
         return super().get_queryset().filter(imported_ms__isnull=True)
 
 
 class ImportedExecutions(models.Manager["Execution"]):
-    """The executions that ran elsewhere: only pages read them, and nothing changes them."""
+    """The imported executions, which ran elsewhere: read-only, for pages."""
 
     def get_queryset(self) -> models.QuerySet[Execution]:
-        """Return them."""
+        """Return the query."""
         return super().get_queryset().filter(imported_ms__isnull=False)
 
 
@@ -105,9 +105,10 @@ def error_name() -> models.Func:
 
 
 class Execution(models.Model):
-    """What the world sees of an execution.
+    """An execution as the API and the pages show it.
 
-    Status, output, error, cause, stop are written once. ``objects``: our own; ``stored``: all.
+    Status, output, error, cause and stop are written once. ``objects``: without imports;
+    ``stored``: all.
     """
 
     # The indexes below begin with project and machine; nobody looks for a definition's executions.
@@ -145,7 +146,7 @@ class Execution(models.Model):
         MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
     )
     item_index = models.IntegerField(null=True)
-    imported_ms = models.BigIntegerField(null=True)  # set where it ran elsewhere: only looked at
+    imported_ms = models.BigIntegerField(null=True)  # set for an imported execution
     # JSON arrays of user names, NULL or "" if unknown: ``execution_rights`` says what they are for.
     # NULL, and no default, so that SQLite adds the columns without writing the whole table anew.
     edited_by = models.TextField(null=True)  # noqa: DJ001
@@ -225,7 +226,7 @@ class Execution(models.Model):
 
 
 class RunRow(models.Model):
-    """How far an execution has come: the engine's snapshot, fenced by ``version``.
+    """The progress of an execution: the engine's snapshot, fenced by ``version``.
 
     ``snapshot``: "" of one that succeeded, unless it is a replay: only that knows its origin.
     ``parked``: not "" if no step may be taken: "paused" of an execution with a ``Pause``.
@@ -265,7 +266,7 @@ class RunValue(models.Model):
 
 
 class HistoryEvent(models.Model):
-    """One line of an execution's history, append-only.
+    """One event of an execution's history; append-only.
 
     ``details``: JSON text, "" for types without.
     """
@@ -283,7 +284,7 @@ class HistoryEvent(models.Model):
 
 
 class InboxMessage(models.Model):
-    """A message that came in and no step has taken yet. ``body``: JSON text of its fields."""
+    """A message for an execution that no step has processed yet. ``body``: JSON of its fields."""
 
     execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_constraint=False)
     kind = models.CharField(max_length=20)
@@ -292,7 +293,7 @@ class InboxMessage(models.Model):
 
 
 class Timer(models.Model):
-    """An armed timer of the engine."""
+    """A set timer of an execution."""
 
     pk = models.CompositePrimaryKey("execution_id", "name")
     execution = models.ForeignKey(
@@ -303,7 +304,7 @@ class Timer(models.Model):
 
 
 class Pause(models.Model):
-    """A paused execution. ``stops_clock``: its timers stand still; ``note``: the reason."""
+    """A paused execution. ``stops_clock``: its timers are stopped; ``note``: the reason."""
 
     execution = models.OneToOneField(
         Execution, primary_key=True, on_delete=models.CASCADE, db_constraint=False
@@ -324,7 +325,7 @@ class StoppedLine(NamedTuple):
 
 
 class HaltedExecution(models.Model):
-    """An execution of which lines of control stand at breakpoints. Its steps write the row.
+    """An execution with lines of control at breakpoints. Its steps write the row.
 
     ``since_ms``: when the first line stopped; ``count``: how many stand; ``newest``: the number of
     the newest halt. ``lines``: the first of them as JSON, each ``[number, state, when, since_ms]``.
@@ -344,17 +345,17 @@ class HaltedExecution(models.Model):
 
     @property
     def stamp(self) -> str:
-        """Return what changes with each line that stops or continues."""
+        """Return a value that changes when a line stops or continues."""
         return f"b{self.newest}.{self.count}"
 
     @property
     def stops(self) -> list[StoppedLine]:
-        """Return the lines that the row names, in the order in which they stopped."""
+        """Return the lines in the row, in the order in which they stopped."""
         return [StoppedLine(*line) for line in json.loads(self.lines)]
 
 
 class DebugEdit(models.Model):
-    """What a person did to a line of control at a breakpoint, beside the history.
+    """A user's action on a line of control at a breakpoint, beside the history.
 
     ``event_id``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for
     an edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or "".

@@ -1,7 +1,7 @@
-"""The scope of an access key: permitted actions and state machines.
+"""The scope of an access key: the actions and state machines that the key may use.
 
-A scope only takes away: a key never does more than the role of its owner allows. It says nothing
-about what an execution does itself once it is started: Tasks have rights of their own
+A scope only restricts: a key never does more than the role of its owner allows. It does not
+restrict an execution once it is started: Tasks have rights of their own
 (``console.execution_rights``).
 """
 
@@ -25,21 +25,21 @@ class ActionSet(StrEnum):
 
 
 STARTS = frozenset({"StartExecution", "StartSyncExecution"})
-"""What ``ActionSet.START`` has beyond ``ActionSet.READ``."""
+"""The actions of ``ActionSet.START`` in addition to ``ActionSet.READ``."""
 ANY_END = "*"
-"""Ends the prefix of names of state machines."""
+"""The wildcard at the end of a prefix of machine names."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedResource:
-    """What an action is performed on. ``machine``: its state machine, "" if it belongs to none."""
+    """The resource of an action. ``machine``: its state machine, "" without one."""
 
     arn: str
     machine: str = ""
 
 
 UNNAMED = KeyedResource("*")
-"""Stands for a resource that a request does not name."""
+"""A resource that the request does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class KeyScope:
 
     @classmethod
     def of_text(cls, text: str) -> KeyScope:
-        """Return the scope that a row has; one that cannot be read allows nothing."""
+        """Parse the scope of a row; an invalid one allows nothing."""
         if not text:
             return EVERYTHING
         try:
@@ -71,7 +71,7 @@ class KeyScope:
             return NOTHING
 
     def as_text(self) -> str:
-        """Return the scope as a row has it, "" for everything."""
+        """Return the scope for a row, "" for everything."""
         if self == EVERYTHING:
             return ""
         actions = sorted(self.listed) if self.actions is None else self.actions.value
@@ -79,7 +79,7 @@ class KeyScope:
         return json.dumps({"actions": actions, **machines})
 
     def allows_action(self, action: str, *, is_reading: bool) -> bool:
-        """Tell whether the actions include one. ``is_reading``: whether it changes nothing."""
+        """Return whether an action is allowed. ``is_reading``: it changes nothing."""
         if self.actions is None:
             return action in self.listed
         if self.actions == ActionSet.ALL:
@@ -87,7 +87,7 @@ class KeyScope:
         return is_reading or (self.actions == ActionSet.START and action in STARTS)
 
     def outside(self, resources: Sequence[KeyedResource]) -> KeyedResource | None:
-        """Return the first of some resources that the scope does not include, None if all are."""
+        """Return the first resource outside the scope, None if all are inside."""
         if not self.machines:
             return None
         outside = (each for each in resources if not self._includes_machine(each.machine))
@@ -102,7 +102,7 @@ class KeyScope:
         )
 
     def in_words(self) -> str:
-        """Return the scope for people: ``read and start, state machines orders-*``."""
+        """Return the scope in words: ``read and start, state machines orders-*``."""
         words = {
             ActionSet.ALL: "all actions",
             ActionSet.READ: "read only",

@@ -1,4 +1,4 @@
-"""Tables of log groups, and of the periods in which machines log to them; no lines."""
+"""Models of log groups, and of the periods in which machines log to them; no log lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.models.people import Project
 
 
 class LogGroup(models.Model):
-    """A log group; what was logged before ``created_ms`` is not in it."""
+    """A log group; lines from before ``created_ms`` are not in it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     region = models.CharField(max_length=32)
@@ -28,9 +28,10 @@ class LogGroup(models.Model):
 
 
 class LogRoute(models.Model):
-    """How a machine's executions log that started at ``since_ms`` or later, until its next route.
+    """The log group of a machine's executions that started at ``since_ms`` or later.
 
-    By ARN, for logs stay when their machine is deleted. ``group``: a name, "" for none.
+    It holds until the machine's next route. By ARN, because logs outlive their machine. ``group``:
+    a name, "" for none.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)

@@ -1,4 +1,4 @@
-"""Tables of what can be started: definitions, machines, versions, aliases, activities, tags."""
+"""Models of state machines: definitions, versions, aliases, revisions, drafts; activities, tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.statuses import MachineStatus, MachineType
 
 
 class Definition(models.Model):
-    """A definition's text under its SHA-256; immutable, shared by machines and executions."""
+    """The text of a definition, by its SHA-256; immutable, shared by machines and executions."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     text = models.TextField()
@@ -47,7 +47,7 @@ class StateMachine(models.Model):
 
 
 class Version(models.Model):
-    """A published version: what a machine was at a revision, for ever."""
+    """A published version: the immutable state of a machine at a revision."""
 
     state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
     number = models.IntegerField()
@@ -69,12 +69,12 @@ class Version(models.Model):
 
     @property
     def arn(self) -> str:
-        """The version's ARN."""
+        """Return the version's ARN."""
         return f"{self.state_machine.arn}:{self.number}"
 
 
 class MachineRevision(models.Model):
-    """What a machine was after a save: its definition and role, by whom, with which note.
+    """The definition and role of a machine after a save, with author and note.
 
     A revision is never changed. ``revision_id``: the machine's, "" before its first update. The
     first row of a machine that is older than this table is written by its next save.
@@ -103,7 +103,7 @@ class MachineRevision(models.Model):
 
 
 class DefinitionDraft(models.Model):
-    """What a person typed into the editor of a machine and did not save.
+    """The unsaved text in a person's editor of a machine.
 
     ``machine_arn``: "" for a machine that is not created yet. ``revision``: of the machine that the
     text was made from.

@@ -1,4 +1,4 @@
-"""Tables of what people write about an execution."""
+"""The model of notes that people write about an execution."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from console.models.executions import Execution
 
 
 class ExecutionNote(models.Model):
-    """The note of an execution, and its assignee; "" for nobody.
+    """The note and the assignee ("" for nobody) of an execution.
 
-    Table and columns keep their first names: a process of the previous release reads them during an
-    upgrade.
+    Table and columns keep their first names, because processes of the previous release read them
+    during an upgrade.
     """
 
     execution = models.OneToOneField(

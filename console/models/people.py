@@ -1,4 +1,4 @@
-"""Tables of people: projects, members, access keys, login links, the audit trail."""
+"""Models of people: projects, members, access keys, login links, invitations, the audit trail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Project(models.Model):
 
 
 class Role(models.TextChoices):
-    """What a member may do; each role includes the ones before it."""
+    """The role of a member; each role includes the ones before it."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -51,10 +51,10 @@ class Membership(models.Model):
 
 
 class SavedView(models.Model):
-    """A list of executions that a project keeps under a name.
+    """A named list of executions of a project.
 
-    ``query``: what stands in the address of ``/executions/``. ``default_of``: the name of the
-    machine whose page begins with it, "" if none does.
+    ``query``: the query string of ``/executions/``. ``default_of``: the name of the machine whose
+    page starts with this view, "" for none.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -142,7 +142,7 @@ class LoginAttempts(models.Model):
 
 
 class AuditEntry(models.Model):
-    """A change by a user: actor, action and target. Append-only, without payloads."""
+    """An audit entry: actor, action and target. Append-only, without payloads."""
 
     at_ms = models.BigIntegerField()
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, db_constraint=False)

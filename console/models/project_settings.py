@@ -1,4 +1,4 @@
-"""The table of settings that owners make on pages, beside the operator's files."""
+"""The model of project settings, which owners change on pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.models.people import Project
 class ProjectSetting(models.Model):
     """A setting of a project. Only ``console.db.project_settings`` reads and writes it.
 
-    ``kind``: what it sets, as ``target``; ``name``: which of them, "" if there is only one.
+    ``kind``: such as ``target``; ``name``: the setting's name in its kind, "" if there is only one.
     ``value``: JSON. ``sealed``: its secrets, encrypted (``console.db.sealing``); "" without any.
     ``version``: counts its changes.
     """

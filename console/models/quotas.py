@@ -1,4 +1,4 @@
-"""Tables of quotas: what is left of a project's rates, and how often they were exceeded."""
+"""Models of quotas: token buckets of a project's rates, and counts of throttled calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.models.people import Project
 
 
 class TokenBucket(models.Model):
-    """The tokens of a rate that were there at a moment."""
+    """A token bucket of a project's rate: its tokens at a moment."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     name = models.CharField(max_length=40)
@@ -24,9 +24,9 @@ class TokenBucket(models.Model):
 
 
 class ThrottledMinute(models.Model):
-    """How often something of a state machine was held back in a minute.
+    """The number of throttled calls or transitions of a state machine in a minute.
 
-    ``api``: the action that was refused, "" for state transitions, which were delayed.
+    ``api``: the refused action, "" for delayed state transitions.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)

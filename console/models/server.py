@@ -1,4 +1,4 @@
-"""Tables that all processes share: facts of the server, and the processes at work."""
+"""Models of the server: facts shared by all processes, worker processes, readiness."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import models
 
 
 class ServerFact(models.Model):
-    """Something all processes on this database must agree on."""
+    """A fact that all processes on this database must agree on."""
 
     name = models.CharField(max_length=40, primary_key=True)
     value = models.CharField(max_length=200)
@@ -38,10 +38,9 @@ class Worker(models.Model):
 
 
 class ReadinessMinute(models.Model):
-    """How often a worker looked within a minute, and how often the server was ready then.
+    """The number of readiness checks of a minute, and how many found the server ready.
 
-    ``reason``: why it was not, the last time that it was not. In a minute without a row nobody
-    looked.
+    ``reason``: of the last check that found it not ready. A minute without a row had no check.
     """
 
     minute_ms = models.BigIntegerField(primary_key=True)
