@@ -123,8 +123,8 @@ def test_a_line_runs_to_a_state(client: Client, execution: Execution) -> None:
 
 def test_a_line_steps_into_a_map(client: Client, project: Project) -> None:
     """Each iteration stops before its first state."""
-    one = {"StartAt": "One", "States": {"One": {"Type": "Pass", "End": True}}}
-    each = {"Type": "Map", "ItemProcessor": one, "End": True}
+    processor = {"StartAt": "One", "States": {"One": {"Type": "Pass", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": processor, "End": True}
     machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
     execution = start(machine, [1, 2], name="run", breakpoints=(engine.Breakpoint("Each"),))
     drain(execution)
