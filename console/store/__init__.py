@@ -8,9 +8,9 @@ snapshot, with a version). Everything that happens to it is a *message*. The eng
 function: snapshot and messages in, new snapshot, history events and commands out. The store makes
 that durable. Four ideas carry it.
 
-**Inbox.** Who has news for an execution (a task's outcome, a Stop, a Redrive) inserts a row into
-``InboxMessage`` and never touches the snapshot. Timers that are due are messages, too: their rows
-stand in ``Timer``.
+**Inbox.** A sender of a message (a task's outcome, a Stop, a Redrive) inserts a row into
+``InboxMessage`` and never touches the snapshot. Due timers are messages, too: their rows are in
+``Timer``.
 
 **Fence.** ``executions.step`` reads snapshot, inbox and due timers, computes, and commits all that
 follows in one transaction: the snapshot, the events, the values, new tasks and timers, and the
@@ -26,10 +26,10 @@ restored writes nothing.
 **Claims.** A task is a row of ``TaskRow``, written by the step that scheduled it. A worker claims
 it by ``UPDATE ... SET status = 'started' WHERE status = 'scheduled'``; one of many gets it. The
 first outcome closes the row (``WHERE status <> 'closed'``) and posts its message in the same
-transaction, so a task has one outcome, whoever else sends one later (G11).
+transaction, so a task has one outcome; later ones are rejected (G11).
 
-**Outbox.** What others are to learn is a row of ``OutboxEvent``, written in the transaction that
-changed the status, and only if a rule wants it. ``events.outbox`` turns it into deliveries later,
+**Outbox.** An event for others is a row of ``OutboxEvent``, written in the transaction that
+changed the status, and only if a rule matches. ``events.outbox`` turns it into deliveries later,
 and the worker's relay sends them, at least once, always with the same event id.
 
 What a crash between any two steps does
@@ -65,14 +65,14 @@ writes nothing if run, task or machine have changed meanwhile:
 
     1. A calls for task 5 of version 7.   2. B stops the execution: task 5 is closed, version 8.
     3. A has the outcome. Its commit asks for version 7 and an open task 5: Fenced.
-    4. A records the outcome by itself, as in 8 below, and finds the task closed: it is dropped.
+    4. A records the outcome by itself, as in step 8 above, finds the task closed, and drops it.
 
-What a crash between the call and that commit leaves is what 7 below says.
+A crash between the call and that commit has the effect of step 7 above.
 
 ``write(fn)`` (``db.writer``) is the only way to a transaction. One thread of a process commits what
 many threads ask for: on SQLite each in a savepoint, on PostgreSQL merged (``db.merged``). A change
 that cannot be merged is committed by its own thread, which repeats what surely was not committed.
-So ``fn`` may run twice, and decides only on what it reads itself.
+So ``fn`` may run twice, and must read all data for its decisions itself.
 
 Packages
 ========
@@ -85,7 +85,7 @@ others are for the store alone. tests/console/store/test_packages.py holds both.
 from __future__ import annotations
 
 PACKAGES = ("state", "machines", "tasks", "events", "executions", "map_runs", "people")
-"""From the ground up: a package imports itself and the packages before it."""
+"""The packages, lowest first: each imports only itself and the ones before."""
 
 PUBLIC = {
     "state": (

@@ -1,7 +1,7 @@
-"""Write events to the outbox, in the transaction of the change that they report.
+"""Write events to the outbox, in the transaction of the change that they report, and route them.
 
-A project without an enabled rule writes none: whether it has one is remembered for a second, so an
-execution nobody asked about costs nothing more. ``route`` turns events into deliveries later.
+A project without an enabled rule writes none; this is cached for a second, so an execution without
+rules costs nothing more. ``route_events`` turns events into deliveries later.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
 
 def has_rules(project_id: int) -> bool:
-    """Tell whether somebody may want to know of a project's events.
+    """Return whether a rule may match a project's events.
 
-    Nobody does on a server without notifications: its events would wait for ever.
+    False on a server without notifications, where events would wait for ever.
     """
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
@@ -69,13 +69,13 @@ def has_rules(project_id: int) -> bool:
 
 
 def _listening_rules() -> QuerySet[EventRule]:
-    """Return the enabled rules with a pattern; those of an archived project rest."""
+    """Return the enabled rules with a pattern, without those of archived projects."""
     rules = EventRule.objects.filter(state=RuleState.ENABLED, project__archived_ms=None)
     return rules.exclude(pattern="")
 
 
 def forget_rules() -> None:
-    """Look at the rules again, once this transaction is committed and until then."""
+    """Clear the cache of rules, now and after this transaction's commit."""
     _forget()
     transaction.on_commit(_forget)
 
@@ -86,7 +86,7 @@ def _forget() -> None:
 
 
 def put_status_change(execution: Execution) -> None:
-    """Emit a status change of an execution, inside the transaction of the change."""
+    """Write the event of an execution's status change, inside its transaction."""
     if not has_rules(execution.project_id):
         return
     if arns.is_express(execution.arn) and not settings.STATEYARD_EXPRESS_EVENTS:
@@ -114,16 +114,16 @@ def put_status_change(execution: Execution) -> None:
 
 
 def row_for_end(execution_id: int, project_id: int) -> Execution | None:
-    """Return the row that the event of an execution's end is made of, None if nobody waits for it.
+    """Return the row for the event of an execution's end, None if no rule waits for it.
 
-    Asked before the transaction, because a change that asks the database is not merged. What the
-    row says does not change until the execution ends.
+    Called before the transaction, because a change that queries the database is not merged. The
+    row does not change until the execution ends.
     """
     return rows.fetch_one(Execution, "id = %s", [execution_id]) if has_rules(project_id) else None
 
 
 def put_execution_ended(execution_id: int, project_id: int, row: Execution | None) -> None:
-    """Emit the end of an execution, inside the transaction of the end.
+    """Write the event of an execution's end, inside its transaction.
 
     ``row``: the execution with its end; it is read if it is not given.
     """
@@ -136,9 +136,9 @@ def put_execution_ended(execution_id: int, project_id: int, row: Execution | Non
 def put_event(  # the arguments are the columns
     project_id: int, event_id: str, text: str, *, region: str, about: str, sent_by: str = ""
 ) -> None:
-    """Write an event, once (inside the caller's transaction).
+    """Write an event unless it exists, inside the caller's transaction.
 
-    ``about``: what it is of; ``sent_by``: who put it, "" if this server made it.
+    ``about``: its resource; ``sent_by``: the caller of PutEvents, "" for this server's own events.
     """
     texts = [storable(about[:_ABOUT]), storable(text)]
     sender = storable(sent_by[:_SENDER])
@@ -150,7 +150,7 @@ def put_event(  # the arguments are the columns
 
 
 def route_events() -> bool:
-    """Write the deliveries of some events; return whether there may be more to do at once.
+    """Write the deliveries of some events; return whether there may be more.
 
     Events are matched before the transaction, which must be short. Projects take turns.
     """
@@ -166,7 +166,7 @@ def route_events() -> bool:
 
 
 def turn_of_project(order: str) -> Window:
-    """Return the place of a row among those of its project, by which projects take turns."""
+    """Return the rank of a row in its project, so that projects take turns."""
     return Window(RowNumber(), partition_by=F("project_id"), order_by=F(order).asc())
 
 
@@ -196,7 +196,7 @@ def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) ->
 
 
 def _store(matched: dict[int, list[int]]) -> None:
-    """Write a delivery for each target; an event that nobody waits for is removed."""
+    """Write a delivery for each target; delete events without a match."""
     events = OutboxEvent.objects.select_for_update(of=("self",)).select_related("project")
     waiting = events.filter(pk__in=list(matched), routed=False).order_by("pk")  # as they happened
     for event in waiting.defer("body"):
@@ -209,7 +209,7 @@ def _store(matched: dict[int, list[int]]) -> None:
 
 
 def _record_match(event: OutboxEvent, rules: list[int]) -> None:
-    """Let the audit say who put an event that rules matched: they act with their editors' rights.
+    """Write an audit entry for an event that rules matched.
 
     (Inside the caller's transaction.)
     """
@@ -219,7 +219,7 @@ def _record_match(event: OutboxEvent, rules: list[int]) -> None:
 
 
 def create_deliveries(event: OutboxEvent, rules: list[int], delay_ms: int = 0) -> int:
-    """Write the deliveries of an event to the targets that rules have now; return how many.
+    """Write the deliveries of an event to the current targets of rules; return the count.
 
     ``delay_ms``: after which they are due, and get older. (Inside the caller's transaction.)
     """

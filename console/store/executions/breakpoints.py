@@ -1,7 +1,7 @@
-"""Set breakpoints of a running execution, and let lines of control go on from them.
+"""Set the breakpoints of a running execution, and release lines of control from them.
 
-Both are messages in its inbox, as an outcome is: they are durable once they are written, any worker
-takes them, and a message for a line that has gone on changes nothing.
+Both are messages in its inbox, like the outcome of a task: they are durable once they are written,
+any worker processes them, and a message for a line that has continued changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from console.models import StateMachine, Version
 
 ACTION = "DebugExecution"
-"""The action of a change, for rights and the audit."""
+"""The action of setting breakpoints, for rights and the audit."""
 _TRIES = 20
 _LONGEST_REASON = 256
 _GONE = "The line has continued in the meantime."
@@ -35,7 +35,7 @@ _GONE = "The line has continued in the meantime."
 
 @dataclass(frozen=True, slots=True)
 class Debugged:
-    """A running execution at its breakpoints.
+    """A running execution with its breakpoints and its halted lines.
 
     ``states``: the names of the states that it can stop at.
     """
@@ -47,7 +47,7 @@ class Debugged:
 
 
 def debug_refusal(execution: Execution) -> str:
-    """Return why an execution takes no breakpoints, "" if it does: Express ones do not."""
+    """Return why an execution cannot have breakpoints (Express), "" if it can."""
     if execution.status != ExecutionStatus.RUNNING:
         return "The execution has ended."
     if arns.is_express(execution.arn):
@@ -56,7 +56,7 @@ def debug_refusal(execution: Execution) -> str:
 
 
 def debugged(execution: Execution) -> Debugged | None:
-    """Return the breakpoints of an execution and the lines at them; None if it has ended."""
+    """Return the breakpoints and halted lines of an execution; None if it has ended."""
     running = step.load_running(execution.pk)
     if running is None:
         return None
@@ -69,7 +69,7 @@ def debugged(execution: Execution) -> Debugged | None:
 def set_breakpoints(
     execution: Execution, breakpoints: Iterable[engine.Breakpoint], actor: audit.Actor
 ) -> None:
-    """Put breakpoints in place of those of an execution.
+    """Replace the breakpoints of an execution.
 
     Raise ConflictException if it has ended, ValidationException for a breakpoint that never stops.
     """
@@ -109,7 +109,7 @@ def release_line(
     what: str,
     actor: audit.Actor,
 ) -> str:
-    """Let the line of a halt go on by the message that ``act`` makes for the actor's name.
+    """Release a halted line by the message that ``act`` creates for the actor's name.
 
     Return the name of its state. Raise ConflictException if the line has gone on,
     ValidationException if it cannot go on so.
@@ -128,7 +128,7 @@ def release_line(
 
 
 def _latest(number: int, machine: engine.Machine, run: engine.Run) -> tuple[engine.Breakpoint, ...]:
-    """Return the breakpoints, also if the message that sets them is still to be taken."""
+    """Return the breakpoints, also if the message that sets them is still in the inbox."""
     rows = InboxMessage.objects.filter(execution=number, kind=engine.SetBreakpoints.__name__)
     row = rows.order_by("-pk").first()
     if row is None:
@@ -153,9 +153,9 @@ def _post(execution: Execution, message: engine.Message, actor: audit.Actor, rea
 
 
 def _take_in(number: int) -> None:
-    """Take the messages of an execution, so that its page shows what came of them.
+    """Process the messages of an execution, so that its page shows the effect.
 
-    A worker takes them as well; a paused execution keeps them for its resume.
+    A worker would process them as well; a paused execution keeps them for its resume.
     """
     for _ in range(_TRIES):
         with contextlib.suppress(step.Fenced, engine.NewerFormat):

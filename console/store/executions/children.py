@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _AT_ONCE = 100
-_SETTLED_MS = 120_000  # a call lasts at most so long; after that it starts nothing
+_SETTLED_MS = 120_000  # maximum duration of a call; after that it starts nothing
 
 
 def to_end() -> Sequence[int]:
-    """Return executions that have ended, with children that must not go on."""
+    """Return ended executions whose children must be stopped."""
     marked = RunRow.objects.filter(children_end=True).exclude(
         execution__status=ExecutionStatus.RUNNING
     )
@@ -35,7 +35,7 @@ def to_end() -> Sequence[int]:
 
 
 def abandons_children(execution_id: int) -> bool:
-    """Tell whether an execution has ended and leaves its children alone."""
+    """Return whether an execution has ended and keeps its children running."""
     ended = (
         Execution.objects.filter(pk=execution_id).exclude(status=ExecutionStatus.RUNNING).exists()
     )
@@ -44,7 +44,7 @@ def abandons_children(execution_id: int) -> bool:
 
 
 def end_child(number: int) -> None:
-    """Stop the children of an execution that has ended."""
+    """Stop the children of an ended execution."""
     parent = Execution.objects.get(pk=number)
     calls = TaskRow.objects.filter(execution_id=number, service__in=schedule.NESTED)
     settled = True
@@ -65,13 +65,13 @@ def _stop(parent: Execution, child: Execution) -> None:
 
 
 def _is_over(call: TaskRow) -> bool:
-    """Tell whether a call can no longer start anything."""
+    """Return whether a call can no longer start an execution."""
     closed_ms = call.closed_ms or clock.now_ms()
     return call.started_ms is None or clock.now_ms() - closed_ms > _SETTLED_MS
 
 
 def _started_by(parent: Execution, call: TaskRow) -> list[Execution]:
-    """Return the execution that a call has started in this project; [] if there is none yet."""
+    """Return the execution that a call has started in this project, [] without one."""
     arguments: Any = engine.loads(call.input)
     machine = str(_argument(arguments, "StateMachineArn")).partition("#")[0]
     name = _argument(arguments, "Name") or claim.get_work(parent.pk, call.task).idempotency_key

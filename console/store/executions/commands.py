@@ -52,7 +52,7 @@ _LEFT = tuple(
 
 
 class Fenced(Exception):
-    """Somebody else committed a step of this execution first; nothing was written."""
+    """Another process committed a step of this execution first; nothing was written."""
 
 
 def apply_commands(
@@ -63,10 +63,10 @@ def apply_commands(
     row: Execution | None = None,
     limits: Mapping[str, Limits] | None = None,
 ) -> None:
-    """Write down what the engine asked for (inside a transaction).
+    """Apply the engine's commands (inside a transaction).
 
-    ``belongs``: of the execution; ``row``: its row, for the event that it has ended; ``limits``: of
-    the activities that it names. They are read if they are needed and not given.
+    ``belongs``: of the execution; ``row``: its row, for the event of its end; ``limits``: of the
+    activities in its commands. Missing ones are read when needed.
     """
     now_ms = clock.now_ms()
     tasks = [command for command in commands if isinstance(command, engine.RunTask)]
@@ -93,16 +93,16 @@ def apply_commands(
 
 
 def _note_edit(execution_id: int, edit: engine.NoteEdit, now_ms: int) -> None:
-    """Keep what a person did to a line of control at a breakpoint."""
+    """Store a user's action on a line of control at a breakpoint."""
     texts = (storable(text) for text in (edit.state, edit.what, edit.by, edit.before, edit.after))
     values = (execution_id, edit.event, now_ms, *texts)
     rows.append("console_debugedit", _EDIT, [values])
 
 
 def end_of_new(commands: Sequence[engine.Command]) -> engine.Finish | None:
-    """Return how a new execution has ended, if it asked for nothing else before; else None.
+    """Return how a new execution has ended, if it has no other commands; else None.
 
-    Its row can be written as it ends, then: no task, timer or message is left of it.
+    Its row can then be inserted with the end: it has no task, timer or message.
     """
     match commands:
         case [engine.Finish() as finish]:
@@ -112,7 +112,7 @@ def end_of_new(commands: Sequence[engine.Command]) -> engine.Finish | None:
 
 
 def end_columns(finish: engine.Finish) -> dict[str, Any]:
-    """Return the columns of an execution that say how it has ended."""
+    """Return the columns for the end of an execution."""
     return {
         "status": finish.status,
         "output": finish.output,
@@ -129,7 +129,7 @@ def _belongs_of(execution_id: int) -> Belongs:
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
-    """Write the end once, and remove the timers and messages that are left."""
+    """Write the end once, and delete the remaining timers and messages."""
     if rows.change(_FINISH, [(*end_columns(finish).values(), execution_id)]) != 1:
         raise Fenced
     # The tasks come first: a thread that closes one now holds its row until its message is
@@ -146,7 +146,7 @@ def publish_end(
     belongs: Belongs,
     row: Execution | None = None,
 ) -> None:
-    """Tell all who wait for the end of an execution (inside the transaction that writes it)."""
+    """Publish the end of an execution: signals, and its event in the outbox."""
     if row is not None:
         for name, value in end_columns(finish).items():
             setattr(row, name, value)

@@ -1,4 +1,8 @@
-"""End an execution that the engine cannot continue; no other execution suffers (G14)."""
+"""End an execution that the engine cannot continue, without harm to other executions (G14).
+
+After three failed steps in a row, or three crashes of the process, the execution ends FAILED with
+``States.Runtime``.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ _END = (
 
 
 def record_failure(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
-    """Note that a step raised; after three in a row end the execution.
+    """Count a step that raised an exception; after three in a row end the execution.
 
     Return whether to try again. ``counted``: the attempt was counted before it was made. Do not
     call this for an outage of the database, which is not the execution's fault. Data that a later
@@ -46,14 +50,14 @@ def record_failure(execution_id: int, error: BaseException, *, counted: bool = F
     try:
         end_execution(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
     except step.Fenced:
-        return True  # somebody else took it further
+        return True  # another process has stepped it
     return False
 
 
 def may_try(execution_id: int) -> bool:
-    """Note an attempt before it is made; end the execution if it killed three processes.
+    """Count an attempt before it is made; end the execution after three crashes.
 
-    (The first of them had not noted it.) Return whether to make it.
+    The first crash is not counted by this function. Return whether to make the attempt.
     """
     if write(lambda: _count(execution_id, 1)) < MAX_FAILURES:
         return True
@@ -62,7 +66,7 @@ def may_try(execution_id: int) -> bool:
 
 
 def record_crash(execution_id: int) -> None:
-    """Note that an execution was being stepped when a process died; end it at the third time."""
+    """Count a crash of the process during a step; end the execution after three."""
     count = write(lambda: _count(execution_id, 1))
     if count > MAX_FAILURES:  # the engine could not even end it
         write(lambda: _by_hand(execution_id, _DIED))
@@ -71,7 +75,7 @@ def record_crash(execution_id: int) -> None:
 
 
 def _count(execution_id: int, more: int) -> int:
-    """Count failures and return how many there are (inside a transaction)."""
+    """Add to the failures and return their number (inside a transaction)."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, [more, execution_id])
         cursor.execute(_FAILURES, [execution_id])
@@ -106,7 +110,7 @@ def _by_the_engine(execution_id: int, cause: str) -> None:
 
 
 def _by_hand(execution_id: int, cause: str) -> None:
-    """Write the end without snapshot, definition and messages, for one of them is unreadable."""
+    """Write the end without snapshot, definition and messages, if these are unreadable."""
     with connection.cursor() as cursor:
         cursor.execute(_PASS_ON, [False, execution_id])
         cursor.execute(_END, [execution_id])

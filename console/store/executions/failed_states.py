@@ -1,7 +1,7 @@
-"""Tell in which state executions failed, by the last events of their histories.
+"""Find the states in which executions failed, from the last events of their histories.
 
-Of those that timed out or were aborted as a whole, the last event leads to none: they ended in the
-state that was open.
+An execution that timed out or was aborted as a whole has no such event: it ended in its open state
+(``open_states``).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ WHERE r.execution_id IN ({})
 
 
 def failed_states(numbers: Sequence[int]) -> dict[int, str]:
-    """Return the state in which each failed: the innermost one of its last events."""
+    """Return execution -> the innermost failed state."""
     states = {number: state for number, (state, _) in _failures(numbers).items()}
     ended_outside = [number for number, state in states.items() if not state]
     return states | {number: state for number, (state, _) in open_states(ended_outside).items()}
 
 
 def failing_events(numbers: Sequence[int]) -> dict[int, int]:
-    """Return the number of the event that each failed by: the innermost of its last events."""
+    """Return execution -> the id of the event of its innermost failure."""
     return {number: event for number, (_, event) in _failures(numbers).items()}
 
 
@@ -51,7 +51,7 @@ def _failures(numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
 
 
 def _innermost(events: Sequence[Any]) -> tuple[str, int]:
-    """Return state and number of the first event that is not the failure of what surrounds it."""
+    """Return the innermost failed state and its event, skipping failures of outer states."""
     state, event = "", 0
     for kind, name, number in zip(events[::3], events[1::3], events[2::3], strict=True):
         state, event = name or state, number or event

@@ -1,4 +1,4 @@
-"""Find executions: by ARN, by number, by machine or Map Run."""
+"""Find executions: by ARN, by primary key, by machine or Map Run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATUSES = (
 def get_execution(project: Project, arn: str, *, express_child: bool = False) -> Execution:
     """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist.
 
-    ``express_child``: an Express one is found, too, if it is a child of a Map Run.
+    ``express_child``: also find an Express child of a Map Run.
     """
     with_express = express_child and arns.is_labelled(arn)
     parsed = arns.parse_arn(arn, "execution", *(["express"] if with_express else []))
@@ -43,7 +43,7 @@ def get_execution(project: Project, arn: str, *, express_child: bool = False) ->
 
 
 def with_project(number: int) -> Execution:
-    """Return an execution by its number, with its project and without its payloads."""
+    """Return an execution by its primary key, with its project and without payloads."""
     executions = Execution.objects.select_related("project").defer("input", "output", "cause")
     return executions.get(pk=number)
 
@@ -58,9 +58,9 @@ def list_executions(
 ) -> list[Execution]:
     """Return up to ``limit`` executions of a machine or Map Run, newest first, without payloads.
 
-    Those that run are sorted by the time of their start or redrive, the others by that of their
-    end. Those of a Map Run that wait for its redrive have the status PENDING_REDRIVE; the rows are
-    never saved. ``after``: the ``listing_place`` of the last row of the page before.
+    Running executions are sorted by their start or redrive, the others by their end. Children that
+    wait for a redrive of their Map Run have the status PENDING_REDRIVE; these rows are never saved.
+    ``after``: the ``listing_place`` of the last row of the previous page.
     """
     redrives = {None: Q(), True: Q(redrive_count__gt=0), False: Q(redrive_count=0)}[redriven]
     if isinstance(owner, MapRun):
@@ -76,13 +76,13 @@ def list_executions(
 
 
 def listing_place(execution: Execution) -> tuple[int, int]:
-    """Return what lists are sorted by: ``listed_ms``, and the number of the execution."""
+    """Return the sort key of lists: ``listed_ms``, and the primary key."""
     times = (execution.stop_ms, execution.redrive_ms, execution.start_ms)
     return next(time_ms for time_ms in times if time_ms is not None), execution.pk
 
 
 def _executions_of(owner: StateMachine | Version | Alias) -> QuerySet[Execution]:
-    """Return the executions that were started by a machine's ARN, or by one of a version of it."""
+    """Return the query of a machine's executions, including those of its versions."""
     if isinstance(owner, StateMachine):
         return Execution.objects.filter(state_machine=owner, map_run=None)
     executions = Execution.objects.filter(state_machine=owner.state_machine, map_run=None)
@@ -92,7 +92,7 @@ def _executions_of(owner: StateMachine | Version | Alias) -> QuerySet[Execution]
 
 
 def _children(run: MapRun, status: str | None) -> QuerySet[Execution]:
-    """Return the children of a Map Run that have a status, which may be PENDING_REDRIVE."""
+    """Return the children of a Map Run with a status, perhaps PENDING_REDRIVE."""
     children = Execution.objects.filter(map_run=run)
     waiting = redrive.waiting_children(run)
     if status == ExecutionStatus.PENDING_REDRIVE:

@@ -1,7 +1,7 @@
-"""Keep which executions have lines of control at breakpoints, where lists find them.
+"""Store which executions have lines of control at breakpoints, so that lists find them.
 
-The run's own plan is the truth, and is in its snapshot. A row beside it saves a list from reading
-snapshots; the step that changes the plan writes it, so that the two never differ.
+The snapshot of the run has the truth, its plan. A row beside it saves lists from reading snapshots;
+the step that changes the plan writes the row, so the two never differ.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MOST_LINES = 20
-"""So many lines a row names; it counts all."""
+"""Maximum number of lines in a row; the row counts all."""
 _FORGET = Statement(50, "DELETE FROM console_haltedexecution WHERE execution_id = %s", ("bigint",))
 _COLUMNS = "execution_id, since_ms, count, newest, lines"
 
 
 def halts_of(run: engine.Run) -> tuple[engine.Halt, ...]:
-    """Return where lines of control of a run stand, in the order in which they stopped."""
+    """Return the halts of a run, in the order in which the lines stopped."""
     return run.plan.halts if run.plan is not None else ()
 
 
 def record_halts(execution_id: int, run: engine.Run) -> None:
-    """Write where the lines of a run stand now, inside the transaction of its step."""
+    """Write the current halts of a run, inside the transaction of its step."""
     halts = halts_of(run)
     rows.change(_FORGET, [(execution_id,)])
     if not halts:

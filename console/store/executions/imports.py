@@ -1,7 +1,7 @@
-"""Import a history that the AWS CLI printed, as rows that pages can show.
+"""Import a history from the AWS CLI's output, as rows that pages can show.
 
-An imported execution is a row that ``Execution.objects`` leaves out, so the engine, the API, the
-lists and the metrics never meet it; it has no run, so no worker could take it up.
+``Execution.objects`` leaves imported executions out, so the engine, the API, the lists and the
+metrics never see them. They have no run, so no worker can step them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _GROUP_ENDS = _GROUP_EVENTS - event_types.GROUP_STARTED
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed history. ``description``: of the execution, {} if it was not printed."""
+    """A parsed history. ``description``: of the execution, {} without one."""
 
     events: list[engine.Event]
     definition: str
@@ -54,8 +54,8 @@ class Printed:
 def read_printed(events: str, machine: str, description: str = "") -> Printed:
     """Read the output of get-execution-history, describe-state-machine and describe-execution.
 
-    A bare definition is accepted in place of describe-state-machine. Raises a ValidationException
-    that says which of the texts is wrong, and how.
+    A bare definition is accepted in place of describe-state-machine. Raise a ValidationException
+    with the invalid text and its problem.
     """
     printed_events = _json(events, "The history").get("events")
     if not isinstance(printed_events, list) or not printed_events:
@@ -79,7 +79,7 @@ def read_printed(events: str, machine: str, description: str = "") -> Printed:
 def import_execution(
     project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY
 ) -> Execution:
-    """Store a printed history as an execution; durable when this returns."""
+    """Store a parsed history as an execution; durable when this returns."""
     first, last = printed.events[0], printed.events[-1]
     description, last_details = printed.description, last.details or {}
     recorded_input = (first.details or {}).get("input")
@@ -145,7 +145,7 @@ def _json(text: str, label: str) -> dict[str, Any]:
 
 
 def _events(printed_events: list[Any]) -> list[engine.Event]:
-    """Return the events in order, each with the state it belongs to, which AWS does not repeat."""
+    """Return the events in order, each with its state, which AWS does not repeat."""
     if len(printed_events) > MOST_EVENTS:
         raise ValidationException(f"The history: it has more than {MOST_EVENTS:,} events.")
     events = sorted((_event(entry) for entry in printed_events), key=lambda event: event.id)
@@ -179,7 +179,7 @@ def _event(entry: Any) -> engine.Event:
 
 
 def _moment(timestamp: Any) -> int:
-    """Return epoch milliseconds: the CLI prints ISO 8601, or seconds with a fraction."""
+    """Return epoch milliseconds of the CLI's timestamp: ISO 8601, or fractional seconds."""
     if isinstance(timestamp, int | float):
         at_ms = round(timestamp * 1000)
     else:
@@ -193,7 +193,7 @@ def _moment(timestamp: Any) -> int:
 
 
 def _owner(event: engine.Event, events: list[engine.Event], owners: list[str]) -> str:
-    """Return the state an event belongs to: its own, or that of the event it followed."""
+    """Return the state of an event: its own, or that of the event before it."""
     if engine.EVENT_TYPES[event.type].family is engine.Family.EXECUTION:
         return ""
     named = (event.details or {}).get("name") or (event.details or {}).get("state")
@@ -202,13 +202,13 @@ def _owner(event: engine.Event, events: list[engine.Event], owners: list[str]) -
     if event.type in _GROUP_EVENTS:
         return _group(event, events, owners)
     number = event.previous
-    while number and not owners[number]:  # a redrive goes on with the state that had failed
+    while number and not owners[number]:  # a redrive continues with the failed state
         number = events[number - 1].previous
     return owners[number]
 
 
 def _group(event: engine.Event, events: list[engine.Event], owners: list[str]) -> str:
-    """Return the Map or Parallel state that an event ends or starts again.
+    """Return the Map or Parallel state that an event ends or restarts.
 
     Go back event by event, past the groups within it, to its start.
     """
@@ -236,7 +236,7 @@ def _machine_arn(printed: Printed) -> str:
 
 
 def _name(attributes: dict[str, Any], key: str, arn: Any, fallback: str) -> str:
-    """Return a name that an address can hold."""
+    """Return a name that is valid in an address."""
     name = attributes.get(key) or str(arn or "").rpartition(":")[2] or fallback
     return storable(str(name))[:80].replace("/", "~")
 
@@ -246,6 +246,6 @@ def _text(value: Any) -> str | None:
 
 
 def machine_address(execution: Execution) -> str:
-    """Return the name of the machine in the address of an imported execution."""
+    """Return the machine's name for the address of an imported execution."""
     machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     return f"{machine}~import-{execution.pk}"

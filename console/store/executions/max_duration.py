@@ -1,9 +1,8 @@
-"""End the Standard executions that have run for a year.
+"""Time out Standard executions after one year, as AWS does.
 
-AWS: an execution that runs for longer than a year times out. A redrive starts the year anew. The
-engine arms the timer of TimeoutSeconds when an execution starts. This module arms the timer of the
-year a day ahead, for the few executions that run so long: one more row at each start would cost all
-of them. So the executions that an earlier version started end, too.
+A redrive starts the year anew. The engine sets the timer of TimeoutSeconds when an execution
+starts. This module sets the timer of the year a day ahead, for the few executions that run so long:
+a row for each start would cost all executions. Executions that an earlier version started end, too.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 
 YEAR_MS = engine.MAX_EXECUTION_S * 1000
 AHEAD_MS = 24 * 3_600_000
-"""How long before its year is over the timer of an execution is armed."""
+"""How long before the end of the year the timer is set."""
 _AT_ONCE = 100  # in one transaction
 
 
 def arm_ends() -> int:
-    """Arm the timer of each execution whose year is over within a day; return how many were armed.
+    """Set the timer of each execution whose year ends within a day; return their number.
 
-    A timer of TimeoutSeconds that is due later, which an earlier version has armed, is moved.
+    A later timer of TimeoutSeconds from an earlier version is moved.
     """
     before_ms = clock.now_ms() - YEAR_MS + AHEAD_MS
     armed = 0
@@ -43,7 +42,7 @@ def arm_ends() -> int:
 
 
 def _old_executions(before_ms: int) -> Iterator[list[int]]:
-    """Yield the executions that began so long ago and run, by the indexes of lists and Map Runs."""
+    """Yield the running executions that began long ago, by the indexes of lists and Map Runs."""
     running = Execution.objects.filter(
         status=ExecutionStatus.RUNNING, start_ms__lte=before_ms
     ).filter(Q(redrive_ms__isnull=True) | Q(redrive_ms__lte=before_ms))
@@ -61,7 +60,7 @@ def _arm_some(execution_ids: Sequence[int]) -> int:
 
 
 def _set_timer(execution_id: int) -> bool:
-    """Arm the timer of one execution, unless it ends before (inside a transaction)."""
+    """Set the timer of one execution, unless it ends before (inside a transaction)."""
     # The lock keeps the end out, which takes it, too, before it deletes all timers. Else:
     # 1. This reads RUNNING.  2. The execution ends, its timers are deleted.  3. This arms one for
     # an execution that has ended, and a redrive that arms its own fails.

@@ -1,7 +1,7 @@
-"""Tell in which state executions are, or were when they were aborted or timed out.
+"""Find the state in which an execution is, or was when it was aborted or timed out.
 
-It is the state that was entered last of those that were not left, as the execution's page shows it.
-Of the branches of a Parallel the newest may have ended already while an older one goes on:
+It is the last entered state without an exit, as on the execution's page. In a Parallel, the newest
+branch may have ended while an older one continues:
 
     1. A is entered, then B.   2. B is left; its branch ends.   3. The execution is stopped: in A.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOVES = event_types.STATE_ENTRIES | event_types.STATE_EXITS
 _LOOKED_AT = 200
-"""How many of the newest entries and exits of an execution are looked through."""
+"""Maximum number of an execution's newest entries and exits to read."""
 _AT_ONCE = 100
 _NEWEST = """SELECT * FROM (
     SELECT execution_id, type, state, event_id FROM console_historyevent
@@ -34,7 +34,7 @@ _NEWEST = """SELECT * FROM (
 
 
 def open_states(numbers: Collection[int]) -> dict[int, tuple[str, int]]:
-    """Return by execution the state that is still open, and the number of its entering event.
+    """Return execution -> its open state, and the id of the entering event.
 
     Executions that have entered no state are left out. Most cost one query together.
     """

@@ -1,11 +1,11 @@
-"""Step an execution by the outcome of a task, in the process that the outcome was sent to.
+"""Step an execution in the process that received a task's outcome, such as by SendTaskSuccess.
 
-The outcome, the end of the task and what follows are one commit then, and no worker has to wake:
+The outcome, the end of the task and the next step are then one commit, and no worker has to wake:
 
-    1. SendTaskSuccess comes to a web process, which reads the run and computes its next step.
+    1. SendTaskSuccess arrives at a web process, which reads the run and computes its next step.
     2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
-    3. The commit asks for the version that was read and for an open task. It finds one of them
-       changed and writes nothing. Then the outcome is recorded by itself, if its task is open.
+    3. The commit checks the version and that the task is open. One of them has changed, so it
+       writes nothing. Then the outcome is recorded by itself, if its task is still open.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _READY = 2
 def step_ahead(
     execution_id: int, outcome: engine.TaskSucceeded | engine.TaskFailed
 ) -> Callable[[], bool] | None:
-    """Compute the step of an outcome; None if a worker has to (``complete.Ahead``).
+    """Compute the step of an outcome; None if a worker must do it (``complete.Ahead``).
 
-    That is so if the step may take long or fails, and if others may step the execution now: it can
-    go on by itself, or has several lines of control.
+    That is so if the step may take long or fails, or if others may step the execution now, because
+    it is ready or has several lines of control.
     """
     if quotas.limit_transitions():
         return None
@@ -69,7 +69,7 @@ def step_ahead(
 def _load(
     execution_id: int, outcome: engine.TaskSucceeded | engine.TaskFailed
 ) -> step.Loaded | None:
-    """Return a run with its messages and an outcome; None if a worker has to step it."""
+    """Return a run with its messages and an outcome; None if a worker must step it."""
     read_epoch = ""
     if not is_embedded():  # this process outlives a restore: it relies on nothing it remembers
         read_epoch = epoch.recent_epoch()
@@ -85,7 +85,7 @@ def _load(
 
 
 def _write(loaded: step.Loaded, steps: Sequence[engine.Step]) -> bool:
-    """Write the step of an outcome; return False if the run has changed, or may have."""
+    """Write the step of an outcome; return False if the run has changed or may have."""
     if not rows.read_or_assume(lambda: is_embedded() and _is_current(loaded), assumed=True):
         return False
     step.commit_step(loaded, steps)
@@ -96,7 +96,7 @@ def _write(loaded: step.Loaded, steps: Sequence[engine.Step]) -> bool:
 
 
 def _is_current(loaded: step.Loaded) -> bool:
-    """Tell whether the run and the task are as they were read (inside the only transaction)."""
+    """Return whether the run and the task are unchanged (inside the only transaction)."""
     values = (loaded.execution_id, loaded.version, loaded.closes[0], epoch.process_epoch())
     with rows.open_cursor() as cursor:
         cursor.execute(_CURRENT, values)

@@ -1,8 +1,8 @@
 """Read the rows that a step needs: the run, its messages, its due timers.
 
-Of many executions at once: to plan and execute one statement for thirty executions takes a few
-times as long as for one on PostgreSQL, and on SQLite it is one way into the database and back, in
-which other threads take their turns, instead of ninety.
+One statement reads many executions at once. On PostgreSQL a statement for thirty executions takes a
+few times as long as for one; on SQLite it needs one call of the database instead of ninety, in
+which other threads could interrupt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MESSAGES = 100
-"""A step takes at most so many; there is another step for the rest."""
+"""Maximum number of messages of a step; another step takes the rest."""
 _COLUMNS = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
     " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
@@ -38,7 +38,7 @@ _DUE = "console_timer t WHERE t.execution_id = r.execution_id AND t.due_ms <= %s
 
 
 def _select(collect: str, array: str, among: str) -> str:
-    """Return the statement for many executions, by the names that a database has for JSON."""
+    """Return the statement for many executions, with the database's names of JSON functions."""
     messages = f"{collect}({array}(i.id, i.kind, i.body, i.created_ms))"
     timers = f"{collect}({array}(t.due_ms, t.name))"
     return (
@@ -57,10 +57,10 @@ _MACHINES = "SELECT arn, status FROM console_statemachine WHERE arn IN ({})"
 
 
 class StepRows(NamedTuple):
-    """What was read of an execution. ``run``: a row of ``LOAD``, None if it cannot go on.
+    """The rows of an execution. ``run``: a row of ``LOAD``, None if it cannot continue.
 
-    ``messages``: (id, kind, body, epoch milliseconds) of those that came first; ``timers``: the
-    names of those that are due.
+    ``messages``: (id, kind, body, epoch milliseconds) of the oldest ones; ``timers``: the names of
+    the due ones.
     """
 
     run: Sequence[Any] | None = None
@@ -105,12 +105,12 @@ def _can_go_on(row: Sequence[Any]) -> bool:
 
 
 def _machine_of(row: Sequence[Any]) -> str:
-    """Return the ARN of the machine above ``MACHINE/label``."""
+    """Return the machine's ARN in ``MACHINE/label``."""
     return str(row[_ARN]).partition("/")[0]
 
 
 def _with_status(stored: StepRows, statuses: dict[str, str]) -> StepRows:
-    """Return the rows of a child of a Map Run with the status of the machine above it."""
+    """Add the machine's status to the rows of a Map Run's child."""
     if stored.run is None or stored.run[_MAP_RUN] is None:
         return stored
     row = list(stored.run)
@@ -119,7 +119,7 @@ def _with_status(stored: StepRows, statuses: dict[str, str]) -> StepRows:
 
 
 def status_above(child_arn: str) -> str | None:
-    """Return the status of the machine above ``MACHINE/label``, None if it is gone."""
+    """Return the status of the machine in ``MACHINE/label``, None if it is gone."""
     arn = child_arn.partition("/")[0]
     return _statuses([arn]).get(arn)
 

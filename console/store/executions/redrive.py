@@ -1,6 +1,7 @@
 """Redrive an execution that failed, timed out or was aborted, if it is eligible.
 
-Source: "Restarting state machine executions with redrive": eligibility, reasons in AWS's words.
+Source: "Restarting state machine executions with redrive". The reasons of a refusal are in AWS's
+words.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ _BEHIND_ALL = 2**31 - 1
 
 
 def redrive_refusal(execution: Execution) -> str:
-    """Return why an execution cannot be redriven, "" if it can. Reads its run only if it failed."""
+    """Return why an execution cannot be redriven, "" if it can."""
     if execution.status not in UNSUCCESSFUL:
         return _outside(execution, 0)
     return redrive_refusals([execution])[execution.pk]
 
 
 def api_refusal(execution: Execution) -> str:
-    """Return why RedriveExecution refuses an execution, "" if it does not.
+    """Return why RedriveExecution rejects an execution, "" if it accepts it.
 
     A child that its Map Run can redrive is refused, too.
     """
@@ -62,7 +63,7 @@ def api_refusal(execution: Execution) -> str:
 
 
 def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
-    """Return why each of many executions cannot be redriven, "" if it can, in two queries."""
+    """Return number -> why an execution cannot be redriven, "" if it can, in two queries."""
     now_ms = clock.now_ms()
     refusals = {execution.pk: _outside(execution, now_ms) for execution in executions}
     rest = [number for number, reason in refusals.items() if not reason]
@@ -84,14 +85,14 @@ def _running_children(parents: Sequence[int]) -> QuerySet[Execution, tuple[int]]
 
 
 def _runs_of(executions: Sequence[int]) -> QuerySet[RunRow, tuple[int, int, bool]]:
-    """Return the query of the next event of each, and whether nothing of it is left."""
+    """Return the query of the next event of each, and whether its run is empty."""
     nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
     rows = RunRow.objects.filter(pk__in=executions).annotate(nothing=nothing)
     return rows.values_list("pk", "next_event", "nothing")
 
 
 def _outside(execution: Execution, now_ms: int) -> str:
-    """Return why an execution cannot be redriven, as far as its own row shows."""
+    """Return why an execution cannot be redriven, according to its own row."""
     if execution.status not in UNSUCCESSFUL:
         return f"Execution is {execution.status} and cannot be redriven"
     if arns.is_express(execution.arn) and execution.map_run_id is None:
@@ -111,9 +112,9 @@ def _outside(execution: Execution, now_ms: int) -> str:
 
 
 def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
-    """Return why an execution cannot be redriven, as far as its run shows.
+    """Return why an execution cannot be redriven, according to its run.
 
-    ``run``: (next event, whether nothing is left of it).
+    ``run``: (next event, whether it is empty).
     """
     if stopping:
         return "A Map Run of the execution is still being stopped"
@@ -123,7 +124,7 @@ def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
 
 
 def redrive_status(execution: Execution) -> tuple[str, str]:
-    """Return redriveStatus and its reason ("" for none) as DescribeExecution tells them."""
+    """Return redriveStatus and its reason ("" for none) for DescribeExecution."""
     reason = redrive_refusal(execution)
     if reason:
         return RedriveStatus.NOT_REDRIVABLE, reason
@@ -135,9 +136,9 @@ def redrive_status(execution: Execution) -> tuple[str, str]:
 def redrive_execution(
     execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY
 ) -> int:
-    """Let an execution go on from what did not succeed; return the redrive date (epoch ms).
+    """Continue a failed execution; return the redrive date (epoch ms).
 
-    ``token``: one of the last ten, within 15 minutes, gives the same answer again. Raise
+    ``token``: a repeated one (of the last ten, within 15 minutes) gives the same answer. Raise
     ExecutionNotRedrivable.
     """
     limits = quotas.quotas_of(execution.project.name)
@@ -168,7 +169,7 @@ def redrive_execution(
 
 
 def _has_machine(execution: Execution) -> bool:
-    """Tell whether the machine of an execution is active; it stays so until our commit."""
+    """Return whether an execution's machine is active; it stays active until our commit."""
     machine = execution.state_machine_id
     return machine is not None and machines.is_active(machine)
 
@@ -207,7 +208,7 @@ def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
 
 
 def _redrives_by_token(row: Execution) -> dict[str, int]:
-    """Return client token -> redrive date (epoch ms) of those that still count, newest first."""
+    """Return client token -> redrive date (epoch ms) of the valid tokens, newest first."""
     since = clock.now_ms() - _TOKEN_MS
     # a process of the previous release leaves the token of its redrive alone
     last = {row.redrive_token: row.redrive_ms or 0} if row.redrive_token else {}
@@ -219,8 +220,8 @@ def _redrives_by_token(row: Execution) -> dict[str, int]:
 def again(execution: Execution) -> list[str]:
     """Return the names of the states that a redrive would run again.
 
-    None of an execution that a later version of this program has worked on, or that was redriven
-    and has succeeded meanwhile.
+    [] if a later version of this program has stepped the execution, or if it has succeeded
+    meanwhile.
     """
     return states_again([execution.pk])[execution.pk]
 
@@ -248,7 +249,7 @@ def _unsuccessful_states(number: int, snapshot: str) -> list[str]:
 
 
 def reopen_map_run(execution_id: int, task: int) -> None:
-    """Open a Map's task and its Map Run again (inside a transaction).
+    """Reopen a Map's task and its Map Run (inside a transaction).
 
     Its children that did not succeed wait to be redriven; ``map_runs.advance_map_run`` does it. A
     Map Run that had not begun when its parent was stopped begins now.
@@ -278,7 +279,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
 
 
 def children(run: MapRun, room: int) -> int:
-    """Redrive up to ``room`` children that wait for it; return how many.
+    """Redrive up to ``room`` waiting children; return how many.
 
     They come by the order of their items, so what waits stands behind the last one that was taken.
     Those that cannot be redriven are passed: they keep their end, and are counted again. (Inside a
@@ -312,14 +313,14 @@ def _last_taken(run: MapRun) -> int:
 
 
 def waiting_children(run: MapRun) -> Q:
-    """Return the condition of the children that wait for a redrive of their run."""
+    """Return the condition for children that wait for a redrive of their run."""
     if not run.pending_redrive:
         return Q(pk__in=())
     return Q(map_run=run, status__in=UNSUCCESSFUL, item_index__gt=_last_taken(run))
 
 
 def waits_for_redrive(child: Execution) -> bool:
-    """Tell whether an execution is a child that waits for a redrive of its Map Run."""
+    """Return whether an execution is a child that waits for a redrive of its Map Run."""
     run = child.map_run
     if run is None or not run.pending_redrive:
         return False
@@ -339,7 +340,7 @@ def _count_again(run: MapRun, after: int) -> None:
 
 
 def not_redrivable(run: MapRun) -> int:
-    """Return how many children ended badly and for good: too many events, or too long ago."""
+    """Return the number of failed children that cannot be redriven: too long or too old."""
     late = Q(stop_ms__lt=clock.now_ms() - PERIOD_MS)
     full = Q(runrow__next_event__gt=_MOST_EVENTS)
     return Execution.objects.filter(late | full, map_run=run, status__in=UNSUCCESSFUL).count()

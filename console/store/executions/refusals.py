@@ -1,4 +1,4 @@
-"""Say why a bulk action on executions would be refused."""
+"""Return which executions a bulk action (such as stop or redrive) would refuse, and why."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ACTIONS: dict[str, str] = {
     BulkAction.RESUME: "ResumeExecution",
     BulkAction.REPLAY: "StartExecution",
 }
-"""Each action on many executions, and the API action whose right it needs."""
+"""Bulk action -> the API action whose right it needs."""
 
 
 def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
-    """Return execution number -> why an action would leave it out; the others it would act on.
+    """Return execution number -> why the action would be refused; others are left out.
 
     ``executions``: with their state machines and pauses.
     """
@@ -38,7 +38,7 @@ def refusals_of(action: str, executions: Sequence[Execution]) -> dict[int, str]:
 
 
 def refusal_of(action: str, execution: Execution) -> str:
-    """Return why an action cannot be done to an execution, as far as its own row shows."""
+    """Return why an action would be refused, according to the execution's own row."""
     is_child = execution.map_run_id is not None
     bulk_action = BulkAction(action)
     match bulk_action:

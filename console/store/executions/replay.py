@@ -1,7 +1,7 @@
-"""Replay an execution from one of its states as a new execution; AWS has no such action.
+"""Replay an execution from one of its states, as a new execution; AWS has no such action.
 
-The new execution begins in that state, with the input recorded there or an edited one, and with the
-variables of that moment. Its snapshot remembers the origin; nothing else knows a difference.
+The new execution begins in that state, with its recorded or an edited input, and with the variables
+of that moment. Its snapshot has the ARN of the origin; otherwise it is like any other execution.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a replay comes from: the ARN of the other execution, and the state it began in."""
+    """The origin of a replay: the ARN of the other execution, and the start state."""
 
     arn: str
     state: str
@@ -29,7 +29,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """Return the other execution's name."""
+        """Return the name of the other execution."""
         parts = self.arn.split(":")
         return parts[7] if len(parts) > 7 else self.arn  # noqa: PLR2004 - arn:...:machine:name
 
@@ -44,10 +44,10 @@ def start_replay(
     changed: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
-    """Start an execution in a state of another one.
+    """Start a new execution in a state of another one.
 
-    ``variables``: a JSON object, or "". ``changed``: with the machine's definition as it is now
-    instead of the one the origin had. Raises ValidationException if there is no such state or
+    ``variables``: a JSON object, or "". ``changed``: use the machine's current definition instead
+    of the origin's. Raises ValidationException if there is no such state or
     machine, InvalidExecutionInput, and what ``start_execution`` raises.
     """
     machine = origin.state_machine
@@ -90,7 +90,7 @@ def has_changed(execution: Execution) -> bool:
 
 
 def origin_of(execution: Execution) -> Origin | None:
-    """Return where an execution comes from, None for one that began at the start."""
+    """Return the origin of a replay, None for other executions."""
     text = execution.runrow.snapshot if hasattr(execution, "runrow") else ""
     if '"origin":' not in text:  # within a payload its quotes are escaped
         return None

@@ -1,10 +1,10 @@
-"""Delete old executions with all their rows, some at a time.
+"""Delete old executions with all their rows, in batches.
 
-An execution goes with the children of its Map Runs, and only when all of them have ended. Children
-go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be
-redriven, and the next pruning finishes it.
+An execution is deleted with the children of its Map Runs, once all of them have ended. Children go
+before their parent. The parent's snapshot is emptied first of all, so a half-deleted execution
+cannot be redriven, and the next pruning finishes it.
 
-``STATEYARD_RETENTION_DAYS`` says after how many days; owners may set fewer for their project.
+``STATEYARD_RETENTION_DAYS`` is the number of days; owners may set fewer for their project.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EXECUTION = re.compile(r"arn:[\w-]+:states:[\w-]+:\d+:(?:execution|express):[^\
 
 @dataclass(frozen=True, slots=True)
 class RetentionScope:
-    """The executions to remove: ended before a moment, in a project or state machine if named."""
+    """The executions to delete: ended before a moment, in a project or machine if given."""
 
     before_ms: int
     project: str = ""
@@ -53,7 +53,7 @@ class RetentionScope:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What has been removed: executions, children of Map Runs, events, and how many must stay."""
+    """Deleted executions, children of Map Runs and events, and the number kept."""
 
     executions: int = 0
     children: int = 0
@@ -61,7 +61,7 @@ class Pruned:
     needed: int = 0
 
     def plus(self, **more: int) -> Pruned:
-        """Return the sums with something more."""
+        """Return the sums with more added."""
         return replace(self, **{name: getattr(self, name) + n for name, n in more.items()})
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Pruned:
 
 
 def retention_days(project: str) -> float | None:
-    """Return after how many days a project (its name) loses an ended execution; None: never."""
+    """Return after how many days a project's ended executions are deleted; None: never."""
     most: float | None = settings.STATEYARD_RETENTION_DAYS
     if not project_settings.names_in_use(KIND):
         return most
@@ -78,13 +78,13 @@ def retention_days(project: str) -> float | None:
 
 
 def is_anything_removed() -> bool:
-    """Tell whether any project loses ended executions after a while."""
+    """Return whether any project deletes ended executions."""
     is_set = settings.STATEYARD_RETENTION_DAYS is not None
     return is_set or bool(project_settings.names_in_use(KIND))
 
 
 def read_own_days(value: object) -> float:
-    """Return the days that an owner sets; raise ValidationException outside of the ceiling."""
+    """Return the days of an owner's input; raise ValidationException above the maximum."""
     most = settings.STATEYARD_RETENTION_DAYS or MOST_DAYS
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not LEAST_DAYS <= float(str(value)) <= most:
@@ -96,7 +96,7 @@ def read_own_days(value: object) -> float:
 
 
 def count_older(project: Project, days: float) -> int:
-    """Return how many executions of a project ended more days ago than so many."""
+    """Return how many executions of a project ended more than ``days`` days ago."""
     before_ms = clock.now_ms() - int(days * DAY_MS)
     ended = Execution.objects.filter(project=project, stop_ms__lt=before_ms, map_run=None)
     return ended.count()
@@ -110,10 +110,10 @@ def prune(
     actor: audit.Actor = audit.NOBODY,
     go_on: Callable[[Pruned], bool] = lambda _: True,
 ) -> Pruned:
-    """Remove the executions of the scope that nobody needs; return what was removed.
+    """Delete the executions of the scope that are not needed; return the numbers.
 
-    ``go_on`` gets the sums so far after every transaction and returns whether to go on. An
-    execution whose removal has begun is removed with all its children in any case.
+    ``go_on`` gets the sums so far after every transaction and returns whether to continue. An
+    execution whose deletion has begun is deleted with all its children in any case.
     """
     total = Pruned()
     projects = Project.objects.filter(name=scope.project) if scope.project else Project.objects
@@ -145,7 +145,7 @@ class _Work:
         self.stopped = False
 
     def run(self, batch: int) -> Pruned:
-        """Remove what can be removed; return the sums, with those of the projects before."""
+        """Delete the executions; return the sums, including the projects before."""
         awaited = _awaited()
         try:
             for ended in _ended(self._scope, self._project, batch):
@@ -159,7 +159,7 @@ class _Work:
         return self._done
 
     def _remove(self, numbers: Sequence[int]) -> None:
-        """Remove executions: in groups without Map Runs, else one by one."""
+        """Delete executions: in groups without Map Runs, else one by one."""
         parents = set(
             MapRun.objects.filter(parent__in=numbers).values_list("parent_id", flat=True).distinct()
         )
@@ -196,7 +196,7 @@ class _Work:
         return True
 
     def _drop(self, numbers: Sequence[int], kind: str) -> None:
-        """Remove executions whose children are gone, in one transaction of their own."""
+        """Delete executions whose children are gone, in one transaction."""
         if self._dry_run:
             events = sum(next_event - 1 for next_event in _next_events(numbers).values())
             self._tell(kind, len(numbers), events)
@@ -221,7 +221,7 @@ class _Work:
     # -- the audit: one row in the first transaction that removes something, one with the sums -----
 
     def _note_begin(self) -> None:
-        """Write the row until it is committed: a transaction may be rolled back and run again."""
+        """Write the audit entry until it is committed, because a transaction may be repeated."""
         if not self._noted:
             self._note(f"begin: {self._scope}")
             signals.after_commit(self._keep_in_mind)
@@ -244,7 +244,7 @@ class _Work:
 
 
 def is_begun(execution_id: int) -> bool:
-    """Tell whether an execution is being removed: children of it may be gone already."""
+    """Return whether an execution is being deleted; some children may be gone already."""
     return RunRow.objects.filter(pk=execution_id, snapshot=_NOTHING_LEFT).exists()
 
 
@@ -271,14 +271,14 @@ def _ended(scope: RetentionScope, project: Project, batch: int) -> Iterator[list
 
 
 def _awaited() -> set[str]:
-    """Return the ARNs of nested executions that a task still waits for and will ask about."""
+    """Return the ARNs of nested executions that a task still waits for."""
     waiting = TaskRow.objects.filter(status=TaskStatus.WAITING, service="states").exclude(job="")
     jobs = waiting.values_list("job", flat=True).iterator()
     return {arn for job in jobs for arn in _EXECUTION.findall(job)}
 
 
 def _levels(root: int) -> list[list[int]] | None:
-    """Return an execution, its children, theirs and so on; None while one of them runs."""
+    """Return the levels of an execution's tree of children; None while one runs."""
     levels = [[root]]
     while True:
         below: list[int] = []
@@ -297,7 +297,7 @@ def _levels(root: int) -> list[list[int]] | None:
 
 
 def _locked(numbers: Iterable[int]) -> list[int]:
-    """Lock executions and return the finished ones: one may have been redriven meanwhile."""
+    """Lock executions and return the ended ones, without those redriven meanwhile."""
     rows = Execution.objects.select_for_update().filter(pk__in=list(numbers))
     return [
         number
@@ -310,7 +310,7 @@ def _locked(numbers: Iterable[int]) -> list[int]:
 
 
 def bounded_groups(numbers: Sequence[int]) -> Iterator[list[int]]:
-    """Split executions into groups that have not too many events together."""
+    """Split executions into groups with a limited number of events."""
     for chunk in _chunks(numbers, BATCH):
         events = _next_events(chunk)
         group: list[int] = []
@@ -335,7 +335,7 @@ def _chunks(numbers: Sequence[int], size: int) -> Iterator[list[int]]:
 
 
 def drop_map_items(map_run: int) -> None:
-    """Remove the inputs of children that never started, of which there may be millions."""
+    """Delete the inputs of children that never started; there may be millions."""
     items = MapItem.objects.filter(map_run_id=map_run)
     while (first := items.order_by("item_index").first()) is not None:
         batch = items.filter(item_index__lt=first.item_index + _ITEMS_AT_ONCE)

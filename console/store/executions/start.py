@@ -1,7 +1,7 @@
 """Start an execution: check the request, compute its first step, insert all its rows at once (G1).
 
-The first step may be computed before the transaction (``ahead``): most executions reach their end,
-or something they wait for, in a moment, and then need no second transaction and no worker.
+The first step may be computed before the transaction (``ahead``). Most executions end, or wait for
+something, within a moment, and then need no second transaction and no worker.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EXPRESS_S = 300
 class PreparedStart:
     """The first steps of an execution that is not stored yet.
 
-    ``limits``: of the activities that its machine names, if they were asked for.
+    ``limits``: of the machine's activities, if they were read.
     """
 
     steps: tuple[engine.Step, ...]
@@ -55,17 +55,17 @@ class PreparedStart:
 
     @property
     def run(self) -> engine.Run:
-        """Return how far it has come."""
+        """Return the run after these steps."""
         return self.steps[-1].run
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether the execution has ended in them."""
+        """Return whether the execution has ended in these steps."""
         return self.run.status != engine.ExecutionStatus.RUNNING
 
     @property
     def needs_worker(self) -> bool:
-        """Tell whether a worker goes on with it at once: by a step, or by a call."""
+        """Return whether a worker continues at once: by a step, or by a call."""
         return bool(self.run.ready) or any(
             isinstance(command, engine.RunTask) and command.kind in schedule.CALLED
             for engine_step in self.steps
@@ -75,7 +75,7 @@ class PreparedStart:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The execution and state of a replay; ``variables``: at the entry of that state, or "".
+    """The origin and start state of a replay; ``variables``: at the entry of the state, or "".
 
     ``edited_by``: who wrote the definition, as ``Execution`` has it.
     """
@@ -90,11 +90,11 @@ class Replay:
 _LONGEST_REASON = 256
 _AHEAD_S = 0.02
 _AHEAD_STATES = 500
-"""So far a start goes on SQLite: in the event loop, which answers nobody else meanwhile."""
+"""Time limit on SQLite, where a start blocks the event loop."""
 _AHEAD_ON_THREAD_S = 0.04
-"""So far it goes on PostgreSQL: to hand the rest to a worker takes a commit and 10 ms more."""
+"""Time limit on PostgreSQL, where passing the rest to a worker costs a commit and 10 ms."""
 _LONG = ("JSONata", "..")
-"""What a definition has that may take a second in one state: expressions, and paths as ``$..x``."""
+"""Parts of a definition that may take a second: expressions, and paths such as ``$..x``."""
 
 
 # -- the request ----------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def pending_start(
     breakpoints: Sequence[engine.Breakpoint] = (),
     actor: audit.Actor = audit.NOBODY,
 ) -> Change[Execution]:
-    """Check a start and prepare its rows; it is durable once they are committed (G1).
+    """Check a start and prepare its rows; the start is durable after their commit (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
@@ -174,7 +174,7 @@ def _check_active(machine: StateMachine) -> None:
 
 
 def _existing_start(arn: str, text: str | None) -> Execution | None:
-    """Return the running execution of a name; a merged change takes the name as free."""
+    """Return the running execution of a name; a merged change assumes that the name is free."""
     return rows.read_or_assume(lambda: _find_same_start(arn, text), assumed=None)
 
 
@@ -196,7 +196,7 @@ def _execution_arn(machine: StateMachine, name: str) -> str:
 
 
 def _audit_reason(replay: Replay | None, breakpoints: Sequence[engine.Breakpoint]) -> str:
-    """Return the reason that the audit notes with the start."""
+    """Return the reason for the audit entry of the start."""
     if breakpoints:
         names = ", ".join(f"{place.state} {place.when}" for place in breakpoints)
         return f"breakpoints: {names}"[:_LONGEST_REASON]
@@ -293,7 +293,7 @@ def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | No
 
 
 def _use_version(execution: Execution, version: Version | None, alias_arn: str) -> None:
-    """Let a new execution run the text of a published version, if there is one."""
+    """Use the definition of a published version, if the request has one."""
     if version is None:
         return
     execution.definition_id = version.definition_id
@@ -318,7 +318,7 @@ def prepare_start(
     replay: Replay | None = None,
     breakpoints: Sequence[engine.Breakpoint] = (),
 ) -> PreparedStart:
-    """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
+    """Create event 1 and, with ``ahead``, run for a moment; outside any transaction.
 
     ``sync``: it is started by StartSyncExecution; ``ahead_s``: how long it may go on at most, in
     seconds; ``timeout_s``: its limit, instead of the machine's; ``replay``: where it begins instead
@@ -357,12 +357,12 @@ def prepare_start(
 
 
 def may_run_ahead(machine: engine.Machine) -> bool:
-    """Tell whether each state of a machine takes a moment only."""
+    """Return whether every state of a machine takes only a moment."""
     return not any(word in machine.text for word in _LONG)
 
 
 def ahead_seconds() -> float:
-    """Return how long a step may take that is computed by whoever got its message."""
+    """Return the time limit of a step in the process that got its message."""
     return _AHEAD_S if is_embedded() else _AHEAD_ON_THREAD_S
 
 
@@ -372,7 +372,7 @@ def _advance_ahead(
     activities: Mapping[str, Limits],
     most_s: float,
 ) -> engine.Step | None:
-    """Begin and go on for a moment; None if that raises: the worker then meets the error again."""
+    """Run the start for a moment; None after an exception, which a worker will meet again."""
     states = min(_AHEAD_STATES, step.most_states()) if is_embedded() else step.most_states()
     until = time.monotonic() + min(ahead_seconds(), most_s)
     try:
@@ -433,7 +433,7 @@ def insert_execution(
 def _remember_start(
     execution: Execution, prepared: PreparedStart, *, ahead: bool, called: bool
 ) -> None:
-    """Remember after the commit what this process knows of a start. ``called``: by a caller."""
+    """Cache a committed start in this process. ``called``: by a caller."""
     if ahead:
         signals.after_commit(lambda: cache_run(execution, prepared))
     if called and prepared.needs_worker and WAITING_STARTS.is_known:
@@ -441,5 +441,5 @@ def _remember_start(
 
 
 def cache_run(execution: Execution, prepared: PreparedStart) -> None:
-    """Keep the run of an execution that was just committed, for its next step."""
+    """Cache the run of a committed execution for its next step."""
     caches.kept_runs.put(execution.pk, 0, prepared.run)

@@ -1,8 +1,8 @@
-"""Commit steps: load a run with its messages, advance it, and write its rows, fenced.
+"""Step an execution: load its run and messages, advance it, and commit the result, fenced.
 
-The commit's guard is the run's version: a step from an older one writes nothing, raises ``Fenced``.
-So any number of threads and processes may try to step the same execution; one of them wins, nothing
-is doubled.
+The commit checks the run's version: a step from an older version writes nothing and raises
+``Fenced``. So any number of threads and processes may step the same execution; one of them wins,
+and nothing is doubled.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from console.store.machines.activity_limits import Limits
 
 
-_STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
-_FRESH_S = 0.5  # so long a run goes on in memory before its messages are looked at again
+_STEP_S = 0.1  # time limit, checked between states: others wait for the thread
+_FRESH_S = 0.5  # how long a run continues in memory before its messages are read again
 _IDLE = (
     "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
     " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
@@ -65,7 +65,7 @@ _GUARD_KEPT = replace_fields(
     f" WHERE m.arn = %s AND m.status = '{MachineStatus.DELETING}')",
     types=(*_GUARD.types, "text"),
 )
-"""Of a step whose run was not read anew: it may be parked, or its machine be deleted, by now."""
+"""Condition for a cached run: not parked, and its machine not deleted meanwhile."""
 _TAKEN = Statement(50, "DELETE FROM console_inboxmessage WHERE id = %s", ("bigint",))
 
 
@@ -106,7 +106,7 @@ class Loaded:
     halts: tuple[engine.Halt, ...] = ()
 
     def leave(self, count: int) -> None:
-        """Leave the last ``count`` messages where they are: rows first, then timers."""
+        """Leave the last ``count`` messages in place: rows first, then timers."""
         rest = max(count - len(self.inbox), 0)
         self.inbox = self.inbox[: max(len(self.inbox) - count, 0)]
         self.timers = self.timers[: len(self.timers) - rest]
@@ -116,7 +116,7 @@ class Loaded:
 
 
 def step_execution(execution_id: int) -> bool:
-    """Take an execution as far as one commit goes; return whether it can go on at once.
+    """Step an execution by one commit; return whether it can continue at once.
 
     Raises ``Fenced`` if another thread or process stepped it meanwhile.
     """
@@ -145,7 +145,7 @@ def begin_step(execution_id: int, stored: StepRows | None = None) -> StepChange 
 
 
 class StepChange(Change[bool]):
-    """A step whose commit has begun; its result: whether the execution can go on at once."""
+    """A step whose commit has begun; its result: whether the execution can continue at once."""
 
     def __init__(self, loaded: Loaded, steps: Sequence[engine.Step], *, full: bool = False) -> None:
         """Begin the commit. ``full``: there may be more messages than were loaded."""
@@ -157,7 +157,7 @@ class StepChange(Change[bool]):
         self.begin()
 
     def result(self) -> bool:
-        """Wait for the commit and return whether the execution can go on at once."""
+        """Wait for the commit; return whether the execution can continue at once."""
         loaded = self._loaded
         try:
             super().result()
@@ -200,9 +200,9 @@ class StepChange(Change[bool]):
 
 
 def ask_ahead(loaded: Loaded) -> None:
-    """Ask for what a commit wants to know and this process remembers for a while.
+    """Read the facts that a commit needs and this process caches.
 
-    A change that has to ask the database is not merged with others.
+    A change that queries the database is not merged with others.
     """
     epoch.process_epoch()
     clock.now_ms()
@@ -213,10 +213,10 @@ def ask_ahead(loaded: Loaded) -> None:
 def begin_outcomes(
     execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
 ) -> Change[bool] | None:
-    """Compute a step of outcomes of tasks that are in no row yet, and begin to commit it with them.
+    """Compute a step of unrecorded task outcomes, and begin to commit both together.
 
-    So an outcome and what follows from it are one commit. Return a change as ``begin_step``; None
-    if they have to be recorded by themselves. It raises ``Fenced`` if nothing was written:
+    So an outcome and its next step are one commit. Return a change like ``begin_step``; None if the
+    outcomes must be recorded by themselves. It raises ``Fenced`` if nothing was written:
 
     1. A worker has the outcome of task 5, and computes the step from the version it committed last.
     2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
@@ -240,7 +240,7 @@ def begin_outcomes(
 
 
 def _remember_run(loaded: Loaded) -> bool:
-    """Keep the run of a committed step; return whether it can go on at once."""
+    """Cache the run of a committed step; return whether it can continue at once."""
     kept_runs.put(loaded.execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready)
 
@@ -248,7 +248,7 @@ def _remember_run(loaded: Loaded) -> bool:
 def _load_for(
     execution_id: int, outcomes: Sequence[engine.TaskSucceeded | engine.TaskFailed]
 ) -> Loaded | None:
-    """Return a run as it was committed here last, or as it is, with outcomes as its messages."""
+    """Return a run from the cache or the database, with outcomes as its messages."""
     values = StoredValues(execution_id)
     cached, facts = kept_runs.latest(execution_id), find_facts(execution_id)
     if cached is not None and facts is not None:
@@ -276,7 +276,7 @@ def _load_for(
 
 
 def _keep_facts(execution_id: int, row: Sequence[Any]) -> ExecutionFacts:
-    """Keep and return what of a row of ``LOAD`` never changes."""
+    """Cache and return the immutable facts in a row of ``LOAD``."""
     belongs = Belongs(row[8], *row[10:13])
     facts = ExecutionFacts(row[5], row[6], row[9].partition("/")[0], belongs)
     return keep_facts(execution_id, facts)
@@ -340,7 +340,7 @@ def load_step(
 
 @contextlib.contextmanager
 def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
-    """Raise ``Fenced`` in place of an error if another step was committed meanwhile.
+    """Raise ``Fenced`` instead of an error if another step was committed meanwhile.
 
     What is read along the way - values, messages - may have gone with that step.
     """
@@ -360,14 +360,14 @@ def _version(execution_id: int) -> int | None:
 
 
 def is_idle(execution_id: int) -> bool:
-    """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
+    """Return whether an execution has nothing to do, without loading its run."""
     with rows.open_cursor() as cursor:
         cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
         return cursor.fetchone() is None
 
 
 def arn_of(execution_id: int) -> str:
-    """Return the ARN of an execution, "" if there is none of this number."""
+    """Return the ARN of an execution, "" if it does not exist."""
     with rows.open_cursor() as cursor:
         cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
         row = cursor.fetchone()
@@ -375,7 +375,7 @@ def arn_of(execution_id: int) -> str:
 
 
 def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
-    """Return an execution as it stands, to be looked at; None if it has ended."""
+    """Return machine and run of a running execution, to read only; None if it has ended."""
     with rows.open_cursor() as cursor:
         cursor.execute(LOAD, [execution_id])
         row = cursor.fetchone()
@@ -385,7 +385,7 @@ def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
 
 
 def most_states() -> int:
-    """Return how many states the steps of one commit may enter.
+    """Return the maximum of states that the steps of one commit enter.
 
     PostgreSQL takes the rows of twice as many, by COPY, in the time that SQLite takes for one.
     """
@@ -393,7 +393,7 @@ def most_states() -> int:
 
 
 def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
-    """Take the messages for one commit; the others stay for the next one."""
+    """Process the messages for one commit; the others wait for the next one."""
     until = time.monotonic() + seconds
     steps: list[engine.Step] = []
     loaded.halts = halted.halts_of(loaded.run)
@@ -445,7 +445,7 @@ def current_moment(
     now_ms: int | None = None,
     activities: Mapping[str, Limits] | None = None,
 ) -> engine.Moment:
-    """Return the outside world as the engine may see it.
+    """Return the engine's view of the outside world.
 
     ``now_ms``: instead of the clock; ``activities``: those of the machine that exist for the
     execution, which are read if they are not given.
@@ -463,7 +463,7 @@ def current_moment(
 
 
 def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
-    """Write the run as the steps left it (inside a transaction).
+    """Write the run after the steps (inside a transaction).
 
     Raise ``Fenced`` if somebody else committed a step since the run was loaded.
     """

@@ -1,4 +1,4 @@
-"""Stop an execution, and return once its end is committed."""
+"""Stop an execution, and return after its end is committed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def stop_execution(
     cause: str | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> int:
-    """Stop an execution and return its stop date (epoch ms); stopping an ended one changes nothing.
+    """Stop an execution and return its stop date (epoch ms); do nothing if it has ended.
 
-    Returns after the end is committed, whoever won the race (G11).
+    Return after the end is committed, also an end by another cause (G11).
     """
 
     def ask() -> None:
@@ -37,7 +37,7 @@ def stop_execution(
 
 
 def _post_stop(number: int, message: engine.Stop) -> bool:
-    """Tell an execution to stop unless it has ended; return whether it had not.
+    """Post a Stop unless the execution has ended; return whether it was posted.
 
     The lock lets its end, if that is being written just now, come before or after but not between.
     Its tasks are closed first, so that no outcome is accepted that would come after Stop.
@@ -52,14 +52,14 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
 
 
 def _drive_to_end(number: int) -> int:
-    """Step until the execution has ended; other threads may be doing the same."""
+    """Step the execution to its end, perhaps beside other threads."""
     for attempt in range(_STOP_TRIES):
         stop_ms = Execution.objects.filter(pk=number).values_list("stop_ms", flat=True).first()
         if stop_ms is not None:
             return stop_ms
         try:
             step.step_execution(number)
-        except (step.Fenced, engine.NewerFormat):  # somebody else does it
+        except (step.Fenced, engine.NewerFormat):  # another thread does it
             time.sleep(min(0.001 * attempt, 0.05))
         except Exception as error:
             if is_outage(error):

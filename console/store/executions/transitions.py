@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 def count_transitions(moves: int, redrives: int, ends: int) -> int:
-    """Return how many state transitions AWS counts, for one execution or for many.
+    """Return the number of state transitions by AWS's rules, for one execution or many.
 
     ``moves``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
     one; ``ends``: executions that have come to an end, which is one however often they are
-    redriven. What pages show is what is charged.
+    redriven. Pages show this number, which AWS would charge.
     """
     return moves + redrives + ends
 

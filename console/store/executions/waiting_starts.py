@@ -1,12 +1,12 @@
-"""Know which accepted starts wait for a worker of this process, so that not too many are accepted.
+"""Count the accepted starts that wait for this process's worker, to refuse more under overload.
 
-To accept a start takes less time than to work it. A client that starts executions as fast as it is
-answered would leave a queue that grows, behind which each later execution waits: so the API refuses
-starts while the oldest that waits has waited for two seconds, if many do.
+Accepting a start takes less time than working it. A client that starts executions as fast as it can
+would build a growing queue, in which later executions wait ever longer. So the API refuses starts
+while many wait and the oldest has waited for two seconds.
 
-What waits because the functions are slow is no overload of this server: then all starts are taken.
-Only a process that works what it accepts knows this (``up``). Workers of a team take their share,
-and the web processes that accept stay behind them.
+Starts that wait because functions are slow are no overload of this server and are all accepted.
+Only a process that also works its executions knows this (``up``). Workers of a team take their
+share, and the accepting web processes stay behind them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MANY_WAITING = 256
 LONG_WAIT_S = 2.0
 _FORGOTTEN_S = 60.0
-"""What waits for longer is none of our queue's: its worker has lost or left it."""
+"""A start that waits for longer does not count: another worker has it, or it is lost."""
 
 
 class WaitingStarts:
-    """Executions that were started by a caller, until a worker begins with them."""
+    """The started executions that no worker has begun yet."""
 
     def __init__(self) -> None:
-        """Nobody works here."""
+        """Start without a worker in this process."""
         self._since: OrderedDict[int, float] = OrderedDict()
         self._is_held_up: Callable[[], bool] | None = None
         self._lock = threading.Lock()
@@ -37,25 +37,25 @@ class WaitingStarts:
         """Whether a worker of this process begins with what is added."""
 
     def work(self, is_held_up: Callable[[], bool] | None) -> None:
-        """Begin to work in this process, or end (None). ``is_held_up``: are functions slow?"""
+        """Begin or end (None) work in this process. ``is_held_up``: whether functions are slow."""
         with self._lock:
             self._is_held_up = is_held_up
             self.is_known = is_held_up is not None
             self._since.clear()
 
     def add(self, execution_id: int) -> None:
-        """Note that a start was committed which a worker of this process has to go on with."""
+        """Record a committed start that a worker of this process must continue."""
         with self._lock:
             self._since[execution_id] = time.monotonic()
 
     def begin(self, execution_id: int) -> None:
-        """Note that a worker begins with an execution."""
+        """Record that a worker begins with an execution."""
         if self._since:
             with self._lock:
                 self._since.pop(execution_id, None)
 
     def too_many(self) -> bool:
-        """Tell whether another start would wait for long."""
+        """Return whether another start would wait for long."""
         is_held_up = self._is_held_up
         if is_held_up is None or len(self._since) < MANY_WAITING:
             return False

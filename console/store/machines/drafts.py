@@ -1,4 +1,4 @@
-"""Store what people typed into the editor and did not save: one draft a person and machine."""
+"""Store unsaved text of the definition editor: one draft per person and machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from console.models import Project
 
 LONGEST = 2_097_152
-"""Bytes of a draft: twice what a definition may have, for a text that is being cut down."""
+"""Maximum bytes of a draft: twice a definition's, for a text that is being shortened."""
 _SAVED = "saved from "
-"""In ``revision``: the row is no draft, but says which page of the editor saved its text last.
+"""In ``revision``: the row is not a draft, but has the editor page that saved its text last.
 
 1. A page sends a draft; the request waits, in the browser or here.
 2. The reader presses Save: the text is saved and the draft forgotten.
@@ -32,7 +32,7 @@ _SAVED = "saved from "
 def put_draft(
     project: Project, user: User, machine_arn: str, text: str, revision: str, page: str = ""
 ) -> None:
-    """Keep a draft in place of the one before, unless its page has saved its text since.
+    """Store a draft, unless its page has saved the text since.
 
     ``machine_arn``: "" for a machine that is not created yet. ``page``: the opened page of the
     editor that the draft comes from. Raise ValidationException if the draft is too long.
@@ -55,12 +55,12 @@ def put_draft(
 
 
 def remove_draft(project: Project, user: User, machine_arn: str) -> None:
-    """Forget a draft, if there is one."""
+    """Delete a draft, if there is one."""
     write(lambda: _drafts(project.pk, user.pk, machine_arn).delete())
 
 
 def close_draft(project: Project, user: User, machine_arn: str, page: str) -> None:
-    """Forget a draft whose text is saved, and what its page has sent and did not arrive yet."""
+    """Delete a draft whose text is saved, and reject late requests of its page."""
     row = {"text": "", "revision": _saved_from(page), "saved_ms": clock.now_ms()}
 
     def store() -> None:
@@ -90,5 +90,5 @@ def _rows(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft
 
 
 def _drafts(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
-    """Return the query of that row, if it is a draft."""
+    """Return the query of this row, if it is a draft."""
     return _rows(project, user, machine_arn).exclude(revision__startswith=_SAVED)

@@ -1,4 +1,4 @@
-"""Store log groups, and the routes from machines' logging configurations to them."""
+"""Store CloudWatch log groups, and the routes of machines' logs to these groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INVALID = "Invalid Logging Configuration: "
 def create_group(
     project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
 ) -> None:
-    """Make a log group, empty; raise ``GroupExists``."""
+    """Create an empty log group; raise ``GroupExists``."""
 
     def store() -> None:
         if _live(project, region, name) is not None:
@@ -45,7 +45,7 @@ def create_group(
 def delete_group(
     project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
 ) -> None:
-    """Delete a log group; what was in it can be read no more. Raise ``GroupMissing``."""
+    """Delete a log group; its lines cannot be read any more. Raise ``GroupMissing``."""
 
     def store() -> None:
         group = get_group(project, region, name)
@@ -67,7 +67,7 @@ def get_group(project: Project, region: str, name: str) -> LogGroup:
 
 
 def has_group(project: Project, region: str, name: str) -> bool:
-    """Tell whether there is a log group."""
+    """Return whether a log group exists."""
     return _live(project, region, name) is not None
 
 
@@ -91,7 +91,7 @@ def list_groups(project: Project, region: str) -> list[LogGroup]:
 
 
 def is_routed(project: Project, region: str, name: str) -> bool:
-    """Tell whether a state machine logs, or has logged, to a group."""
+    """Return whether a state machine logs, or has logged, to a group."""
     routes = LogRoute.objects.filter(project=project, region=region, group=name)
     return routes.exists() and has_group(project, region, name)
 
@@ -100,7 +100,7 @@ def is_routed(project: Project, region: str, name: str) -> bool:
 
 
 def check_group_name(project: Project, region: str, logging: Mapping[str, Any]) -> None:
-    """Raise ``InvalidLoggingConfiguration`` in AWS's words."""
+    """Raise ``InvalidLoggingConfiguration`` for an unusable log group."""
     destinations = logging.get("destinations") or []
     if len(destinations) > 1 or (logging.get("level", "OFF") != "OFF" and not destinations):
         msg = f"{_INVALID}Must specify exactly one Log Destination."
@@ -131,7 +131,7 @@ def _destination_arn(destination: Mapping[str, Any]) -> str:
 
 
 def route_logs(machine: StateMachine, moment: int) -> None:
-    """Note how executions that start from now on log (inside the caller's transaction)."""
+    """Store the log group of executions that start from now on (in the caller's transaction)."""
     logging = json.loads(machine.logging) if machine.logging else {}
     name = group_name(logging)
     before = LogRoute.objects.filter(machine_arn=machine.arn).exists()
@@ -149,7 +149,7 @@ def route_logs(machine: StateMachine, moment: int) -> None:
 
 
 def route_of(machine: StateMachine, moment: int) -> LogRoute:
-    """Return the row for how executions of a machine log that start from a moment on."""
+    """Return the row with a machine's log group for executions from a moment on."""
     logging = json.loads(machine.logging) if machine.logging else {}
     return LogRoute(
         **_place(machine),
@@ -166,7 +166,7 @@ def _place(machine: StateMachine) -> dict[str, Any]:
 
 
 def group_name(logging: Mapping[str, Any]) -> str:
-    """Return the name of the group that a configuration logs to, "" for none."""
+    """Return the name of a logging configuration's group, "" for none."""
     matches = [
         _GROUP.fullmatch(_destination_arn(destination))
         for destination in logging.get("destinations") or []

@@ -1,7 +1,4 @@
-"""Store state machines.
-
-Create, update, delete and look up, with AWS's rules of idempotence.
-"""
+"""Create, update, delete and find state machines, with AWS's rules of idempotence."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ _ACTIVE = Statement(
     f" WHERE m.status = '{MachineStatus.ACTIVE}' AND (g.c1 = '' OR m.xmin::text = g.c1)"
     " FOR KEY SHARE OF m",
 )
-"""What ``is_active`` does, for the machines of many starts."""
+"""The statement of ``is_active``, for many starts at once."""
 _AS_IT_IS = "SELECT xmin::text FROM console_statemachine WHERE arn = %s AND project_id = %s"
 _KEPT_S = 1.0
 _MOST_KEPT = 200
@@ -75,7 +72,7 @@ def create_machine(
     note: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
-    """Create a state machine, or return the one that is exactly the same.
+    """Create a state machine, or return the existing one with the same attributes.
 
     ``tags``: of a new machine; one that is there keeps its own. ``note``: of its first revision.
 
@@ -123,7 +120,7 @@ def create_machine(
 
 
 def same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> StateMachine:
-    """Return a machine whose name is created again; raise unless it is exactly the same.
+    """Return the machine of a repeated create; raise unless all attributes are the same.
 
     ``attributes``: type, logging, tracing, encryption and the hash of the definition.
     """
@@ -162,7 +159,7 @@ def update_machine(
     note: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
-    """Change what is given; running executions keep what they were started with.
+    """Change the given attributes; running executions keep the old ones.
 
     The revision id changes when something did; a new definition or role is kept as a revision,
     with ``note``. ``revision``: what ``revision_of`` returned for the
@@ -229,10 +226,10 @@ def _save_changes(
 
 
 def revision_of(machine: StateMachine) -> str:
-    """Return a key of the machine's current state, unique among revisions and namesakes.
+    """Return a key of the machine's current state, unique also among deleted namesakes.
 
-    A machine has no revision id before its first change, so that alone would not tell it from one
-    that was deleted and made again.
+    A machine has no revision id before its first change, so the id alone would not distinguish it
+    from a deleted and recreated machine.
     """
     return f"{machine.pk}.{machine.revision_id}"
 
@@ -274,7 +271,7 @@ def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
 
 
 def finish_deletions() -> None:
-    """Remove the machines that are being deleted and of which no execution runs any more."""
+    """Remove the DELETING machines without running executions."""
     running = Execution.objects.filter(state_machine=OuterRef("pk"), status=ExecutionStatus.RUNNING)
     machines = StateMachine.objects.filter(~Exists(running), status=MachineStatus.DELETING)
     for arn in machines.values_list("arn", flat=True):
@@ -282,7 +279,7 @@ def finish_deletions() -> None:
 
 
 def _remove(arn: str) -> None:
-    """Remove a machine that is being deleted, with its versions, aliases and tags, if none runs.
+    """Remove a DELETING machine with versions, aliases and tags, unless an execution runs.
 
     Nothing starts or is redriven meanwhile: a start holds the machine's row until it is committed,
     and one that comes later finds the mark.
@@ -315,9 +312,9 @@ class Outdated(Exception):
 
 
 def kept_machine(project: Project, arn: str) -> StateMachine:
-    """Return a machine as ``get_machine``, or as it was a moment ago (PostgreSQL).
+    """Return a machine like ``get_machine``, perhaps from a short-lived cache (PostgreSQL).
 
-    Whoever acts on it asks in the transaction whether that is still so: ``is_active``.
+    The caller checks in its transaction that the machine is unchanged: ``is_active``.
     """
     key = (project.pk, arn)
     until, machine = _kept.get(key, (0.0, None))
@@ -337,7 +334,7 @@ def kept_machine(project: Project, arn: str) -> StateMachine:
 
 
 def is_active(machine: int, as_read: str = "") -> bool:
-    """Tell whether a machine is there and not being deleted; it stays so as long as ours.
+    """Return whether a machine exists and is not DELETING, for the rest of the transaction.
 
     ``as_read``: of a ``kept_machine``; raise ``Outdated`` if it has changed since.
     """
@@ -356,7 +353,7 @@ def _read_active(machine: int, as_read: str) -> bool:
 
 
 def held(where: str) -> str:
-    """Return a condition that keeps a row from deletion until the transaction ends.
+    """Return SQL that locks a row against deletion until the end of the transaction.
 
     (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
     time.)
@@ -367,7 +364,7 @@ def held(where: str) -> str:
 def list_page(
     project: Project, region: str, *, after: str = "", limit: int = 100
 ) -> list[StateMachine]:
-    """Return up to ``limit`` machines by name, from the one after the name ``after``."""
+    """Return up to ``limit`` machines by name, after the name ``after``."""
     machines = StateMachine.objects.filter(project=project, region=region)
     return list(machines.filter(Q(name__gt=after)).order_by("name")[:limit])
 
@@ -390,18 +387,18 @@ def _missing(arn: str) -> StateMachineDoesNotExist:
 
 
 def keep_definition(text: str) -> Definition:
-    """Return the row of a definition, made if it is new (inside the caller's transaction)."""
+    """Return the row of a definition, created if new (inside the caller's transaction)."""
     row, _ = Definition.objects.get_or_create(sha256=sha256_of(text), defaults={"text": text})
     return row
 
 
 def sha256_of(text: str) -> str:
-    """Return the key of a definition's text."""
+    """Return the SHA-256 of a definition's text, its key."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class CompiledMachines:
-    """The machines that were used last, by the key of their definition, whose row never changes."""
+    """A cache of compiled machines, by the key of their immutable definition."""
 
     def __init__(self, size: int) -> None:
         self._size = size

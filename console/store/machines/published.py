@@ -1,4 +1,4 @@
-"""Map versions and executions to the revisions of their definitions."""
+"""Find the revision of a state machine that a version was published from, or an execution runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def revision_numbers(machine: StateMachine, published: Iterable[Version]) -> dic
 
 
 def _matching(saves: Sequence[MachineRevision], ran: Version | Execution, at_ms: int) -> int:
-    """Return the revision that something was made from at a time, 0 if it was not kept.
+    """Return the revision that was current at a time, 0 if unknown.
 
     A change of the logging gives the machine another id, and no revision: then it is the newest
     save of the same definition and role.

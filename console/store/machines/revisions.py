@@ -34,7 +34,7 @@ def add_first_revision(machine: StateMachine) -> None:
 
 
 def last_editor(machine: StateMachine) -> str:
-    """Return who has changed a machine last; "" if unknown."""
+    """Return the name of the last person to change a machine; "" if unknown."""
     names = json.loads(machine.edited_by) if machine.edited_by else []
     return str(names[0]) if len(names) == 1 else ""
 

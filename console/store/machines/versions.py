@@ -1,4 +1,4 @@
-"""Store versions and aliases, and resolve an ARN to the definition that it starts."""
+"""Store versions and aliases of state machines, and resolve an ARN to the definition to start."""
 
 from __future__ import annotations
 

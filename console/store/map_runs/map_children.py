@@ -1,8 +1,8 @@
-"""Start the children of a Map Run, some in one transaction.
+"""Start the child executions of a Map Run, several in one transaction.
 
-A child goes on ahead as an execution that a caller starts: one that needs nothing from outside is
-stored as it ends. All of a transaction have a moment for that together, because others wait for
-the Map Run's row; the rest of the way is the worker's.
+Like a started execution, a child runs ahead before its insert: one that needs nothing from outside
+is stored with its end. All children of a transaction share a short time for that, because others
+wait for the Map Run's row; a worker does the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from console.store.executions.start import PreparedStart
 
 AT_ONCE = 100
-"""Children that are started in one transaction."""
+"""Maximum number of children started in one transaction."""
 _MAX_CONCURRENCY = 1_000
 _TOGETHER = 10
 _AHEAD_S = 0.02
@@ -37,9 +37,9 @@ def concurrency(run: MapRun) -> int:
 
 
 def start_children(run: MapRun, done: int) -> bool:
-    """Start some of the children that may run now (inside a transaction that locks the Map Run).
+    """Start the next children (inside a transaction that locks the Map Run).
 
-    ``done``: how many have ended. Return whether more may be started.
+    ``done``: the number of ended children. Return whether more may be started.
     """
     limit = concurrency(run)
     unstarted, free = run.total - run.started, limit - (run.started - done)
@@ -50,7 +50,7 @@ def start_children(run: MapRun, done: int) -> bool:
         return False
     items = map_items.take_items(run.pk, run.started, now)
     prepared = _prepare(run, [_new_child(run, index, text) for index, text in items])
-    outbox.has_rules(run.parent.project_id)  # asked ahead: what asks is not merged
+    outbox.has_rules(run.parent.project_id)  # read ahead: a change that queries is not merged
     merged.write_together(lambda: _insert(run, prepared))
     MapRun.objects.filter(pk=run.pk).update(started=F("started") + now)
     return room > now or any(start.has_ended for _, start in prepared)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many there are in each state. ``not_redrivable``: of those that did not succeed."""
+    """The number of children or items in each state."""
 
     pending: int
     running: int
@@ -33,7 +33,7 @@ class Counts:
 
     @property
     def ended(self) -> int:
-        """Return how many have ended."""
+        """Return the number of ended ones."""
         return self.succeeded + self.failed + self.timed_out + self.aborted
 
 
@@ -41,7 +41,7 @@ _STATES = [field.name for field in fields(Counts)][:7]
 
 
 def count_executions(run: MapRun) -> Counts:
-    """Count the children: the states by one row, so that they add up at any moment."""
+    """Count the children by state, from one row, so the sums are consistent."""
     ended = run.succeeded + run.failed + run.timed_out + run.aborted
     return Counts(
         pending=run.total - run.started,
@@ -60,13 +60,13 @@ def count_executions(run: MapRun) -> Counts:
 
 
 def count_running(run: MapRun) -> int:
-    """Count the children that have begun and not ended, without a query."""
+    """Return the number of running children, without a query."""
     ended = run.succeeded + run.failed + run.timed_out + run.aborted
     return run.started - ended - run.pending_redrive
 
 
 def count_items(run: MapRun, children: Counts) -> Counts:
-    """Count the items: as many as the children, unless the Map makes batches.
+    """Count the items: equal to the children, unless the Map makes batches.
 
     Of a Map with batches, read every batch.
     """

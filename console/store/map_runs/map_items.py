@@ -1,6 +1,6 @@
-"""Store the inputs of the children of a Map Run, and collect their results.
+"""Store the inputs of a Map Run's children, and collect their results.
 
-Inputs are rows until their child starts: a Map of any length costs memory for a few of them.
+An input is a row until its child starts, so a Map of any length needs memory for a few items only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DROP = "DELETE FROM console_mapitem WHERE map_run_id = %s AND item_index >= %s 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Work of a Map Run outside of the database: items to read, or results to write.
+    """I/O of a Map Run outside of the database: items to read, or results to write.
 
     ``part``: the settings of its reader or its writer, from the engine.
     """
@@ -77,12 +77,12 @@ def take_items(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]
 
 
 def complete_reading(map_run_id: int, total: int) -> None:
-    """Note that all inputs are stored (inside a transaction)."""
+    """Record that all inputs are stored (inside a transaction)."""
     MapRun.objects.filter(pk=map_run_id).update(total=total, reading=False)
 
 
 def store_items(map_run_id: int, texts: Iterable[str]) -> None:
-    """Write all inputs, some at a time; what an earlier attempt has left is dropped first."""
+    """Write all inputs in batches, after deleting those of an earlier attempt."""
     write(lambda: MapItem.objects.filter(map_run_id=map_run_id).delete())
     source, total = iter(texts), 0
     while batch := list(itertools.islice(source, AT_ONCE)):
@@ -92,7 +92,7 @@ def store_items(map_run_id: int, texts: Iterable[str]) -> None:
 
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
-    """Return child (its id) -> items in its batch; nothing if the Map makes no batches."""
+    """Return child id -> number of items in its batch; {} if the Map makes no batches."""
     if not makes_batches(run):
         return {}
     inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
@@ -100,9 +100,9 @@ def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
 
 
 def items_by_status(run: MapRun) -> Counter[str] | None:
-    """Return status -> items in the batches of children that have it; None without batches.
+    """Return status -> number of items in batches of such children; None without batches.
 
-    "PENDING": of those that have not started. Reads every batch: a Map Run may be large.
+    "PENDING": of children that have not started. Reads every batch, which may be slow.
     """
     if not makes_batches(run):
         return None
@@ -131,7 +131,7 @@ def makes_batches(run: MapRun) -> bool:
 
 
 def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return a state of a definition by its name, however deep; names are unique."""
+    """Return a state of a definition by its name, at any depth."""
     states: dict[str, Any] = block.get("States", {})
     if name in states:
         return dict(states[name])
@@ -148,7 +148,7 @@ def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def to_read(map_run_id: int) -> Outside | None:
-    """Return the items that a Map Run waits for, None if it waits for none."""
+    """Return the items that a Map Run still has to read, None if there are none."""
     run = (
         MapRun.objects.select_related("parent")
         .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
@@ -158,7 +158,7 @@ def to_read(map_run_id: int) -> Outside | None:
 
 
 def to_write(map_run_id: int) -> Outside | None:
-    """Return where the results of a Map Run go, None unless writing them is all that is left."""
+    """Return where to write the results of a Map Run, None unless only that is left."""
     run = (
         MapRun.objects.select_related("parent")
         .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
@@ -171,16 +171,16 @@ def to_write(map_run_id: int) -> Outside | None:
 
 
 def writer(run: MapRun) -> Outside | None:
-    """Return where the results go, None if they are the result of the Map itself."""
+    """Return where to write the results, None if they are the Map's own result."""
     target = _outside(run, "writer")
     return target if target is not None and target.part.get("resource") else None
 
 
 def transformation_of(run: MapRun) -> str:
-    """Return what the Map's own result is made of, as WriterConfig says.
+    """Return the transformation of the Map's own result, of WriterConfig.
 
-    COMPACT: the outputs of its children. FLATTEN: the elements of their arrays. NONE: all that is
-    known of the children.
+    COMPACT: the outputs of the children. FLATTEN: the elements of their arrays. NONE: full
+    descriptions of the children.
     """
     target = _outside(run, "writer")
     config = {} if target is None else target.part.get("config") or {}
@@ -196,7 +196,7 @@ def _outside(run: MapRun, name: str) -> Outside | None:
 
 
 def describe_child(child: Execution) -> dict[str, Any]:
-    """Return a child as the results of a Map Run describe it."""
+    """Return a child's description in the results of a Map Run."""
     texts = {"Output": child.output, "Error": child.error, "Cause": child.cause}
     ended = child.status not in UNSUCCESSFUL
     redrive = RedriveStatus.NOT_REDRIVABLE if ended else RedriveStatus.REDRIVABLE_BY_MAP_RUN
@@ -219,6 +219,6 @@ def describe_child(child: Execution) -> dict[str, Any]:
 
 
 def list_results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:
-    """Yield the children that ended in one of these ways, by item, some at a time."""
+    """Yield the children with one of these statuses, by item, in batches."""
     children = Execution.objects.filter(map_run_id=map_run_id, status__in=list(statuses))
     return children.order_by("item_index").iterator(chunk_size=_READ_AT_ONCE)

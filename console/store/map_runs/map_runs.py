@@ -1,8 +1,8 @@
-"""Start, run and end the child executions of a distributed Map.
+"""Run a Map Run: start the child executions of a distributed Map, and report its outcome.
 
-A Map Run is a row with its counts. Each change of the counts is followed by a call of
-``advance_map_run``: it starts children up to the concurrency, and reports the one outcome to the
-task of the parent. A call too many does nothing.
+A Map Run is a row with counts of its children. ``advance_map_run`` is called after each change of
+the counts: it starts children up to the concurrency, and reports the one outcome to the parent's
+task. An extra call does nothing.
 
 (Above 300 lines: the outcome of a Map Run and the ends of it hang on the same counts.)
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-_OUTPUTS_AT_ONCE = 50  # read at a time; each may be as large as all together may
+_OUTPUTS_AT_ONCE = 50  # outputs per query; each may be as large as the limit for all
 _TOO_LARGE = (
     "The Map Run returned a result with a size exceeding the maximum number of bytes service limit."
 )
@@ -40,7 +40,7 @@ _EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
 def begin_map_run(execution_id: int, task: int) -> int | None:
-    """Make the Map Run of a parent's task, once; return its number, None if the task is closed."""
+    """Create the Map Run of a parent's task, once; return its id, None if the task is closed."""
 
     def make() -> int | None:
         existing = MapRun.objects.filter(parent_id=execution_id, task=task).first()
@@ -77,7 +77,7 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
 
 
 def advance_map_run(map_run_id: int) -> bool:
-    """Take a Map Run as far as one transaction goes; return whether there is more to do at once."""
+    """Advance a Map Run by one transaction; return whether there is more to do at once."""
     return write(lambda: _progress(map_run_id))
 
 
@@ -114,7 +114,7 @@ def _progress(number: int) -> bool:
 
 
 def _fail(run: MapRun) -> bool:
-    """End a run of which too many children failed; return whether there is more to do."""
+    """Fail a run because too many children failed; return whether there is more to do."""
     if run.aborted and _is_being_deleted(run):  # they ended at their next transition
         return _end_parent(run)
     _stop_children(run)
@@ -124,7 +124,7 @@ def _fail(run: MapRun) -> bool:
 
 
 def _ends_with_its_machine(run: MapRun) -> bool:
-    """End the parent if another child would start while their machine is being deleted.
+    """Abort the parent if another child would start while their machine is being deleted.
 
     To start an iteration is a transition; the children that run are stopped with their parent.
     """
@@ -138,7 +138,7 @@ def _is_being_deleted(run: MapRun) -> bool:
 
 
 def _end_parent(run: MapRun) -> bool:
-    """End the parent as ABORTED, and with it the children that run; return True."""
+    """Abort the parent with its running children; return True."""
     if schedule.close_task(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
         schedule.close_tasks(run.parent_id, clock.now_ms())
         inbox.post_message(run.parent_id, engine.Stop())
@@ -146,7 +146,7 @@ def _end_parent(run: MapRun) -> bool:
 
 
 def _too_many_failed(run: MapRun) -> bool:
-    """AWS: the run fails when either threshold is exceeded; without any, at the first failure."""
+    """Return whether either threshold is exceeded; without any, one failure is too many."""
     bad = run.failed + run.timed_out + run.aborted
     count, percentage = run.tolerated_count, run.tolerated_percentage
     if count is None and percentage is None:
@@ -157,7 +157,7 @@ def _too_many_failed(run: MapRun) -> bool:
 
 
 def _redrive_children(run: MapRun) -> bool:
-    """Redrive some of the children that wait for it; return whether more may be."""
+    """Redrive some of the waiting children; return whether more wait."""
     done = run.succeeded + run.failed + run.timed_out + run.aborted
     free = map_children.concurrency(run) - (run.started - done - run.pending_redrive)
     return free > 0 and redrive.children(run, min(free, map_children.AT_ONCE)) > 0
@@ -174,9 +174,9 @@ def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]
 
 
 def outputs_of(run: MapRun) -> str | None:
-    """Return the array of what the children that succeeded yield, by item; None if too large.
+    """Return the array of the successful children's results, by item; None if too large.
 
-    That is their outputs, unless WriterConfig says another thing.
+    The results are the outputs, unless WriterConfig says otherwise.
     """
     outputs: list[str] = []
     size = 1
@@ -226,14 +226,14 @@ def _stop_children(run: MapRun) -> None:
 
 
 def end_map_run(number: int, output: str) -> None:
-    """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
+    """End a run whose results were written elsewhere; ``output``: the Map's result."""
     _end_parent_task(
         number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output)
     )
 
 
 def fail_map_run(number: int, error: str, cause: str) -> None:
-    """End a run whose items cannot be read or whose results cannot be written."""
+    """Fail a run whose items cannot be read or whose results cannot be written."""
     _end_parent_task(
         number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause)
     )
@@ -255,7 +255,7 @@ def _end_parent_task(
 
 
 def task_of(number: int) -> tuple[int, int]:
-    """Return (execution, task) of the parent of a run."""
+    """Return (execution, task) of a run's parent."""
     return MapRun.objects.values_list("parent_id", "task").get(pk=number)
 
 
@@ -265,7 +265,7 @@ def project_of(number: int) -> int:
 
 
 def note_error(execution_id: int, task: int, error: BaseException) -> None:
-    """Note that a run could not begin or go on; after three times in a row fail its task (G14).
+    """Count a failed attempt to begin or advance a run; after three, fail its task (G14).
 
     Do not call this for an outage of the database, which is not the fault of the run.
     """
@@ -302,9 +302,9 @@ def get_map_run(project: Project, arn: str) -> MapRun:
 
 
 def update_map_run(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
-    """Change the settings of a run that goes on; raise ValidationException if it ended.
+    """Change the settings of a running Map Run; raise ValidationException if it has ended.
 
-    That it ended is refused without changes, too; without changes nothing else happens.
+    An ended run is rejected even without changes.
     """
 
     def store() -> None:

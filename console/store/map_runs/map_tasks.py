@@ -1,7 +1,7 @@
 """Report the outcome of a Map Run to the task of its distributed Map.
 
-Its ``dispatches``: one for the Map Run that was begun, and one for each time in a row that it could
-not begin or go on.
+The task row's ``dispatches`` counts the begun Map Run as one, and each consecutive failure to begin
+or advance it as one more.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from console.statuses import TaskKind, TaskStatus
 
 
 def scheduled_maps() -> list[tuple[int, int]]:
-    """Return (execution, task) of Map tasks that nobody has taken."""
+    """Return (execution, task) of the Map tasks that are not started."""
     maps = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
     return list(maps.values_list("execution_id", "task"))
 
 
 def count_failures(execution_id: int, task: int) -> int | None:
-    """Return how often in a row the Map could not go on; None if its task has ended."""
+    """Return the consecutive failures of the Map; None if its task has ended."""
     # Not the whole row: it has the inputs of all children, and this is asked for each hundred.
     tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
     row = tasks.values_list("status", "dispatches").first()
@@ -29,18 +29,18 @@ def count_failures(execution_id: int, task: int) -> int | None:
 
 
 def count_failure(execution_id: int, task: int) -> int | None:
-    """Count that the Map could not go on; return how often, None if its task has ended."""
+    """Count a failure of the Map; return the number, None if its task has ended."""
     tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
     tasks.update(dispatches=F("dispatches") + 1)
     return count_failures(execution_id, task)
 
 
 def reset_failures(execution_id: int, task: int) -> None:
-    """Forget the failures: the Map went on."""
+    """Reset the failures after the Map has advanced."""
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(dispatches=1)
 
 
 def was_lost(execution_id: int, task: int) -> bool:
-    """Tell whether a process has died while it computed the first steps of the Map's children."""
+    """Return whether a process died while it computed the first steps of the Map's children."""
     tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
     return tasks.filter(losses__gt=0).exists()

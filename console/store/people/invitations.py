@@ -1,12 +1,12 @@
-"""Let owners invite people by a link: with a role, for some time, for one use.
+"""Invite people to a project by a one-time link with a role and an expiry.
 
-The link's token is in the address that the owner hands over, and as a hash in the database. Opening
-the link shows a form; sending the form makes the person a member, with a password of their own.
+The address of the link contains a token; the database has its hash. The link shows a form, and
+sending the form makes the person a member, with a password of their own.
 
-An invitation opens nothing any more when its maker is no owner any more, when it is for somebody
-who became a member otherwise, or when another one for the same name replaced it. Nobody takes an
-account over by one: a name that belongs to a person of another project joins only while that person
-is signed in, and keeps its password.
+An invitation is void once its maker is not an owner any more, the person has become a member by
+other means, or another invitation for the same name replaces it. Nobody can take over an account by
+it: a name of a person in another project joins only while that person is signed in, and keeps the
+password.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from console.models import Project
 
 HOURS = (1, 24, 168)
-"""How long an invitation may last."""
+"""The choices of an invitation's duration, in hours."""
 _MOST = 100
 _HOUR_MS = 3_600_000
 
 
 class InvitationClosed(Exception):
-    """The link opens nothing (any more)."""
+    """The link is not valid (any more)."""
 
 
 class OtherAccount(Exception):
@@ -48,7 +48,7 @@ class OtherAccount(Exception):
 def create_invitation(
     project: Project, name: str, role: str, hours: int, actor: audit.Actor, by: User | None = None
 ) -> tuple[Invitation, str]:
-    """Invite a person; return the invitation and its token, which nobody can show again.
+    """Invite a person; return the invitation and its token, which is not stored.
 
     An open invitation for the same name ends. ``hours``: one of ``HOURS``. ``by``: the owner who
     asks, as for ``people.put_member``. Raise ValidationException for a name, role or time that is
@@ -90,7 +90,7 @@ def create_invitation(
 def revoke_invitation(
     project: Project, number: int, actor: audit.Actor, by: User | None = None
 ) -> Invitation:
-    """End an open invitation; raise ResourceNotFound, AccessDeniedException as ``make`` does."""
+    """End an open invitation; raise ResourceNotFound or AccessDeniedException."""
 
     def store() -> Invitation:
         people.lock_team(project, by)
@@ -113,7 +113,7 @@ def open_ones(project: Project) -> QuerySet[Invitation]:
 
 
 def find_invitation(token: str) -> Invitation:
-    """Return the open invitation of a token; raise Closed."""
+    """Return the open invitation of a token; raise ``InvitationClosed``."""
     invitation = (
         Invitation.objects.select_related("project")
         .filter(token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms())
@@ -127,7 +127,7 @@ def find_invitation(token: str) -> Invitation:
 
 
 def has_account(invitation: Invitation) -> bool:
-    """Tell whether the invited person has an account, so that nobody else may be them.
+    """Return whether the invited person has an account, which nobody else may use.
 
     They belong to a project, or a provider signs them in.
     """
@@ -138,7 +138,7 @@ def has_account(invitation: Invitation) -> bool:
 
 
 def accept_invitation(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
-    """Make the invited person a member and return them. Of two who accept at once, one does.
+    """Make the invited person a member, once, and return the user.
 
     ``encoded``: the new password, from ``make_password``; "" for a person who has an account, who
     must be ``me``, the one who is signed in. Raise Closed or OtherAccount.
@@ -175,7 +175,7 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
 
 
 def unsaved_user(invitation: Invitation) -> User:
-    """Return the person as they will be, for the checks of a new password."""
+    """Return the future user, to check a new password against."""
     return get_user_model()(username=invitation.name)
 
 

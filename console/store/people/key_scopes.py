@@ -1,4 +1,4 @@
-"""Read the scopes of access keys that people write."""
+"""Parse the scope of an access key that a user typed: actions and state machines."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SERVICES = {
 }
 """Prefix of a permission -> botocore's name of the service."""
 _BESIDE = {"RevealSecrets"}
-"""Permissions that an action of another name asks for."""
+"""Permissions whose actions have another name."""
 
 
 def is_api_action(name: str) -> bool:
-    """Tell whether the list of a scope may have a name: an action of this server's APIs."""
+    """Return whether a name is an action of this server's APIs, allowed in a scope."""
     prefix, _, action = name.rpartition(":")
     if prefix == _SERVER:
         return action in access.actions_of_server()
@@ -38,7 +38,7 @@ def is_api_action(name: str) -> bool:
 
 
 def read_scope(actions: str | None, listed: Iterable[str], machines: Iterable[str]) -> KeyScope:
-    """Return the scope that somebody wrote; raise ValidationException for what is unknown.
+    """Return the scope of a user's input; raise ValidationException for unknown names.
 
     ``actions``: ``read``, ``start`` or ``all``; None for the actions of ``listed``.
     """

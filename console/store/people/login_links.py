@@ -1,4 +1,4 @@
-"""Let a person in by a link that works once; the database has only the hash of its token."""
+"""One-time login links: find the user of a link, and use the link up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_user(token: str) -> User | None:
-    """Return the user whom a link logs in; None if it is unknown, used or too old."""
+    """Return the user of a login link; None if it is unknown, used or expired."""
     links = LoginLink.objects.select_related("user").filter(
         token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms()
     )
@@ -23,7 +23,7 @@ def find_user(token: str) -> User | None:
 
 
 def use_link(token: str) -> User | None:
-    """Use a link up and return whom it lets in; None if somebody else was first, as above."""
+    """Use up a link and return its user; None if it is invalid or already used."""
     user = find_user(token)
     now_ms = clock.now_ms()
     # one statement without a join: of two who come at once, the second one's condition is checked

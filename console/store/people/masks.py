@@ -1,4 +1,4 @@
-"""Store which paths of payloads are masked, and who revealed masked values."""
+"""Store the masked paths of a project, and record who revealed masked values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def revision_of(masked: str) -> str:
 def put_paths(
     project: Project, paths: Iterable[str], actor: audit.Actor, revision: str = ""
 ) -> list[str]:
-    """Replace the masked paths of a project, for its pages and the API; return them as kept.
+    """Replace a project's masked paths, for its pages and the API; return them normalized.
 
     ``revision``: of the paths that these were made from, "" to replace whatever there is. Raise
     ValidationException for what is no path, and for too many; ConflictException for paths that are
@@ -61,13 +61,13 @@ def put_paths(
 
 
 def last_change(project: Project) -> AuditEntry | None:
-    """Return who changed the masked paths last, None if nobody did."""
+    """Return the audit entry of the last change of masked paths, None without one."""
     rows = AuditEntry.objects.exclude(action="StartExecution")  # as the index of targets has them
     return rows.filter(target=project.name, project=project, action=_PUT).order_by("-pk").first()
 
 
 def check_path(place: int, path: str) -> None:
-    """Raise ValidationException for what is no path. ``place``: its number among others."""
+    """Raise ValidationException for an invalid path. ``place``: its number in the list."""
     if len(path) > LONGEST or path != storable(path) or len(path.splitlines()) != 1:
         msg = f"Path {place} must be one line of at most {LONGEST} characters."
         raise ValidationException(msg)
@@ -78,13 +78,13 @@ def check_path(place: int, path: str) -> None:
 
 
 def reveal_values(execution: Execution, reason: str, actor: audit.Actor) -> None:
-    """Record that somebody sees what is hidden of an execution, before they do."""
+    """Record that a person is about to see an execution's masked values."""
     project, arn = execution.project, execution.arn
     write(lambda: audit.record(project, actor, _REVEAL, arn, reason))
 
 
 def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.Actor) -> None:
-    """Record that somebody reads masked values of executions by the API, before they do.
+    """Record that a person is about to read masked values by the API.
 
     One row an execution and person in ``FOR_MS``, however often and through whichever process they
     ask: a client may poll. What a Task reads for a person stands apart from what they read.

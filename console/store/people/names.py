@@ -1,8 +1,8 @@
-"""Refuse names that a reader takes for somebody else's.
+"""Reject names that look like another person's name, such as ``anna`` with a Cyrillic ``a``.
 
-A name has letters of one script only (as *single script* and its East Asian exceptions of Unicode
-TS 39), and the name of a new person differs from every other name of the project also where
-letters that look alike count as the same.
+A name has letters of one script only (*single script* and its East Asian exceptions of Unicode
+TS 39). The name of a new person must differ from every other name of the project also when letters
+that look alike count as equal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LETTERS_ALIKE = {
     "x": "\u0445\u03c7",
     "y": "\u0443\u03b3",
 }
-"""Letter -> what looks like it: Cyrillic, Greek and Armenian letters, and digits."""
+"""Letter -> a Latin look-alike, for Cyrillic, Greek and Armenian letters, and digits."""
 _ALIKE = str.maketrans(
     {lookalike: letter for letter, many in _LETTERS_ALIKE.items() for lookalike in many}
 )
@@ -52,14 +52,14 @@ _SAME = (("rn", "m"), ("vv", "w"))
 _LARGE_L = "\ufffd"
 """Stands for L, which looks like neither I nor l."""
 _DRAWN = "as drawn: "
-"""Begins a shape that counts large and small letters apart."""
+"""Prefix of a shape with case-sensitive letters."""
 _SIGNS = " .'\u2019-"
 _OF_THE_SERVER = ("link ", "rule ", "schedule ", "execution ")
 """What the names of this server's own actors begin with."""
 
 
 def check_script(name: str, what: str) -> None:
-    """Raise ValidationException for letters of several scripts, or of other widths and styles."""
+    """Raise ValidationException for mixed scripts, or letters of unusual width or style."""
     letters = [character for character in name if character.isalpha()]
     scripts = {unicodedata.name(letter, "?").split()[0] for letter in letters}
     plain = unicodedata.normalize("NFKC", name) == unicodedata.normalize("NFC", name)
@@ -92,7 +92,7 @@ def _plain(letters: str) -> str:
 
 
 def check_new_name(name: str, others: Iterable[str]) -> None:
-    """Raise ValidationException if the name of a new person looks like another one."""
+    """Raise ValidationException if a new person's name looks like another one."""
     alike = skeletons(name)
     for other in others:
         if other != name and not alike.isdisjoint(skeletons(other)):
@@ -100,9 +100,9 @@ def check_new_name(name: str, others: Iterable[str]) -> None:
 
 
 def check_free_name(name: str, longest: int) -> None:
-    """Raise ValidationException for what the reader of a link may not be called.
+    """Raise ValidationException for a name that a link's user must not choose.
 
-    Signs such as a comma would let a name say under whose link it is given.
+    Signs such as a comma could imitate the part of the name that identifies the link.
     """
     good = all(sign.isalnum() or unicodedata.combining(sign) or sign in _SIGNS for sign in name)
     if len(name) > longest or not good or not any(map(str.isalpha, name)):

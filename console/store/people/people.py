@@ -1,16 +1,16 @@
-"""Keep who belongs to a project, and which access keys they have.
+"""Change the members of a project and their access keys.
 
-Every change takes the lock of the project's row first and reads after it what it decides on. So two
-owners who act at once act one after the other, and the second one is refused if the first one took
-their rights away or would leave no owner:
+Every change locks the project's row first and reads all data for its decision after that. So
+concurrent changes of two owners run in turn, and the second is refused if the first took away that
+owner's rights, or if no owner would remain:
 
 1. Ana makes Ben a viewer, and Ben makes Ana a viewer; both were owners when they asked.
 2. Ana's change has the lock, finds Ben as the other owner, and commits.
 3. Ben's change gets the lock, finds that Ben is no owner any more, and is refused.
 
-Removal takes everything away that would let the person in again: the project's access keys, what
-features opened in their name (start links), the invitations that they made or that were made for
-them, and, if they belong to no other project, the password and the login links. A new password,
+Removal deletes everything that would let the person in again: the project's access keys, start
+links and the like of features, the invitations by and for them, and, if they belong to no other
+project, the password and the login links. A new password,
 also an unusable one, ends every session, because a session carries a hash of it (Django's
 ``get_session_auth_hash``). Adding the person again therefore starts from nothing.
 
@@ -49,14 +49,14 @@ LONGEST_NAME = 64
 _NAME = re.compile(rf"[\w.@+-]{{1,{LONGEST_NAME}}}")
 _MOST_KEYS = 10
 LONGEST_DESCRIPTION = 100
-"""Characters that say what uses an access key."""
+"""Maximum characters of an access key's description."""
 _MINUTE_MS = 60_000
 WARNED_MS = 7 * 24 * 3_600_000
-"""How long before its expiry a key is pointed out."""
+"""How long before its expiry a key is shown as expiring."""
 _LONGEST_LIFE_MS = 3653 * 24 * 3_600_000
 _LONGEST_ADDRESS, _LONGEST_CLIENT = 45, 200
 _used: dict[str, int] = {}
-"""Key -> the minute since the epoch in which its last use was kept."""
+"""Key -> the minute (since the epoch) of its last recorded use."""
 log = structlog.get_logger(__name__)
 RIGHTS = (Topic.RIGHTS,)
 """The channel on which changes of rights are published."""
@@ -72,7 +72,7 @@ def put_member(
     *,
     needs_owner: bool = True,
 ) -> Membership:
-    """Give a person (made if they are new, without a password) a role in a project.
+    """Give a person a role in a project; create a new person without a password.
 
     A person who belongs to no project loses the password, keys and links of an earlier membership.
     ``by``: the person who asks, who must be an owner; None for the operator's commands.
@@ -107,7 +107,7 @@ def put_member(
 
 
 def check_name_and_role(name: str, role: str) -> None:
-    """Raise ValidationException for a name nobody can have, or a role that is none."""
+    """Raise ValidationException for an invalid name or role."""
     if not _NAME.fullmatch(name):
         msg = f"name: {name!r} is not a name of 1 to 64 letters, digits and . @ + - _"
         raise ValidationException(msg)
@@ -132,13 +132,13 @@ def branches_of(project: Project) -> QuerySet[Project]:
 
 
 def put_into_branches(project: Project, user: User, role: str) -> None:
-    """Give a member the same role in the branches of a project (inside a transaction)."""
+    """Give a member the same role in the project's branches (inside a transaction)."""
     for branch in branches_of(project):
         Membership.objects.update_or_create(project=branch, user=user, defaults={"role": role})
 
 
 def names_of(project: Project) -> set[str]:
-    """Return the names of the members of a project, and of the people who are invited."""
+    """Return the names of the members and of the invited people of a project."""
     invited = Invitation.objects.filter(
         project=project, used_ms=None, expires_ms__gt=clock.now_ms()
     )
@@ -157,7 +157,7 @@ def remove_member(
     *,
     needs_owner: bool = True,
 ) -> None:
-    """End a membership, and with it everything that would let the person in again.
+    """End a membership, and delete everything that would let the person in again.
 
     ``by`` and ``needs_owner``: as for ``put_member``. Raise ValidationException for the last
     owner and for a branch, ResourceNotFound for a person who is no member, AccessDeniedException if
@@ -184,7 +184,7 @@ def remove_member(
 
 
 def lock_team(project: Project, by: User | None = None) -> Project:
-    """Let nobody else change the project's team or keys in this transaction; return it as it is.
+    """Lock the members and keys of a project for this transaction; return the project.
 
     Raise AccessDeniedException if ``by`` is given and no owner of the project any more.
     """
@@ -204,7 +204,7 @@ def _is_owner(project: Project, user: User) -> bool:
 
 
 def locked_user(name: str) -> User:
-    """Return a person of a name, made if they are new; nobody else changes them meanwhile.
+    """Return a person by name, created if new, locked for this transaction.
 
     Two projects may remove somebody at once: each would take the other one's membership for one
     that stays, and the account would stay open.
@@ -215,7 +215,7 @@ def locked_user(name: str) -> User:
 
 
 def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
-    """Remove the remains of an earlier membership of a person who is no member now.
+    """Delete the remains of a person's earlier membership.
 
     Their memberships in branches of the project end with it. If they belong to no project at all,
     that is the whole account: sessions, password and links. An administrator of the server keeps
@@ -253,7 +253,7 @@ def _end_invitations(project: Project, user: User) -> None:
 
 
 def set_administrator(name: str, *, administers: bool, actor: audit.Actor) -> None:
-    """Make a person an administrator of the server, or end that; a new person is created.
+    """Make a person (created if new) an administrator of the server, or end that.
 
     The audit of the project ``default`` has it. Raise ValidationException for a name nobody can
     have, ResourceNotFound if there is no such administrator to end.
@@ -281,7 +281,7 @@ def _administrators() -> QuerySet[User]:
 
 
 def set_password(project: Project, user: User, encoded: str, actor: audit.Actor) -> bool:
-    """Set a person's password; every session ends that has a hash of the one before.
+    """Set a person's password, which ends all sessions with the old one.
 
     ``user``: as it was when the current password was checked. ``encoded``: from ``make_password``,
     which takes too long to be called here. Return False, and change nothing, if the password is
@@ -299,20 +299,20 @@ def set_password(project: Project, user: User, encoded: str, actor: audit.Actor)
 
 
 def choose_columns(project: Project, user: User, chosen: str) -> None:
-    """Keep which columns of tables a member wants to see. ``chosen``: as ``Membership`` has it."""
+    """Store a member's columns of tables. ``chosen``: as in ``Membership``."""
     memberships = Membership.objects.filter(project=project, user=user)
     write(lambda: memberships.update(columns=chosen))
 
 
 def _check_owner_stays(project: Project, leaving: Membership) -> None:
-    """Raise unless somebody else owns the project, too."""
+    """Raise unless another owner remains."""
     owners = Membership.objects.filter(project=project, role=Role.OWNER, user__is_active=True)
     if not owners.exclude(pk=leaving.pk).exists():
         raise ValidationException("A project keeps at least one owner: make somebody else one.")
 
 
 def service_accounts(project: Project) -> list[User]:
-    """Return the members that nobody signs in as, by name: programs, which sign their calls."""
+    """Return the service accounts of a project by name: members that only sign calls."""
     members = Membership.objects.filter(project=project).select_related("user")
     users = [member.user for member in members.order_by("user__username")]
     without = [user for user in users if not user.has_usable_password()]
@@ -321,7 +321,7 @@ def service_accounts(project: Project) -> list[User]:
 
 
 def provider_accounts(users: Iterable[User]) -> set[int]:
-    """Return the ids of the accounts that belong to a person whom a provider signs in."""
+    """Return the ids of accounts whose person signs in by a provider."""
     user_ids = [user.pk for user in users]
     return {user_id for find in hooked(Hook.PROVIDER_ACCOUNTS) for user_id in find(user_ids)}
 
@@ -336,7 +336,7 @@ def new_key_of_service_account(
     scope: KeyScope = EVERYTHING,
     expires_ms: int | None = None,
 ) -> tuple[AccessKey, str]:
-    """Make a key of a member that has no password, as ``new_key`` does.
+    """Create an access key of a service account, like ``new_key``.
 
     A person's key is theirs alone to make: what it does is theirs in the audit. ``by``: the person
     who asks. Raise ValidationException for who is no such member, AccessDeniedException if ``by``
@@ -358,7 +358,7 @@ def new_key(
     scope: KeyScope = EVERYTHING,
     expires_ms: int | None = None,
 ) -> tuple[AccessKey, str]:
-    """Make a key of a member; return it and its secret, which is shown this once.
+    """Create an access key of a member; return it and its secret, which is not stored.
 
     ``by``: the owner who asks for the key of another member, None for one's own and for the
     operator's commands. ``description``: what uses it. ``scope``: what it may do of what the
@@ -389,7 +389,7 @@ def new_key(
 
 
 def usable_keys(project: Project, user: User) -> QuerySet[AccessKey]:
-    """Return the keys of a member that have not expired and were not rotated."""
+    """Return the keys of a member that are not expired or rotated."""
     keys = AccessKey.objects.filter(project=project, user=user, replaced_by="")
     return keys.filter(Q(expires_ms=None) | Q(expires_ms__gt=clock.now_ms()))
 
@@ -402,7 +402,7 @@ def check_expiry(expires_ms: int | None) -> None:
 
 
 def limits_in_words(key: AccessKey) -> list[str]:
-    """Return the scope and the expiry of a key for the audit, nothing for a key without."""
+    """Return the scope and the expiry of a key for the audit, [] without limits."""
     scope = KeyScope.of_text(key.scope)
     words = [] if scope is EVERYTHING else [scope.in_words()]
     if key.expires_ms is not None:
@@ -414,7 +414,7 @@ def limits_in_words(key: AccessKey) -> list[str]:
 def describe_key(
     project: Project, key_id: str, description: str, actor: audit.Actor, by: User
 ) -> None:
-    """Say what uses a key. ``by``: the person who asks, as for ``delete_key``.
+    """Set the description of a key. ``by``: the asking person, as for ``delete_key``.
 
     Raise AccessDeniedException, ValidationException and ResourceNotFound.
     """
@@ -441,7 +441,7 @@ def _check_description(text: str) -> str:
 def switch_key(
     project: Project, key_id: str, *, on: bool, actor: audit.Actor, by: User | None = None
 ) -> AccessKey:
-    """Let a key be used, or not.
+    """Enable or disable a key.
 
     The person who has the key may enable it if they disabled it themselves; a key that somebody
     else disabled, or of which that is not known, is enabled by an owner only. ``by``: the person
@@ -473,7 +473,7 @@ def switch_key(
 
 
 def delete_key(project: Project, key_id: str, actor: audit.Actor, by: User | None = None) -> None:
-    """Delete a key for ever. ``by`` and what is raised: as for ``switch_key``."""
+    """Delete a key. ``by`` and exceptions: as for ``switch_key``."""
 
     def store() -> None:
         lock_team(project)
@@ -487,7 +487,7 @@ def delete_key(project: Project, key_id: str, actor: audit.Actor, by: User | Non
 
 
 def _check_may_change(key: AccessKey, by: User | None) -> bool:
-    """Return whether a change of a key is made as an owner; raise if it may not be made at all."""
+    """Return whether a key is changed as an owner; raise if it must not be changed."""
     if by is None or _is_owner(key.project, by):
         return True
     if key.user_id != by.pk:
@@ -508,7 +508,7 @@ def get_key(project: Project, key_id: str) -> AccessKey:
 
 
 def note_use(key_id: str, address: str = "", client: str = "") -> None:
-    """Keep when, from where and by which client a key was last used, to the minute.
+    """Record time, address and client of a key's last use, once a minute.
 
     (Its signature was right.) The first call of a minute counts: the row is written once, by
     whichever process is first. No call fails by it. ``client``: the user agent.

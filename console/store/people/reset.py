@@ -1,4 +1,4 @@
-"""Empty a throw-away server: everything that work has left, and nothing of people."""
+"""Empty a throw-away server: delete all work (machines, executions), keep people and projects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = (
     *(AccessKey, AuditEntry, Invitation, LoginAttempts, LoginLink, Membership, Project),
     *(ReadinessMinute, ServerFact, Worker),
 )
-"""Tables of people, of the server itself, and the trail of who did what.
+"""Kept tables: people, the server itself, and the audit trail.
 
 A feature's table is kept, too, if its model has ``kept_by_reset``.
 """
@@ -34,11 +34,10 @@ log = structlog.get_logger(__name__)
 
 
 def reset_server(actor: audit.Actor) -> None:
-    """Remove state machines, executions, activities, rules, logs and metrics of all projects.
+    """Delete machines, executions, activities, rules, logs and metrics of all projects.
 
-    The samples are there again afterwards, if they were. What a worker has in hand finds no row any
-    more and writes nothing: the version of a run, and the status of a task, are in the WHERE of its
-    statements.
+    The samples are created again, if there were any. Work in progress finds no row any more and
+    writes nothing, because its statements check the version of a run and the status of a task.
     """
     write(lambda: _empty_tables(actor))
     samples = Project.objects.filter(name=PROJECT).first()

@@ -1,4 +1,4 @@
-"""The project of the samples: apart, so that no list of a team's own project shows one."""
+"""Create the sample project, separate from a team's own projects, with its state machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLES_ACCOUNT = "111111111111"
 
 
 def put_sample_project(owner: User) -> Project:
-    """Return the project of the samples, made if it is missing, with its owner and machines."""
+    """Return the sample project, created if missing, with its owner and machines."""
 
     def store() -> Project:
         project, _ = Project.objects.get_or_create(
@@ -31,12 +31,12 @@ def put_sample_project(owner: User) -> Project:
         return project
 
     project = write(store)
-    load_samples(project)  # also where the start before was killed in the middle of it
+    load_samples(project)  # also if an earlier start was killed halfway
     return project
 
 
 def load_samples(project: Project) -> None:
-    """Make the sample state machines and the activities they use."""
+    """Create the sample state machines and their activities."""
     actor = Actor("stateyard", acting_for=(UNKNOWN,))
     region = settings.STATEYARD_REGION
     for name in settings.STATEYARD_SAMPLE_FUNCTIONS:

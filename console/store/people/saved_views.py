@@ -1,4 +1,4 @@
-"""Store the named lists of executions of a project."""
+"""Store saved views: named lists of executions of a project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME, QUERY = 80, 4_000
 def put_view(
     project: Project, name: str, query: str, default_of: str | None, actor: audit.Actor
 ) -> SavedView:
-    """Save a list under a name; replace the list of that name.
+    """Save a list under a name; replace an existing one.
 
     ``default_of``: the machine whose page shall begin with it and with no other; "" if none shall,
     None leaves that as it is. Raise ValidationException.
@@ -48,7 +48,7 @@ def put_view(
 
 
 def delete_view(project: Project, name: str, actor: audit.Actor) -> None:
-    """Forget a view; raise ResourceNotFound."""
+    """Delete a view; raise ResourceNotFound."""
 
     def store() -> None:
         gone, _ = SavedView.objects.filter(project=project, name=name).delete()

@@ -1,7 +1,7 @@
 """Share the picture of an execution by links that expire and need no sign-in.
 
-A link is signed, not stored: what it opens, until when, and who made it stand in it. It opens
-nothing when its time is over, or when its maker may no longer share or was removed since.
+A link is signed, not stored: it contains the execution, the expiry and its maker. It is void after
+its expiry, or once its maker may no longer share or was removed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 ACTION = "SharePicture"
 HOURS = (1, 24, 168)
-"""How long a link may last."""
+"""The choices of a link's duration, in hours."""
 _SALT = "stepyard.shares"
 _HOUR_MS = 3_600_000
 
 
 class ShareClosed(Exception):
-    """The link opens nothing, and why."""
+    """The link is void; the text says why."""
 
 
 def create_share(execution: Execution, hours: int, actor: Actor) -> str:
-    """Return a token that opens the picture of an execution for so many hours."""
+    """Return a token for the picture of an execution, valid for some hours."""
     until = clock.now_ms() + hours * _HOUR_MS
     reason = f"{hours} h"
     project = execution.project
@@ -40,7 +40,7 @@ def create_share(execution: Execution, hours: int, actor: Actor) -> str:
 
 
 def open_share(token: str) -> Execution:
-    """Return the execution that a token opens; raise ``Closed``."""
+    """Return the execution of a token; raise ``ShareClosed``."""
     try:
         number, until, maker, *membership = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError):

@@ -1,4 +1,4 @@
-"""Caches between steps: the runs that were stepped last, and what of executions never changes."""
+"""Caches of this process: the runs of recent steps, and immutable facts of executions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """The runs that were stepped last, so that their next step need not parse a snapshot."""
+    """The runs of recent steps, so that their next step need not parse a snapshot."""
 
     def __init__(self, size: int, characters: int) -> None:
-        """Keep at most so many runs, and so many characters of data in them."""
+        """Limit the number of runs, and the characters of their data."""
         self._size = size
         self._room = characters
         self._runs: OrderedDict[int, tuple[int, engine.Run, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
-        """Return the run of an execution if it is kept at exactly this version."""
+        """Return the run of an execution if it is cached at exactly this version."""
         with self._lock:
             entry = self._runs.get(execution_id)
         if entry is None or entry[0] != version:
@@ -32,7 +32,7 @@ class Runs:
         return entry[1].reading(values)
 
     def latest(self, execution_id: int) -> tuple[int, engine.Run] | None:
-        """Return version and run of an execution as it was committed here last, if it is kept."""
+        """Return version and run of an execution after this process's last commit, if cached."""
         with self._lock:
             entry = self._runs.get(execution_id)
         return None if entry is None else entry[:2]
@@ -54,7 +54,7 @@ class Runs:
             self._room += dropped[2]
 
     def forget(self, execution_id: int) -> None:
-        """Drop a run that may be wrong."""
+        """Drop a run that may be outdated."""
         with self._lock:
             self._drop(execution_id)
 
@@ -64,7 +64,7 @@ _FRAME = 400  # characters that a line of control weighs beside its data
 
 
 def _weight(run: engine.Run) -> int:
-    """Return about how many characters a run holds in memory."""
+    """Estimate the characters of a run in memory."""
     lines = sum(len(frame.input) + len(frame.variables) + _FRAME for frame in run.frames.values())
     return lines + len(run.about.get("input", ""))
 
@@ -80,7 +80,7 @@ _facts: OrderedDict[int, ExecutionFacts] = OrderedDict()
 
 
 class Belongs(NamedTuple):
-    """To what an execution belongs, for as long as it is there: ``Execution`` has the columns."""
+    """The owners of an execution, which never change: ``Execution`` has these columns."""
 
     map_run: int | None
     project: int
@@ -89,7 +89,7 @@ class Belongs(NamedTuple):
 
 
 class ExecutionFacts(NamedTuple):
-    """What never changes. ``machine_arn``: of the state machine itself, without a label."""
+    """Immutable facts of an execution. ``machine_arn``: without a label."""
 
     arn: str
     definition: str
@@ -98,12 +98,12 @@ class ExecutionFacts(NamedTuple):
 
 
 def find_facts(execution_id: int) -> ExecutionFacts | None:
-    """Return the facts of an execution, if they are kept."""
+    """Return the facts of an execution, None if not cached."""
     return _facts.get(execution_id)
 
 
 def keep_facts(execution_id: int, facts: ExecutionFacts) -> ExecutionFacts:
-    """Keep the facts of an execution in place of the oldest, and return them."""
+    """Cache the facts of an execution, dropping the oldest, and return them."""
     _facts[execution_id] = facts
     while len(_facts) > _FACTS:
         with contextlib.suppress(KeyError):  # another thread was first

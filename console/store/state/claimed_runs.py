@@ -1,7 +1,7 @@
-"""Keep what the claim of a call read of its execution, until the outcome of the call takes a step.
+"""Cache the run that the claim of a call read, for the step after the call's outcome.
 
-It may be out of date by then. The step's commit asks for the version that was read, so a step from
-an old one writes nothing.
+The cached run may be outdated by then. The step's commit checks its version, so a step from an old
+run writes nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ COLUMNS = (
 COUNT = 13
 _MOST = 200
 _FRESH_S = 1.0
-"""After a long call the run has probably gone on: it is read anew then."""
+"""Maximum age: after a long call the run has probably changed, so it is read again."""
 _kept: OrderedDict[int, tuple[float, Sequence[Any]]] = OrderedDict()
 
 
 def keep(execution_id: int, row: Sequence[Any]) -> None:
-    """Keep what a claim read, in place of the oldest."""
+    """Cache the row of a claim, dropping the oldest."""
     _kept[execution_id] = (time.monotonic(), row)
     while len(_kept) > _MOST:
         with contextlib.suppress(KeyError):  # another thread was first
@@ -35,6 +35,6 @@ def keep(execution_id: int, row: Sequence[Any]) -> None:
 
 
 def take(execution_id: int) -> Sequence[Any] | None:
-    """Return and forget the row kept of an execution; None without a fresh one."""
+    """Remove and return the cached row of an execution; None without a fresh one."""
     read_at, row = _kept.pop(execution_id, (0.0, None))
     return row if time.monotonic() - read_at < _FRESH_S else None

@@ -1,4 +1,4 @@
-"""Record computations in progress, for a crash report; the worker sets the recorder."""
+"""Mark the computation in progress, so that a crash report names its execution."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _watch: Watch = _unwatched
 
 
 def set_crash_watch(watch: Watch) -> None:
-    """Set who notes the execution, and the task or 0, that the engine computes something for."""
+    """Set the recorder of computations: it gets the execution, and the task or 0."""
     global _watch  # noqa: PLW0603 - one a process
     _watch = watch
 
 
 def watch(execution_id: int, task: int = 0) -> AbstractContextManager[None]:
-    """Have the body noted: a step of an execution or, with a task, what is a part of that task."""
+    """Return a context manager that marks a step of an execution, or work on a task."""
     return _watch(execution_id, task)

@@ -1,4 +1,4 @@
-"""Report the health of the server by facts of the engine."""
+"""Check the health of the server: database, workers, clock, disk, and overdue work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.store.state import late_schedules, pause, transition_rate
 ANSWER_S = 3.0
 _NO_WRITES = "the database takes no writes: the server is read-only"
 LATE_MS = 30_000
-"""Whatever can go on for so long without having done so is held up."""
+"""Work that has been due for this long counts as held up."""
 MIN_DISK = 100 * 1024 * 1024
 _JUMP_MS = 60_000
 _worker_problem = ""
@@ -34,7 +34,7 @@ PROCESS_STARTED_MS = time.time_ns() // 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a look at the server gave.
+    """The result of a health check.
 
     ``oldest_runnable_ms``: for how long the oldest message or timer has waited for a step.
     ``expired_leases``: of workers that are gone and whose work nobody has taken over yet.
@@ -57,23 +57,23 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        """Tell whether requests may be sent here."""
+        """Return whether the server can take requests."""
         return not self.reasons
 
     def facts(self) -> dict[str, Any]:
-        """Return all as JSON has it."""
+        """Return all facts as JSON values."""
         facts = asdict(self)
         del facts["answered"]
         return {"ready": self.ready, **facts}
 
 
 MOST_COUNTED = 1_000
-"""How much waiting work of a kind is counted."""
+"""Maximum count of waiting work of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """A kind of work that is due: how much, and for how long the oldest has been; 0: none is.
+    """A kind of due work: its count, and the age of the oldest (0 if there is none).
 
     ``count``: at most one more than ``MOST_COUNTED``.
     """
@@ -84,13 +84,13 @@ class WaitingWork:
 
     @property
     def amount(self) -> str:
-        """Return how much waits, in words; "" if nothing does."""
+        """Return the amount of waiting work in words; "" for none."""
         many = self.count > MOST_COUNTED
         return f"more than {MOST_COUNTED:,}" if many else f"{self.count:,}" if self.count else ""
 
 
 def list_waiting_work(now_ms: int) -> list[WaitingWork]:
-    """List the steps, calls and events that wait for this server, not for people."""
+    """Return the steps, calls and events that wait for this server, not for people."""
     try:
         calls = TaskRow.objects.filter(
             status=TaskStatus.SCHEDULED, kind__in=[engine.TaskKind.LAMBDA, engine.TaskKind.SERVICE]
@@ -114,12 +114,12 @@ def list_waiting_work(now_ms: int) -> list[WaitingWork]:
 
 
 MOST_TIMERS = 100_000
-"""How many timers are counted."""
+"""Maximum count of timers."""
 _TIMER_LATE_MS = 1_000
 
 
 def count_timers(now_ms: int) -> tuple[int, int]:
-    """Return the number of timers, and of timers that have been due for more than a second.
+    """Return the number of timers, and of timers overdue by more than a second.
 
     Each is at most ``MOST_TIMERS``.
     """
@@ -134,7 +134,7 @@ def _count(rows: QuerySet[Any]) -> int:
 
 
 def _count_due_steps(now_ms: int) -> int:
-    """Return how many executions have a message or a timer that is due."""
+    """Return the number of executions with a message or a due timer."""
     messages, timers = _due_work()
     due: set[int] = set()
     for rows in (messages, timers.filter(due_ms__lte=now_ms)):
@@ -144,7 +144,7 @@ def _count_due_steps(now_ms: int) -> int:
 
 
 def check_health() -> Health:
-    """Look at database, workers, clock and disk; say so if the database takes its time."""
+    """Check database, workers, clock and disk; report a slow database."""
     if writer.is_embedded():
         return _look()
     health = _LOOKS.take_part(ANSWER_S)
@@ -157,7 +157,7 @@ def check_health() -> Health:
 
 
 def note_worker_problem(problem: str) -> None:
-    """Note what the worker in this process lacks, "" if nothing. Workers of a team have a row."""
+    """Record a problem of this process's worker, "" for none (a team's workers have rows)."""
     global _worker_problem  # noqa: PLW0603 - of the one worker that shares this process
     _worker_problem = problem
 
@@ -183,9 +183,9 @@ def _free_bytes() -> int:
 
 
 class _Looks:
-    """Looks on a thread of their own, one at a time, however many ask.
+    """Runs the checks on a thread of its own, one at a time, for any number of callers.
 
-    Who asks whether the database answers must not wait for it, and must not be one more who does.
+    A caller must not wait for a silent database, and must not add load to it.
     """
 
     def __init__(self) -> None:
@@ -264,7 +264,7 @@ def _disk_full(free: int) -> str:
 
 
 def oldest_step_age_ms(now_ms: int) -> int:
-    """Return for how long the oldest step has been due that is not taken yet, 0 if none is."""
+    """Return how long the oldest due step has waited, 0 if none is due."""
     messages, timers = _due_work()
     came = messages.aggregate(at=Min("created_ms"))["at"]
     due = timers.aggregate(at=Min("due_ms"))["at"]
@@ -273,7 +273,7 @@ def oldest_step_age_ms(now_ms: int) -> int:
 
 
 def _due_work() -> tuple[QuerySet[InboxMessage], QuerySet[Timer]]:
-    """Return the queries of messages and timers, without those held back by a pause or a limit."""
+    """Return the queries of due messages and timers, without paused or throttled ones."""
     messages = InboxMessage.objects.exclude(execution__in=pause.paused_executions())
     timers = Timer.objects.all()
     if quotas.limit_transitions():

@@ -1,7 +1,8 @@
-"""Return events of a history in AWS's shape, as values; ``step_rows`` writes it, append-only.
+"""Return events of a history in AWS's shape, as Python values.
 
-The details of an event are stored as JSON text. ``aws_event`` parses them, for readers that need
-their values: pages, logs, masking, CBOR. ``history_pages`` joins an answer in JSON from the texts.
+The details of an event are stored as JSON text by ``step_rows``. ``aws_event`` parses them, for
+readers that need values: pages, logs, masking, CBOR. ``history_pages`` builds a JSON answer from
+the texts instead.
 """
 
 from __future__ import annotations

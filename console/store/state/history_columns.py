@@ -1,4 +1,4 @@
-"""Read the events of a history without their payloads, as columns.
+"""Read the events of a history without their payloads, as columns, for a ``Trace``.
 
 Fetching a row costs more than its values, so the database joins each column to one text, and this
 module splits the texts again.

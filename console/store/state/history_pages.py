@@ -1,10 +1,10 @@
-"""Return a page of a history as JSON in AWS's shape, joined from texts.
+"""Return a page of a history as JSON in AWS's shape, for GetExecutionHistory.
 
-``history.aws_event`` makes values of an event. An answer in JSON needs none:
+The JSON is joined from stored texts, without parsing them as ``history.aws_event`` does:
 
 1. The database joins each column of the page to one text: a row costs more than its values.
-2. The texts are split, and before each payload a note is put that it is whole (``inputDetails``).
-3. The values are put between the names of AWS's members.
+2. The texts are split, and each payload gets a note that it is not truncated (``inputDetails``).
+3. The values are inserted between the names of AWS's members.
 
 Step 2 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
 member, and is never within a value, whose quotes are escaped. If a text holds more than one
@@ -75,7 +75,7 @@ class EventTexts(NamedTuple):
 
 
 class HistoryPage(NamedTuple):
-    """Events as the text of a JSON array. ``last``: the id of the last one, if there are more."""
+    """Events as a JSON array. ``last``: the id of the last one, if there are more."""
 
     events: bytes
     last: int | None
@@ -93,7 +93,7 @@ def read_page(execution_id: int, *, after: int, size: int, reverse: bool) -> His
 
 
 def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | None:
-    """Return up to so many events after one, None where that has to be read in the general way.
+    """Return up to ``limit`` events after one by the fast query, None if it cannot be used.
 
     SQLite joins in the order in which it reads: that of the key, by which it finds the rows. Ids
     have no gaps; if they had, the last id would show it.
@@ -109,7 +109,7 @@ def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | N
 
 
 def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> EventTexts:
-    """Return the columns of up to so many events."""
+    """Return the columns of up to ``limit`` events."""
     where = "> %s ORDER BY event_id LIMIT %s) AS page"
     if reverse:
         where = "< %s ORDER BY event_id DESC LIMIT %s) AS page"
@@ -152,7 +152,7 @@ def event_texts(events: EventTexts) -> list[str]:
 
 
 def _noted(text: str) -> str:
-    """Return details, each payload behind a note that it is whole."""
+    """Return details with a note before each payload that it is not truncated."""
     if text.count('{"') > 1 or 'Variables":' in text:
         return _noted_details(text)
     for member, noted in _NOTED.items():
@@ -161,7 +161,7 @@ def _noted(text: str) -> str:
 
 
 def _noted_details(text: str) -> str:
-    """Return details with the notes of their payloads, whatever they hold."""
+    """Return details with the notes of their payloads, in the general way."""
     noted: dict[str, msgspec.Raw] = {}
     for name, value in _split_details(text).items():
         if name in _NOTES:

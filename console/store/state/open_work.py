@@ -1,7 +1,7 @@
-"""Find out by one statement which kinds of work there may be at all.
+"""Find by one statement which kinds of work exist, before a sweep reads them.
 
-A sweep asks this first, and then reads the rows of these kinds only: an idle server makes one
-statement a second instead of thirty. Each condition is at least as wide as that of the sweep.
+The sweep then reads the rows of these kinds only: an idle server makes one statement a second
+instead of thirty. Each condition is at least as wide as that of the sweep.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _EPOCH = "COALESCE((SELECT value FROM console_serverfact WHERE name = 'epoch'), 
 
 
 class OpenWork(NamedTuple):
-    """Whether there may be rows of each kind that a sweep looks for; ``epoch``: the database's."""
+    """Whether rows of each kind of work may exist; ``epoch``: the database's."""
 
     messages: bool
     runs: bool

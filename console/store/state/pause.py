@@ -1,12 +1,12 @@
-"""Pause an execution: no step is taken until somebody resumes it.
+"""Pause an execution: no step runs until a user resumes it.
 
 A pause is rows, so it outlives any process:
 
-* ``RunRow.parked`` is set and the version counted up: a step under way is fenced, none begins.
-* Timers are moved ``AWAY_MS`` into the future, so nobody looks for those that come due. A resume
-  moves them back. If the clock stands still, they are then due later by the length of the pause.
-* Outcomes of calls under way, and answers, wait in the inbox. Those calls keep their own time
-  limits: they are outside, and go on.
+* ``RunRow.parked`` is set and the version increased: a step in progress is fenced, none begins.
+* Timers are moved ``AWAY_MS`` into the future, so none comes due. A resume moves them back. If the
+  clock stands still, they are then due later by the length of the pause.
+* Outcomes of calls in progress, and answers, wait in the inbox. These calls keep their own time
+  limits, because they run outside.
 
 A stop resumes the execution and ends it in the same step, and so does the deletion of its state
 machine.
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from console.models import StateMachine
 
 CLOCKS = {"runs": False, "stops": True}
-"""The choices for waits and time limits during a pause -> whether they stand still."""
+"""The form's choices for waits and time limits -> whether they stop during a pause."""
 TIMERS = {"run": False, "still": True}
 """The same choices as commands and programs name them."""
 PARKED = "paused"
 """The value of ``RunRow.parked`` of a paused execution."""
 AWAY_MS = 1 << 50
-"""Thirty-five thousand years: further away than any timer is set."""
+"""Thirty-five thousand years: later than any timer."""
 _PARK = (
     "UPDATE console_runrow SET version = version + 1, parked = %s"
     " WHERE execution_id = %s AND parked = ''"
@@ -50,7 +50,7 @@ _MOVE_BACK = (
 
 
 def pause_refusal(execution: Execution) -> str:
-    """Return why an execution cannot be paused, "" if it can: Express ones cannot."""
+    """Return why an execution cannot be paused (Express), "" if it can."""
     if execution.status != ExecutionStatus.RUNNING:
         return "The execution has ended."
     if arns.is_express(execution.arn):
@@ -63,7 +63,7 @@ def pause_execution(
 ) -> Pause:
     """Pause an execution; raise ConflictException if it has ended or is paused.
 
-    ``stops_clock``: its waits, its backoffs and its own time limit stand still meanwhile.
+    ``stops_clock``: its waits, backoffs and own time limit stop meanwhile.
     """
 
     def store() -> Pause:
@@ -91,7 +91,7 @@ def pause_execution(
 
 
 def resume_execution(execution: Execution, actor: audit.Actor) -> None:
-    """Let an execution go on; raise ConflictException if it is not paused."""
+    """Resume an execution; raise ConflictException if it is not paused."""
 
     def store() -> None:
         _lock(execution.pk)
@@ -103,7 +103,7 @@ def resume_execution(execution: Execution, actor: audit.Actor) -> None:
 
 
 def release_pause(number: int) -> bool:
-    """End the pause of an execution, if it is paused (inside a transaction that has its row).
+    """End the pause of an execution, if any (inside a transaction that locks its row).
 
     Return whether it was.
     """

@@ -1,15 +1,15 @@
-"""Keep how often the server was ready, by the minute, so that availability is measured.
+"""Measure the availability of the server: store per minute how often a check found it ready.
 
-A worker looks four times a minute (``console.worker.readiness_probe``). A minute in which nobody
-looked counts as one in which the server was not ready: it was stopped, or its database was out.
+A worker checks four times a minute (``console.worker.readiness_probe``). A minute without a check
+counts as not ready: the server was stopped, or its database was down.
 
-A minute in which a worker began or ended to look counts in part. A server that starts at 10:00:20
-looks first at 10:00:35, so three of the four looks of a minute miss one:
+A minute in which a worker started or stopped counts in part. A server that starts at 10:00:20
+checks first at 10:00:35, so one of the four checks of its minute is missing:
 
 1. in the first minute of all, measuring begins at 10:00:15, not at 10:00:00;
-2. after minutes without a look, 10:00:00 to 10:00:15 counts as not ready as well.
+2. after minutes without a check, 10:00:00 to 10:00:15 counts as not ready as well.
 
-Elsewhere three looks are a whole minute, as a look may fall into the next one.
+Elsewhere three checks are a whole minute, as a check may fall into the next one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 MINUTE_MS = 60_000
 LOOKS = 4
-"""How often a worker looks within a minute."""
+"""Number of checks per minute."""
 KEPT_MS = 35 * 24 * 60 * MINUTE_MS
-"""Older minutes are removed."""
+"""How long minutes are kept."""
 NOBODY_LOOKED = "no worker measured: the server was stopped, or had no database"
 _REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """The share of a span in which the server was ready.
+    """The share of a period in which the server was ready.
 
     ``minutes``: the length of the span; ``lost``: minutes of it in which it was not ready.
     """
@@ -47,13 +47,13 @@ class Availability:
 
     @property
     def share(self) -> float:
-        """Return it as a number from 0 to 1; 1 of an empty span."""
+        """Return the share from 0 to 1; 1 for an empty period."""
         return 1 - self.lost / self.minutes if self.minutes else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """A time without readiness, ``until_ms`` not included.
+    """A period in which the server was not ready, ``until_ms`` excluded.
 
     ``lost_ms``: how long the server was not ready: less than the time, if it was so in between.
     """
@@ -80,7 +80,7 @@ class MeasuredMinute:
 
 
 def note_look(reason: str) -> None:
-    """Add a look at the server to the minute it is in. ``reason``: why not ready, "" if it is."""
+    """Record a check of the server. ``reason``: why it is not ready, "" if it is."""
     now_ms = clock.now_ms()
     minute_ms = now_ms - now_ms % MINUTE_MS
     ready = 0 if reason else 1
@@ -100,7 +100,7 @@ def note_look(reason: str) -> None:
 
 
 def note_stop() -> None:
-    """Count a look as not ready, as the only process of the server begins: it was stopped before.
+    """Record one failed check, at the start of the server's only process, for the stop before.
 
     A restart of seconds leaves no minute without a look. The first start of all ends no stop.
     """
@@ -109,7 +109,7 @@ def note_stop() -> None:
 
 
 def measured_since() -> int | None:
-    """Return when measuring began, as far as it is kept; None if nothing is."""
+    """Return when the stored measurement begins; None without one."""
     first = ReadinessMinute.objects.order_by("minute_ms").first()
     if first is None:
         return None
@@ -117,7 +117,7 @@ def measured_since() -> int | None:
 
 
 def measured_minutes(since_ms: int, until_ms: int) -> list[MeasuredMinute]:
-    """Return every minute of a span, also those in which nobody looked."""
+    """Return every minute of a period, also minutes without a check."""
     first_ms = since_ms - since_ms % MINUTE_MS
     stored = ReadinessMinute.objects.filter(minute_ms__gte=first_ms, minute_ms__lt=until_ms)
     fields = ("minute_ms", "looks", "ready", "reason")
@@ -148,7 +148,7 @@ def _measured_minute(row: Any, measured: float, *, beside_gap: bool) -> Measured
 
 
 def _share_looked(looks: int) -> float:
-    """Return the share of a minute that so many looks measure."""
+    """Return the share of a minute that this number of checks covers."""
     return min(looks / LOOKS, 1.0)
 
 
@@ -161,7 +161,7 @@ def availability_of(minutes: Iterable[MeasuredMinute]) -> Availability:
 
 
 def interruptions_of(minutes: Iterable[MeasuredMinute]) -> Iterator[Interruption]:
-    """Yield the times without readiness, the first one first; neighbours of a reason are one."""
+    """Yield the interruptions, oldest first; adjacent minutes with one reason are joined."""
     neighbours: list[MeasuredMinute] = []
     for minute in minutes:
         if neighbours and (not minute.lost or minute.reason != neighbours[-1].reason):
@@ -174,7 +174,7 @@ def interruptions_of(minutes: Iterable[MeasuredMinute]) -> Iterator[Interruption
 
 
 def _interruption(minutes: list[MeasuredMinute]) -> Interruption:
-    """Return the interruption of neighbours: from the end of the first into the last of them.
+    """Return the interruption of adjacent minutes.
 
     Where it is within a single minute is not known.
     """

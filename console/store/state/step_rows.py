@@ -1,9 +1,8 @@
-"""Write the rows of a step: its events, its values and its timers.
+"""Write the rows of a step: its events, its values and its timers, in one transaction.
 
-A step of the engine is stored in one transaction. History events are appended and never changed.
-Values are texts of a run that are written once, as rows, and read when the engine needs them. A
-timer is a row that the step that handles it deletes. ``executions.commands`` carries out the other
-commands of a step.
+History events are appended and never changed. Values are write-once texts of a run, read when the
+engine needs them. A timer is a row that the step which handles it deletes. ``executions.commands``
+applies the other commands of a step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Limit the rates of a project by token buckets in the database, for all processes together."""
+"""Limit the rates of a project by token buckets in the database, shared by all processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MINUTE_MS = 60_000
 _COUNTED_S = 10.0
 _REFUSED_S = 0.25
 _SHARE = 8  # of the room that is left, what one process uses before it counts again
-_FEW = 1_000  # so many are counted in less than a millisecond
+_FEW = 1_000  # this many are counted in less than a millisecond
 _OPEN = (
     "SELECT COUNT(*) FROM (SELECT 1 FROM console_execution"
     " WHERE project_id = %s AND status = 'RUNNING' AND map_run_id IS NULL"
@@ -31,10 +31,9 @@ _OPEN = (
 
 @dataclass(slots=True)
 class _Room:
-    """What this process knows of a project's room.
+    """This process's view of a project's free executions.
 
-    ``until``: when that is too old. ``free``: starts until it counts again; ``full``: there are
-    none.
+    ``until``: its expiry. ``free``: starts until the next count; ``full``: none are free.
     """
 
     until: float
@@ -46,7 +45,7 @@ _rooms: dict[tuple[int, int], _Room] = {}
 
 
 def take(project_id: int, name: str, rate: Rate, number: int = 1) -> int:
-    """Take up to ``number`` tokens of a rate and return how many there were, in a transaction."""
+    """Take up to ``number`` tokens of a rate; return how many (inside a transaction)."""
     bucket = lock(project_id, name, rate)
     taken = min(max(int(bucket.tokens), 0), number)
     bucket.tokens -= taken
@@ -55,7 +54,7 @@ def take(project_id: int, name: str, rate: Rate, number: int = 1) -> int:
 
 
 def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
-    """Return the bucket as it is now, to be changed and saved in this transaction."""
+    """Return the current bucket, locked, to change and save in this transaction."""
     bucket = (
         TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
     )
@@ -63,13 +62,13 @@ def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
 
 
 def there(project_id: int, name: str, rate: Rate) -> float:
-    """Return how many tokens the bucket has now. It is not locked: others may take them."""
+    """Return the current number of tokens, without a lock."""
     bucket = TokenBucket.objects.filter(project_id=project_id, name=name).first()
     return _grown(bucket, rate, TokenBucket()).tokens
 
 
 def _grown(bucket: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
-    """Add the tokens that came since the bucket was written; a new bucket is full."""
+    """Add the tokens since the bucket's last write; a new bucket is full."""
     now_ms = clock.now_ms()
     if bucket is None:
         new.tokens, new.at_ms = rate.bucket, now_ms
@@ -88,7 +87,7 @@ def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
 
 
 def check_open(project: Project, most: int) -> None:
-    """Raise ``ExecutionLimitExceeded`` if so many executions run.
+    """Raise ``ExecutionLimitExceeded`` if the maximum number of executions runs.
 
     They are counted, as far as the limit, every ten seconds, or earlier if this process has used
     its share of the room there was. So a start far from the limit costs nothing, and processes that
@@ -119,7 +118,7 @@ def _counted(project_id: int, most: int, now: float) -> _Room:
 
 
 def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:
-    """Count what was held back: calls of the action ``api``, or state transitions if it is ""."""
+    """Count throttled calls of the action ``api``, or delayed state transitions if it is ""."""
     minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
 
     def store() -> None:

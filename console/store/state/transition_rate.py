@@ -1,11 +1,11 @@
 """Limit the state transitions of executions to the rate of their project.
 
-A step enters as many states as the bucket has tokens, and pays for them in its own commit: a token
-is gone if and only if the transition is there. Who finds none takes tokens of the future, in the
-order in which they come: a row of the timers says how many, and when they are there. So whatever is
-held back has something that moves it, after any crash, and nobody asks in vain meanwhile.
+A step enters as many states as the bucket has tokens, and pays in its own commit, so a token is
+gone if and only if the transition was made. An execution without tokens reserves future ones, in
+order of arrival: a timer row has their number and the time when they are available. So a throttled
+execution always has a timer that continues it, after any crash, and nobody polls meanwhile.
 
-Held back is what enters a state or tries one again: stops, time limits and signs of life pass.
+Only messages that enter or retry a state are throttled: stops, timeouts and heartbeats pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BUCKET = "state_transition"
 _TIMER = "transitions/"
-_SHARE_S = 0.1  # nobody takes more of the future at once: others wait, too
+_SHARE_S = 0.1  # maximum reservation at once, because others wait, too
 URGENT = ("TaskStarted", "TaskSubmitted", "Redrive")
 _EXECUTION_TIMER = "execution"
 _WHOSE = (
@@ -47,7 +47,7 @@ _STOPS = "SELECT 1 FROM console_inboxmessage WHERE execution_id = %s AND kind = 
 
 
 class NoTokens(Exception):
-    """Somebody else took the tokens that a step has used; nothing was written, try it again."""
+    """Another process took the tokens that a step has used; nothing was written, try again."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class TransitionBudget:
 
 
 def is_limited(project: str, arn: str) -> bool:
-    """Tell whether an execution of a project has to pay; Express ones have no limit."""
+    """Return whether an execution pays tokens; Express ones have no limit."""
     return (
         quotas.limit_transitions()
         and not arns.is_express(arn)
@@ -80,7 +80,7 @@ def is_limited(project: str, arn: str) -> bool:
 
 
 def is_token_timer(timer: str) -> bool:
-    """Tell whether a timer says that tokens are there."""
+    """Return whether a timer signals available tokens."""
     return timer.startswith(_TIMER)
 
 
@@ -108,7 +108,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
 
 
 def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
-    """Return how many tokens are free: no more than the bucket holds less the outstanding ones.
+    """Return the free tokens: at most the bucket's size minus the outstanding ones.
 
     Otherwise a server that was down would let all executions that it owed tokens go on at once, and
     a whole bucket of others with them.
@@ -128,7 +128,7 @@ def _total_tokens(tokens: Iterable[str]) -> int:
 def take_exempt(
     budget: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
-    """Return the rows of the inbox and the due timers that need no token; the others wait.
+    """Return the inbox rows and due timers that need no token; the others wait.
 
     If there is a Stop, all rows: the messages that came before it are taken before it.
     """
@@ -142,18 +142,18 @@ def take_exempt(
 
 
 def held_back() -> QuerySet[Timer, int]:
-    """Return the executions whose tokens are still to come."""
+    """Return the executions that wait for tokens."""
     coming = Timer.objects.filter(name__startswith=_TIMER, due_ms__gt=clock.now_ms())
     return coming.values_list("execution_id", flat=True)
 
 
 def count_entered(step: engine.Step) -> int:
-    """Return how many states a step entered."""
+    """Return the number of states that a step entered."""
     return sum(event.type in event_types.STATE_ENTRIES for event in step.events)
 
 
 def count_retried(run: engine.Run, message: engine.Message) -> int:
-    """Return 1 for a message that lets a state be tried again."""
+    """Return 1 for a message that retries a state, else 0."""
     if not isinstance(message, engine.TimerFired):
         return 0
     frames = run.frames.values()
@@ -161,7 +161,7 @@ def count_retried(run: engine.Run, message: engine.Message) -> int:
 
 
 def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) -> bool:
-    """Pay for a step, and take tokens for what it could not do (inside its transaction).
+    """Pay for a step, and reserve tokens for its unfinished work (in its transaction).
 
     ``unfinished``: lines of control and messages after the step. Return whether they can go on
     before a timer says so.
@@ -186,7 +186,7 @@ def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) 
 
 
 def _take_ahead(budget: TransitionBudget, bucket: TokenBucket, tokens: int) -> None:
-    """Take tokens that are still to come, and let a timer say when they are there."""
+    """Reserve future tokens, and set a timer for the time when they are available."""
     most = max(int(budget.rate.refill * _SHARE_S), 1)
     number = min(tokens, most)
     bucket.tokens -= number

@@ -1,7 +1,7 @@
-"""Shorten or lengthen the pauses of executions by ``WAIT_TIME_SCALE``, for tests.
+"""Scale the pauses of executions by ``WAIT_TIME_SCALE``, to speed up tests.
 
-Pauses are Wait states and the delays before retries. Timeouts and heartbeats are not: they bound
-calls of the outside world, which become no faster.
+Pauses are Wait states and the delays before retries. Timeouts and heartbeats stay unscaled, because
+outside calls do not become faster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import engine
 
 _PAUSES = ("timer-", "backoff-")
-"""What the engine's names of timers begin with: the phase of the frame that waits."""
+"""Prefixes of the engine's timer names: the phase of the waiting frame."""
 _NAME = "pauses were scaled"
 
 
@@ -32,11 +32,11 @@ def scaled_due_ms(timer: engine.SetTimer) -> int:
 
 
 def note_scale() -> None:
-    """Remember that pauses of this database may be shorter than their definitions say."""
+    """Record that pauses of this database may be shorter than in their definitions."""
     if settings.STATEYARD_WAIT_TIME_SCALE != 1:
         write(lambda: ServerFact.objects.get_or_create(name=_NAME, defaults={"value": "yes"}))
 
 
 def were_scaled() -> bool:
-    """Tell whether any process on this database has ever scaled pauses."""
+    """Return whether any process on this database has ever scaled pauses."""
     return ServerFact.objects.filter(name=_NAME).exists()

@@ -1,4 +1,4 @@
-"""Store activities."""
+"""Create, delete and find activities, with AWS's rules of idempotence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def create_activity(
     encryption: str = "",
     tags: Mapping[str, str] | None = None,
 ) -> Activity:
-    """Create an activity, or return the one of that name.
+    """Create an activity, or return the existing one with this name.
 
     ``tags``: of a new activity; one that is there keeps its own.
 
@@ -88,6 +88,6 @@ def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBOD
 def list_page(
     project: Project, region: str, *, after: str = "", limit: int = 100
 ) -> list[Activity]:
-    """Return up to ``limit`` activities by name, from the one after the name ``after``."""
+    """Return up to ``limit`` activities by name, after the name ``after``."""
     activities = Activity.objects.filter(project=project, region=region, name__gt=after)
     return list(activities.order_by("name")[:limit])

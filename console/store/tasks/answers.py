@@ -1,4 +1,4 @@
-"""Approve or reject a task in a person's name, and find in the audit that somebody did so."""
+"""Approve or reject a task in a person's name, and find these answers in the audit."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 REJECTED = "Rejected"
-"""The error of a task that a person has rejected."""
+"""The error of a rejected task."""
 APPROVED_WORD, REJECTED_WORD = "approved", "rejected"
-"""The last word of the reason of an entry of the audit, if a person has approved or rejected."""
+"""The last word in the reason of an audit entry for an approval or a rejection."""
 LONGEST_QUESTION, LONGEST_COMMENT = 500, 1_000
-"""Characters of what a person is asked, and of what they say to it."""
+"""Maximum characters of the question and of the comment."""
 
 
 def answer_task(
     execution: Execution, task: int, actor: audit.Actor, *, approve: bool, comment: str = ""
 ) -> None:
-    """Approve or reject a task: it ends with who did so as its output, or with ``Rejected``."""
+    """End a task as approved (its output names the person) or failed with ``Rejected``."""
     comment = comment.strip()
     if len(comment) > LONGEST_COMMENT:
         raise ValidationException(f"The comment is longer than {LONGEST_COMMENT} characters")
@@ -38,7 +38,7 @@ def answer_task(
 
 
 def read_answer(action: str, reason: str) -> tuple[str, str]:
-    """Return the word of an answer in the audit, "" if it is none, and the rest of its reason."""
+    """Return the answer in an audit entry ("" if none), and the rest of its reason."""
     rest, _, word = reason.rpartition(", ")
     words = {"SendTaskSuccess": APPROVED_WORD, "SendTaskFailure": REJECTED_WORD}
     return (word, rest) if word == words.get(action) else ("", reason)

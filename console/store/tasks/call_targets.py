@@ -1,4 +1,4 @@
-"""Tell of tasks whose they are and what they call, so that calls share the threads fairly."""
+"""Find the project and the called target of tasks, so that calls share the threads fairly."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _LOOKED_THROUGH = 2_000
-"""Characters of a task's input. What is called stands near its beginning; where it does not, the
+"""Characters to read of a task's input. The target is usually near its beginning; otherwise the
 calls of a service share one target."""
 _CALLED = re.compile(r'"(ApiEndpoint|FunctionName)"\s*:\s*"([^"]+)"')
 
 
 def find_call_targets(tasks: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
-    """Return the (project, target) of each (execution, task) that has a row."""
+    """Return (execution, task) -> (project, target) of existing tasks."""
     keys = set(tasks)
     rows = TaskRow.objects.filter(
         execution_id__in={execution for execution, _ in keys},
@@ -35,7 +35,7 @@ def find_call_targets(tasks: Collection[tuple[int, int]]) -> dict[tuple[int, int
 
 
 def _target(called: str, start: str) -> str:
-    """Return what a call goes to: a function, a host, or a service."""
+    """Return the target of a call: a function, a host, or a service."""
     match = _CALLED.search(start)
     if match is None:
         return called

@@ -1,4 +1,7 @@
-"""Claim open tasks for a worker, and release the claims of workers that died."""
+"""Claim scheduled tasks for a worker, and release the claims of workers that died.
+
+A claim sets a task's row to *started* with the worker's name, so only one of many workers gets it.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
 
 
 BUILTIN_WORKER = "stepyard-builtin"
-"""Name of the worker that works activities by registered callables, as its history has it."""
+"""The worker name in histories for activities worked by registered callables."""
 OWN = "\x01"
-"""Starts the name in the rows of this server's own work; no caller's name has it there."""
+"""Prefix of worker names of this server's own work; callers' names do not have it."""
 _me = BUILTIN_WORKER  # the name this process works under; several may work on one database
 _OLDEST = (
     "SELECT execution_id, task FROM console_taskrow"
@@ -97,10 +100,10 @@ _CLAIM_OLDEST = Statement(
     f" RETURNING asked.number, t.execution_id, t.task, {_COLUMNS}",
     may_miss=True,
 )
-"""Gives the oldest tasks of activities to so many pollers, one each, as far as there are any.
+"""Assign the oldest tasks of activities to pollers, one each.
 
-The tasks that other transactions are just taking are left to them. It stands behind the statements
-that close tasks: what is closed in the same transaction is taken by nobody.
+Tasks locked by other transactions are skipped. The statement follows those that close tasks, so a
+task closed in the same transaction is not assigned.
 """
 _SET_CLOCKS = Statement(
     55,
@@ -115,7 +118,7 @@ _DISPATCHES = 8
 
 @dataclass(frozen=True, slots=True)
 class ClaimedTask:
-    """A task that a worker, a person or this server has taken.
+    """A task that a worker, a person or this server has claimed.
 
     ``idempotency_key``: the same for every dispatch of the same attempt; ``losses``: how many
     processes have died while it ran in them.
@@ -145,7 +148,7 @@ class ClaimedTask:
 
 
 def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
-    """Take a scheduled task that this server works itself; None if it is taken or closed."""
+    """Claim a scheduled task for a call by this server; None if it is claimed or closed."""
 
     def take() -> ClaimedTask | None:
         wants_run = kept_runs.latest(execution_id) is None or find_facts(execution_id) is None
@@ -160,7 +163,7 @@ def claim_call(execution_id: int, task: int) -> ClaimedTask | None:
 
 
 def _with_run(execution_id: int, task: int, row: Sequence[Any]) -> ClaimedTask:
-    """Return a claimed task, and keep the run that was read with it."""
+    """Return a claimed task, and cache the run that was read with it."""
     run, columns = row[: claimed_runs.COUNT], row[claimed_runs.COUNT :]
     if run[0] is not None:
         claimed_runs.keep(execution_id, run)
@@ -168,12 +171,12 @@ def _with_run(execution_id: int, task: int, row: Sequence[Any]) -> ClaimedTask:
 
 
 def claim_map(execution_id: int, task: int) -> ClaimedTask | None:
-    """Take the scheduled task of a distributed Map (inside a transaction)."""
+    """Claim the scheduled task of a distributed Map (inside a transaction)."""
     return _take(execution_id, task, "")
 
 
 def claim_by_hand(execution_id: int, task: int, person: str) -> ClaimedTask | None:
-    """Take a scheduled activity task for a person (inside a transaction), if nobody has it."""
+    """Claim a scheduled activity task for a person (inside a transaction), if it is free."""
     return _take(execution_id, task, person)
 
 
@@ -183,7 +186,7 @@ def pending_activity_task(
     claimed: list[ClaimedTask] | None = None,
     rescue: Callable[[Exception], ClaimedTask | None] | None = None,
 ) -> Change[ClaimedTask | None] | None:
-    """Take the oldest open task of an activity for a worker; None if there is none.
+    """Claim the oldest open task of an activity for a worker; None without one.
 
     ``claimed``: a list that gets the task before the commit, whose answer may be lost; ``rescue``:
     as ``Change`` has it.
@@ -239,13 +242,13 @@ def _claim_oldest(
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | None:
-    """Take a task as ``pending_activity_task`` does; the commit is done when this returns."""
+    """Claim a task like ``pending_activity_task``, committed when this returns."""
     taking = pending_activity_task(activity_arn, worker)
     return None if taking is None else taking.result()
 
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
-    """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
+    """Return (execution, task) of the oldest free task; ``lock``: skip locked ones."""
     with rows.open_cursor() as cursor:
         cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
         row: tuple[int, int] | None = cursor.fetchone()
@@ -253,7 +256,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
 
 
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedTask | None:
-    """Take a task that is still scheduled (inside a transaction). ``mark``: worker in its row."""
+    """Claim a still scheduled task (inside a transaction). ``mark``: the worker in its row."""
     now_ms = clock.now_ms()
     mark = mark or _mark_of(worker)
     task_and_clocks = _read(execution_id, task, taken_ms=now_ms)
@@ -273,12 +276,12 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedT
 
 
 def _mark_of(worker: str) -> str:
-    """Return the name of a caller's worker as the rows have it."""
+    """Return the name of a caller's worker for the rows."""
     return storable(worker).replace(OWN, "\ufffd")
 
 
 def _note_start(work: ClaimedTask, worker: str, clocks: Sequence[Any], now_ms: int) -> None:
-    """Let an execution know that its task was taken the first time, and when its clocks run out."""
+    """Post the first start of a task to its execution, with its deadlines."""
     schedule.publish_deadlines(work.execution_id, work.task, clocks[0], clocks[2])
     begun = engine.TaskStarted(work.task, worker or None)
     # its clocks start at that moment
@@ -286,7 +289,7 @@ def _note_start(work: ClaimedTask, worker: str, clocks: Sequence[Any], now_ms: i
 
 
 def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
-    """Tell whether a task is still held by the worker that took it.
+    """Return whether a task is still held by the worker that claimed it.
 
     ``lock``: it stays so until our transaction ends.
     """
@@ -297,7 +300,7 @@ def still_started(work: ClaimedTask, *, lock: bool = True) -> bool:
 
 
 def get_work(execution_id: int, task: int) -> ClaimedTask:
-    """Return a task in the form of its worker."""
+    """Return a task in the form for its worker."""
     task_and_clocks = _read(execution_id, task)
     if task_and_clocks is None:
         raise LookupError(f"execution {execution_id} has no task {task}")
@@ -307,7 +310,7 @@ def get_work(execution_id: int, task: int) -> ClaimedTask:
 def _read(
     execution_id: int, task: int, taken_ms: int | None = None
 ) -> tuple[ClaimedTask, list[Any]] | None:
-    """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
+    """Return a task and its running clocks. ``taken_ms``: assume a claim at that time."""
     with rows.open_cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
         row = cursor.fetchone()
@@ -317,7 +320,7 @@ def _read(
 def _as_claimed(
     execution_id: int, task: int, row: Sequence[Any], taken_ms: int | None = None
 ) -> tuple[ClaimedTask, list[Any]]:
-    """Return a task and its running clocks, of ``_COLUMNS``. ``taken_ms``: as ``_read`` has it."""
+    """Build a task and its running clocks from a row of ``_COLUMNS``."""
     arn, entered_event, attempt, redriven, *columns = row
     *columns, started_ms, timeout_ms, clock_name, heartbeat_ms = columns
     if taken_ms is not None:
@@ -334,7 +337,7 @@ def _as_claimed(
 
 
 def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
-    """Return the clocks of an activity task that start when a worker takes it the first time."""
+    """Return the clocks that the first claim of an activity task starts."""
     own_ms, heartbeat_ms = (
         timeouts.due_ms(now_ms, work.timeout_s),
         timeouts.due_ms(now_ms, work.heartbeat_s),
@@ -344,9 +347,9 @@ def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
 
 
 def invocations_before(work: ClaimedTask) -> int:
-    """Return how many tasks the state of a task had before it.
+    """Return the number of earlier tasks of the same state.
 
-    The children of a distributed Map count together: they are one execution for whoever mocks it.
+    The children of a distributed Map count together, because a mock sees them as one execution.
     """
     mine = {"execution_id": work.execution_id}
     rows = TaskRow.objects.filter(state=storable(work.state))
@@ -364,42 +367,42 @@ def invocations_before(work: ClaimedTask) -> int:
 
 
 def _map_parent(execution_id: int) -> int | None:
-    """Return the execution whose distributed Map an execution is a child of, None if it is none."""
+    """Return the parent execution of a Map Run's child, None for others."""
     parents = Execution.objects.filter(pk=execution_id, map_run__isnull=False)
     return parents.values_list("map_run__parent", flat=True).first()
 
 
 def find_test_case(execution_id: int, task: int) -> tuple[str, str, str] | None:
-    """Return the ARN and the test case of a task's execution, and its state; None without one."""
+    """Return the ARN and test case of a task's execution, and its state; None without one."""
     tasks = TaskRow.objects.filter(execution=execution_id, task=task)
     mocked = tasks.exclude(execution__test_case="")
     return mocked.values_list("execution__arn", "execution__test_case", "state").first()
 
 
 def open_test_activities() -> QuerySet[TaskRow]:
-    """Return the tasks of activities that nobody has taken, in executions of a test case."""
+    """Return the unclaimed activity tasks of executions with a test case."""
     rows = TaskRow.objects.filter(kind=TaskKind.ACTIVITY, status=TaskStatus.SCHEDULED)
     return rows.exclude(execution__test_case="")
 
 
 def set_worker_name(name: str) -> None:
-    """Set the name under which this process takes tasks from now on."""
+    """Set the worker name of this process for its claims."""
     global _me  # noqa: PLW0603 - one a process
     _me = name or BUILTIN_WORKER
 
 
 def claimed_tasks() -> list[tuple[int, int]]:
-    """Return (execution, task) of the tasks that this process has started and not ended."""
+    """Return (execution, task) of this process's claimed, open tasks."""
     return list(claimed_by_this_process().values_list("execution_id", "task"))
 
 
 def claimed_by_this_process() -> QuerySet[TaskRow]:
-    """Return the tasks that this process calls or works itself."""
+    """Return the query of the tasks that this process calls or works itself."""
     return claimed_by_servers().filter(worker=OWN + _me)
 
 
 def claimed_by_servers(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
-    """Return the tasks that servers call or work themselves, which die with their processes.
+    """Return the query of tasks that servers work themselves, lost when the process dies.
 
     ``alive``: leave out the tasks of these processes.
     """
@@ -409,18 +412,18 @@ def claimed_by_servers(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
 
 
 def release_all_calls() -> int:
-    """Offer again the tasks that any server process had started; return how many."""
+    """Release the tasks of all server processes; return how many."""
     return write(lambda: claimed_by_servers().update(status=TaskStatus.SCHEDULED))
 
 
 def release_calls_except(alive: Iterable[str]) -> int:
-    """Offer again the tasks that processes other than these had started; return how many."""
+    """Release the tasks of all processes but these; return how many."""
     rows = claimed_by_servers(alive)
     return write(lambda: rows.update(status=TaskStatus.SCHEDULED))
 
 
 def release_call(execution_id: int, task: int) -> bool:
-    """Offer a task again that was started here and lost; return whether it was still open."""
+    """Release a lost task of this process; return whether it was open."""
 
     def again() -> bool:
         rows = claimed_by_this_process().filter(execution_id=execution_id, task=task)
@@ -430,7 +433,7 @@ def release_call(execution_id: int, task: int) -> bool:
 
 
 def return_task(work: ClaimedTask) -> bool:
-    """Offer an activity task again that never reached its worker; return whether it was open.
+    """Release an activity task that never reached its worker; return whether it was open.
 
     Its clocks go on, and its history keeps the event of its start.
     """
@@ -450,7 +453,7 @@ def return_task(work: ClaimedTask) -> bool:
 
 
 def count_loss(execution_id: int, task: int) -> None:
-    """Note that a process died while a task ran in it."""
+    """Count that a process died while a task ran in it."""
     rows = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(
         status=TaskStatus.CLOSED
     )

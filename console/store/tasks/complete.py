@@ -1,6 +1,6 @@
-"""End an open task, if the caller may end it.
+"""End open tasks: SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat, and results of own calls.
 
-The first committed outcome closes the row and puts its message into the inbox in the same
+The first committed outcome closes the task's row and puts its message into the inbox in the same
 transaction.
 """
 
@@ -37,7 +37,7 @@ _OWNED = (
 
 
 def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
-    """Record the outcome of a task that this server called.
+    """Record the outcome of a call by this server.
 
     Return False if it was closed before.
     """
@@ -56,7 +56,7 @@ def pending_success(
 ) -> Change[None]:
     """SendTaskSuccess. Raises InvalidToken, TaskDoesNotExist, TaskTimedOut or InvalidOutput.
 
-    The service judges the token first, then the output. ``ahead``: computes what follows.
+    The service checks the token first, then the output. ``ahead``: computes the next step.
     """
     _check_token(token)
     if engine.is_too_long(output):
@@ -76,7 +76,7 @@ def pending_success(
 
 
 def _output_problem(output: str) -> str:
-    """Return why a text is not JSON, "" if it is."""
+    """Return why an output is not JSON, "" if it is."""
     try:
         engine.loads(output)
     except engine.JsonTextError as error:
@@ -99,7 +99,7 @@ def pending_failure(
 
 
 def pending_heartbeat(token: str, project: Project | None = None) -> Change[None]:
-    """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
+    """SendTaskHeartbeat: restart the heartbeat clock; writes no event."""
 
     def beat() -> None:
         row = _open(token, project)
@@ -146,13 +146,13 @@ succeed, fail, heartbeat = (
 
 
 def _check_token(token: str) -> None:
-    """Raise InvalidToken for a text that was never a task token of this server."""
+    """Raise InvalidToken for a text that cannot be a task token of this server."""
     if len(token) != _TOKEN_LENGTH or not token.isascii():
         raise InvalidToken("Invalid Token: 'Invalid token'")
 
 
 def _open(token: str, project: Project | None) -> TaskRow:
-    """Return the row a token opens; a token works only in the project that owns the task."""
+    """Return the row of a token; a token works only in the project that owns the task."""
     _check_token(token)
     where = "token_hash = %s"
     values: list[Any] = [schedule.hash_of(token)]
@@ -170,7 +170,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
 
 
 def execution_of_token(token: str, project: Project) -> str:
-    """Return the ARN of the execution that a token belongs to, "" for a token of no task."""
+    """Return the ARN of a token's execution, "" for an unknown token."""
     tasks = TaskRow.objects.filter(token_hash=schedule.hash_of(token), execution__project=project)
     return tasks.values_list("execution__arn", flat=True).first() or ""
 

@@ -1,4 +1,4 @@
-"""Time out late tasks, if the closing update still finds the same deadline in the row."""
+"""Time out tasks after their deadline, unless a heartbeat has moved the deadline meanwhile."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _ALL_LATE = (
 def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
     """Time out the late tasks (execution, task) in one transaction.
 
-    Return how many. All late tasks of their executions go with them: what times out in one instant
-    reaches the engine together.
+    Return how many. All other late tasks of these executions time out, too, because the engine
+    needs simultaneous timeouts together.
     """
     executions = sorted({execution_id for execution_id, _ in late})
     return write(lambda: sum(_expire_late(execution_id) for execution_id in executions))
@@ -55,7 +55,7 @@ def _expire_late(execution_id: int) -> int:
 
 
 def _expire(execution_id: int, task: int) -> bool:
-    """Close a task if it is late, and send its execution the message (inside a transaction)."""
+    """Close a late task, and post the message to its execution (inside a transaction)."""
     now_ms = clock.now_ms()
     for sql in (_TIMEOUT, _HEARTBEAT):
         with connection.cursor() as cursor:

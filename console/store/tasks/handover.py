@@ -27,7 +27,7 @@ _PAUSE_S = 0.2
 
 
 def claim_activity_task(activity_arn: str, worker: str) -> Change[ClaimedTask | None] | None:
-    """Take the oldest open task of an activity, and confirm that it was taken."""
+    """Claim the oldest open task of an activity, and check the claim after an outage."""
     claimed: list[ClaimedTask] = []
 
     def rescue(error: Exception) -> ClaimedTask | None:

@@ -1,7 +1,7 @@
-"""Keep the tasks that wait for a job elsewhere, and when to look at each job again.
+"""Store tasks that wait for an external job (``.sync``), and when to check each job again.
 
-A task that has been submitted is *waiting*: no thread and no call holds it. Its outcome comes with
-its token, or is found by looking at its job from time to time.
+A submitted task is *waiting*: no thread and no call holds it. Its outcome arrives by its token, or
+by regular checks of its job.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JOB = (
 
 
 def submit_job(execution_id: int, task: int, output: str, job: str, look_s: float) -> bool:
-    """Note the first answer of a task whose job goes on; False if it was closed meanwhile."""
+    """Record the first answer of a task whose job continues; False if it was closed."""
     due_ms = clock.now_ms() + int(look_s * 1000) if job else None
 
     def store() -> bool:
@@ -52,7 +52,7 @@ def submit_job(execution_id: int, task: int, output: str, job: str, look_s: floa
 
 
 def get_waiting_job(execution_id: int, task: int) -> tuple[ClaimedTask, str, int] | None:
-    """Return a waiting task, its job and how often it was looked at; None if it waits no more."""
+    """Return a waiting task, its job and the number of checks; None if it waits no more."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         row = cursor.fetchone()
@@ -62,7 +62,7 @@ def get_waiting_job(execution_id: int, task: int) -> tuple[ClaimedTask, str, int
 
 
 def schedule_look(execution_id: int, task: int, look_s: float) -> None:
-    """Look at a job again after some seconds."""
+    """Schedule the next check of a job after some seconds."""
     due_ms = clock.now_ms() + int(look_s * 1000)
 
     def store() -> None:
@@ -74,7 +74,7 @@ def schedule_look(execution_id: int, task: int, look_s: float) -> None:
 
 
 def publish_cancelled(execution_id: int, task: int) -> None:
-    """Signal, after the commit, that no task waits for a job any more, if the task has one."""
+    """Signal, after the commit, that a task's job is not needed any more, if it has one."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         row = cursor.fetchone()

@@ -1,7 +1,7 @@
-"""Decide about calls whose worker died, so that their outcome is unknown.
+"""Repeat or fail calls whose worker died, so that their outcome is unknown.
 
-Such a call is made again, with the same idempotency key, unless its state machine says that no call
-may be made twice (``stateyard:onWorkerLoss`` = fail). Then its attempt has failed; Retry decides.
+Such a call is repeated with the same idempotency key, unless its state machine forbids a second
+call (``stateyard:onWorkerLoss`` = fail). Then the attempt has failed, and Retry decides.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _AT_ONCE = 100
 
 
 def recover_all() -> tuple[int, int]:
-    """Take up the calls that any process had started.
+    """Recover the calls of all processes.
 
-    Return how many tasks failed and how many are made again.
+    Return how many tasks failed and how many calls are repeated.
     """
     return _fail(claim.claimed_by_servers()), claim.release_all_calls()
 
 
 def recover_from(alive: Sequence[str]) -> int:
-    """Take up the calls that processes other than these had started; return how many."""
+    """Recover the calls of all processes but these; return how many."""
     return _fail(claim.claimed_by_servers(alive)) + claim.release_calls_except(alive)
 
 
 def recover_call(execution_id: int, task: int) -> bool | None:
-    """Take up a call that this process started and lost.
+    """Recover a lost call of this process.
 
-    Return True if it is made again, False if its task failed, None if the task was over already.
+    Return True if it is repeated, False if its task failed, None if the task had ended already.
     """
     if _fail(claim.claimed_by_this_process().filter(execution_id=execution_id, task=task)):
         return False
@@ -51,7 +51,7 @@ def recover_call(execution_id: int, task: int) -> bool | None:
 
 
 def _fail(held: QuerySet[TaskRow]) -> int:
-    """End the tasks that must not be called twice; return how many."""
+    """Fail the tasks that must not be called twice; return how many."""
     rows = list(held.values_list("execution_id", "task", "worker"))
     never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
     lost = [row for row in rows if row[0] in never]
@@ -64,7 +64,7 @@ def _fail_some(lost: Sequence[tuple[int, int, str]]) -> int:
 
 
 def _never_twice(execution_ids: Iterable[int]) -> set[int]:
-    """Return those of the executions whose machine forbids that a call is made twice."""
+    """Return the executions whose machine forbids a second call."""
     rows = Execution.objects.filter(pk__in=set(execution_ids))
     machines = dict(rows.values_list("pk", "state_machine_arn"))
     failing = machine_options.machines_with(
@@ -74,7 +74,7 @@ def _never_twice(execution_ids: Iterable[int]) -> set[int]:
 
 
 def _fail_one(execution_id: int, task: int, worker: str) -> bool:
-    """End a task that a worker lost, and send its execution the message (inside a transaction)."""
+    """Fail a lost task, and post the message to its execution (inside a transaction)."""
     rows = TaskRow.objects.filter(execution_id=execution_id, task=task)
     lost = rows.filter(status=TaskStatus.STARTED, worker=worker).exists()
     if not lost or not schedule.close_task(execution_id, task, clock.now_ms()):

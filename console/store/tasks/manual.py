@@ -1,7 +1,7 @@
 """End an open task, or send its heartbeat, by hand in place of a worker.
 
-By the task's own number, so that no token travels through a page. An activity task that nobody
-has taken yet is taken first: its history then names who worked it.
+The task is identified by its number, so no token travels through a page. A free activity task is
+claimed first: its history then names the person as the worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def is_answerable(row: TaskRow) -> bool:
-    """Tell whether callers may end a task: an activity task, or a task with a callback token."""
+    """Return whether callers may end a task: an activity task, or one with a task token."""
     called_back = row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN
     return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 
@@ -75,12 +75,12 @@ def fail(
 
 
 def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
-    """Start a task's heartbeat clock anew; an activity task that nobody has is taken."""
+    """Restart a task's heartbeat clock; a free activity task is claimed."""
     _answer(execution, task, "SendTaskHeartbeat", actor, complete.heartbeat)
 
 
 def reveal_input(execution: Execution, task: int, actor: audit.Actor) -> str:
-    """Return the token of an open task; that it was shown is recorded."""
+    """Return the token of an open task, and record that it was shown."""
     tokens: list[str] = []
     _answer(execution, task, "RevealTaskToken", actor, tokens.append, take=False)
     return tokens[-1]
@@ -96,7 +96,7 @@ def _answer(
     take: bool = True,
     word: str = "",
 ) -> None:
-    """Do something with the token of an open task, and record who did so, in one transaction."""
+    """Act on an open task by its token, and write the audit entry, in one transaction."""
 
     def record() -> None:
         row = find_task(execution, task)

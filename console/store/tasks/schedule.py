@@ -1,7 +1,7 @@
-"""Schedule tasks: a row from the scheduling commit to the ending commit.
+"""Write the row of a scheduled task; it is open from the scheduling commit to the ending commit.
 
-Its side effect starts only after that first commit. ``claim`` gives it to a worker, ``complete``
-ends it.
+The task is called only after that first commit. ``claim`` gives it to a worker, ``complete`` ends
+it.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def schedule_tasks(
     now_ms: int,
     limits: Mapping[str, activity_limits.Limits] | None = None,
 ) -> None:
-    """Write the rows of one task or more.
+    """Write the rows of one or more tasks.
 
-    ``limits``: of the activities, which are read if they are not given.
+    ``limits``: of the activities; read if missing.
     """
     if limits is None:
         limits = activity_limits.limits_of(
@@ -75,7 +75,7 @@ def schedule_tasks(
 
 
 def record_answered(execution_id: int, arn: str, task: engine.RunTask, now_ms: int) -> None:
-    """Write the row of a task that a person has answered at a breakpoint: nobody calls it."""
+    """Write the row of a task that a user answered at a breakpoint; it is never called."""
     row = _task_row(execution_id, arn, task, now_ms, activity_limits.NO_LIMITS)
     clocks = dict.fromkeys(("timeout_due_ms", "heartbeat_due_ms", "close_due_ms"))
     closed = {"status": TaskStatus.CLOSED, "closed_ms": now_ms}
@@ -83,7 +83,7 @@ def record_answered(execution_id: int, arn: str, task: engine.RunTask, now_ms: i
 
 
 def _mark_parent(execution_id: int) -> None:
-    """Note that the children of an execution end with it, if its machine says so."""
+    """Mark an execution whose children end with it, if its machine says so."""
     policy = machine_options.of_execution(execution_id, machine_options.CHILD_POLICY)
     if policy == machine_options.TERMINATE:
         RunRow.objects.filter(pk=execution_id).update(children_end=True)
@@ -92,7 +92,7 @@ def _mark_parent(execution_id: int) -> None:
 def _task_row(
     execution_id: int, arn: str, task: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
-    """Return the row of a task. Most clocks of an activity start when a worker has it."""
+    """Return the row of a task. Most clocks of an activity task start when it is claimed."""
     called = task.kind in CALLED
     timeout_s = task.timeout_seconds or limits.start_to_close
     heartbeat_s = task.heartbeat_seconds or limits.heartbeat
@@ -126,7 +126,7 @@ def _task_row(
 def _first_clock(
     task: engine.RunTask, timeout_s: int | None, now_ms: int, limits: activity_limits.Limits
 ) -> tuple[int | None, str]:
-    """Return when the first clock of a new task runs out, and which it is.
+    """Return the first deadline of a new task, and its clock.
 
     None for a Map Run and for plain calls, which have limits of their own.
     """
@@ -155,7 +155,7 @@ def _offer(execution_id: int, task: engine.RunTask) -> None:
 def publish_deadlines(
     execution_id: int, task: int, timeout_ms: int | None, heartbeat_ms: int | None
 ) -> None:
-    """Signal when the task will be late, for the timer queue."""
+    """Signal the deadlines of a task to the timer queue."""
     for kind, due_ms in ((DueKind.TIMEOUT, timeout_ms), (DueKind.HEARTBEAT, heartbeat_ms)):
         if due_ms is not None:
             signals.publish_due(due_ms, kind, execution_id, task)
@@ -185,10 +185,10 @@ def closed_among(tasks: Iterable[Any]) -> list[tuple[int, int]]:
 
 
 def token_of(arn: str, task: int) -> str:
-    """Return the token of a task: made anew each time, so that no row holds it."""
+    """Return the token of a task, derived each time, so that no row holds it."""
     return engine.task_token(settings.STATEYARD_TOKEN_KEY, arn, task)
 
 
 def hash_of(token: str) -> str:
-    """Return the hash of a token, which its row keeps."""
+    """Return the hash of a token for the task's row."""
     return hashlib.sha256(token.encode()).hexdigest()

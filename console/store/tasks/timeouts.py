@@ -1,4 +1,4 @@
-"""Compute when a task is late, and by which of its clocks.
+"""Compute the deadline of a task, and the clock that it belongs to.
 
 An activity task has four clocks, as in SWF: from its scheduling until a worker takes it, from then
 until it ends, from its scheduling until it ends, and from one heartbeat to the next
@@ -19,19 +19,19 @@ YEAR_S = 365 * 24 * 3600
 
 
 def due_ms(from_ms: int, seconds: int | None) -> int | None:
-    """Return when a clock that begins at ``from_ms`` runs out, at the latest after a year."""
+    """Return the end of a clock that begins at ``from_ms``; a clock lasts at most a year."""
     return None if seconds is None else from_ms + min(seconds, YEAR_S) * 1000
 
 
 def close_due(scheduled_ms: int, limits: Limits) -> int:
-    """Return when a task ends at the latest, however far it is."""
+    """Return the latest end of a task."""
     return scheduled_ms + min(limits.schedule_to_close or YEAR_S, YEAR_S) * 1000
 
 
 def first_due(
     clock: str, due_ms: int | None, scheduled_ms: int, close_due_ms: int | None
 ) -> tuple[int, str]:
-    """Return the first deadline and its clock: this clock, or the one of the task's whole life."""
+    """Return the first deadline and its clock: this clock's, or that of the task's whole life."""
     last_ms = close_due_ms or scheduled_ms + YEAR_S * 1000
     if due_ms is not None and due_ms < last_ms:
         return due_ms, clock

@@ -1,8 +1,8 @@
-"""Keep the list of worker processes, and let one take over the work of a dead one.
+"""Store the leases of worker processes, and let live workers take over the work of dead ones.
 
-A lease is a row with a moment. A worker that renews it in time is alive; the tasks of the others
-are offered again. A process that was stopped for longer finds its lease lost and takes a new one.
-Its writes under the old name are refused: by the version of a run, by the row of a task.
+A lease is a row with an expiry. A worker that renews its lease in time is alive; the tasks of the
+others are released. A process that was suspended for longer finds its lease lost and takes a new
+one. Its writes under the old name are rejected: by the version of a run, by the row of a task.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _VERSION_LENGTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which part of the sweeping is this worker's: executions whose number gives ``rank``."""
+    """This worker's share of the sweep: executions whose number gives ``rank``."""
 
     rank: int = 0
     of: int = 1
 
     @property
     def leads(self) -> bool:
-        """Tell whether this worker leads: it runs the global jobs."""
+        """Return whether this worker leads: it runs the global jobs."""
         return self.rank == 0
 
     def part(self, rows: QuerySet[M], column: str = "execution_id") -> QuerySet[M]:
-        """Return the rows of this worker's part."""
+        """Return the rows in this worker's share."""
         if self.of == 1:
             return rows
         mine: QuerySet[Any] = rows.annotate(share=Mod(F(column), self.of))
         return mine.filter(share=self.rank)
 
     def has(self, number: int) -> bool:
-        """Tell whether something with a number is in this worker's part."""
+        """Return whether a number is in this worker's share."""
         return number % self.of == self.rank
 
 
@@ -69,7 +69,7 @@ def register() -> str:
 
 
 def renew_lease(name: str, steps: int = 0, fenced: int = 0, problem: str = "") -> bool:
-    """Renew a lease that has not ended; return whether it stands.
+    """Renew a lease that has not expired; return whether it is valid.
 
     Note the steps since the last renewal, and the problem that the worker has now.
     """
@@ -105,7 +105,7 @@ class ListedWorker:
 
 
 def list_workers() -> list[ListedWorker]:
-    """Return the workers that are alive, or whose work nobody has taken over yet."""
+    """Return the live workers, and dead ones whose work is not taken over yet."""
     now_ms = clock.now_ms()
     rows = Worker.objects.order_by("started_ms", "name")
     return [ListedWorker(row, row.lease_until_ms > now_ms) for row in rows]
@@ -119,7 +119,7 @@ def live_worker_names() -> list[str]:
 
 
 def deregister(name: str) -> int:
-    """Give a lease back and offer its tasks to the others; return how many."""
+    """Return a lease and release its tasks; return how many."""
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
@@ -129,7 +129,7 @@ def deregister(name: str) -> int:
 
 
 def remove_dead(dead: list[str]) -> int:
-    """Remove the leases of dead workers and offer their tasks again; return how many."""
+    """Delete the leases of dead workers and release their tasks; return how many."""
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
@@ -139,7 +139,7 @@ def remove_dead(dead: list[str]) -> int:
 
 
 def version_of_workers() -> str:
-    """Return the version of this program, as the rows of its workers have it."""
+    """Return this program's version for the rows of workers."""
     return server_version().removeprefix("stateyard ")[:_VERSION_LENGTH]
 
 
@@ -148,14 +148,14 @@ def _ttl_ms() -> int:
 
 
 def host_name() -> str:
-    """Return the name of this machine or container, within which process numbers are unique."""
+    """Return the name of this machine or container; process ids are unique within one."""
     space = Path("/proc/self/ns/pid")
     return f"{socket.gethostname()[:90]}/{space.stat().st_ino if space.exists() else 0}"
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process of this machine is still there."""
-    if sys.platform == "win32":  # os.kill would press Ctrl-C there
+    """Return whether a process of this machine exists."""
+    if sys.platform == "win32":  # os.kill would send Ctrl-C there
         return _is_running_on_windows(pid)
     try:
         os.kill(pid, 0)
