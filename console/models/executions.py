@@ -349,6 +349,11 @@ class HaltedExecution(models.Model):
         return f"b{self.newest}.{self.count}"
 
     @property
+    def unnamed(self) -> int:
+        """Return how many lines stand that the row does not name."""
+        return self.count - len(self.stops)
+
+    @property
     def stops(self) -> list[StoppedLine]:
         """Return the lines in the row, in the order in which they stopped."""
         return [StoppedLine(*line) for line in json.loads(self.lines)]

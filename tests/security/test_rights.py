@@ -154,7 +154,7 @@ PAGE = {
         approval-link changes check draft edit-graph new-draft sample-start start-link-revoke
         rule-switch schedule-switch target-add target-remove target-test
     """,
-    ("viewer", "owner"): "members quotas denied-actions retention mocks",
+    ("viewer", "owner"): "members quotas denied-actions retention mocks halted-lines",
     ("owner", None): "settings-export",
     ("owner", "owner"): "settings-file invite service-accounts own-target",
     (None, "owner"): """

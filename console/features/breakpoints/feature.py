@@ -1,6 +1,6 @@
 """Breakpoints of executions: a page of their own, and an API that starts with them."""
 
-from console.feature import Feature
+from console.feature import Feature, Hook
 
 _DEBUG = ("DebugExecution",)
 
@@ -9,8 +9,10 @@ FEATURE = Feature(
     urls="console.features.breakpoints.urls",
     pages={
         "breakpoints": {"GET": _DEBUG, "POST": _DEBUG},
+        "halted-lines": {"GET": ("ViewPages",), "POST": ("PutProjectSetting",)},
         # a signed call: the view says who may make it
         "api-execution-start": {"POST": ("anybody",)},
     },
     rights={"editor": _DEBUG},
+    hooks={Hook.SETTING_SECTIONS: "console.features.breakpoints.setting.sections"},
 )

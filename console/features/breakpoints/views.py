@@ -99,6 +99,7 @@ def _render_page(
         "breakpoints": [_shown_place(place, hidden) for place in shown.breakpoints]
         if shown
         else (),
+        "is_forbidden": breakpoints.is_forbidden(execution.project.name),
         "states": sorted(shown.states) if shown else (),
         "times": BREAK_TIMES,
         "lines": [_shown_line(line, hidden) for line in shown.lines] if shown else (),
@@ -203,7 +204,7 @@ def _answer(request: HtmxRequest, execution: Execution, *, fails: bool) -> str:
     def make(by: str) -> engine.ReleaseMessage:
         if fails:
             return engine.AnswerTask(number, by, None, sent["error"], sent["cause"])
-        return engine.AnswerTask(number, by, sent["output"])
+        return engine.AnswerTask(number, by, _without_mask(sent["output"]))
 
     state = breakpoints.release_line(execution, number, make, "answer", _actor(request))
     return f"{state} is answered."
@@ -213,7 +214,7 @@ def _skip(request: HtmxRequest, execution: Execution) -> str:
     number, sent = _sent_line(request)
 
     def make(by: str) -> engine.ReleaseMessage:
-        return engine.Skip(number, sent["output"], by)
+        return engine.Skip(number, _without_mask(sent["output"]), by)
 
     state = breakpoints.release_line(execution, number, make, "skip", _actor(request))
     return f"{state} is skipped."
@@ -251,7 +252,21 @@ def _edited(execution: Execution, sent: str, before: str) -> str | None:
     shown = masked_execution(execution).mask.payload(before)
     if not sent.strip() or sent == shown.replace("\r\n", "\n"):
         return None
-    return mask.fill_mask(sent, shown, before) if mask.MASK in sent else sent
+    if mask.MASK not in sent:
+        return sent
+    return _without_mask(mask.fill_mask(sent, shown, before), before)
+
+
+def _without_mask(text: str, before: str = "") -> str:
+    """Return a text that is sent to the execution; raise ValidationException for a mask in it.
+
+    ``before``: the stored text, which may have the word itself.
+    """
+    if mask.MASK in text and mask.MASK not in before:
+        raise ValidationException(
+            f"{mask.MASK} stands for a hidden value that is not known at this place. Enter a value."
+        )
+    return text
 
 
 def _actor(request: HtmxRequest) -> Any:

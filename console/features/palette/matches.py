@@ -352,10 +352,11 @@ PAGES = (
     Destination("State machines", "machines", "workflow", "workflows"),
     Destination("Executions", "executions", "list", "runs"),
     Destination(
-        *("Paused executions", "executions", "pause", "resume breakpoints"),
+        *("Paused executions", "executions", "pause", "resume"),
         query=(("paused", "yes"),),
         feature="pause",
     ),
+    Destination("Breakpoints", "halted-lines", "circle-dot", "stopped debug waiting lines"),
     Destination("Alarms", "alarms", "bell-ring", "failure rate stuck duration"),
     Destination("Failures by kind", "failures", "layers", "errors groups"),
     Destination("Tasks", "tasks", "clipboard-check", "callbacks approvals tokens"),

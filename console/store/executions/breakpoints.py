@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import engine
 from console import arns
-from console.db import audit, clock
+from console.db import audit, clock, project_settings
 from console.db.writer import write
 from console.errors import ConflictException, ValidationException
 from console.models import Execution, InboxMessage
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ACTION = "DebugExecution"
 """The action of setting breakpoints, for rights and the audit."""
+SETTING, ALLOWED = "breakpoints", "allowed"
+"""Kind and name of the owners' setting; without it breakpoints are allowed."""
+FORBIDDEN = "This project forbids breakpoints."
 _TRIES = 20
 _LONGEST_REASON = 256
 _GONE = "The line has continued in the meantime."
@@ -55,6 +58,13 @@ def debug_refusal(execution: Execution) -> str:
     return ""
 
 
+def is_forbidden(project: str) -> bool:
+    """Tell whether the owners of a project (its name) forbid breakpoints."""
+    if not project_settings.names_in_use(SETTING):
+        return False
+    return project_settings.read_value(project, SETTING, ALLOWED) is False
+
+
 def debugged(execution: Execution) -> Debugged | None:
     """Return the breakpoints and halted lines of an execution; None if it has ended."""
     running = step.load_running(execution.pk)
@@ -71,7 +81,8 @@ def set_breakpoints(
 ) -> None:
     """Replace the breakpoints of an execution.
 
-    Raise ConflictException if it has ended, ValidationException for a breakpoint that never stops.
+    Raise ConflictException if it has ended, or its project forbids further ones,
+    ValidationException for a breakpoint that never stops.
     """
     running = step.load_running(execution.pk)
     if running is None:
@@ -80,6 +91,8 @@ def set_breakpoints(
         places = engine.check_breakpoints(breakpoints, running[0])
     except engine.BreakpointError as error:
         raise ValidationException(str(error)) from None
+    if is_forbidden(execution.project.name) and not _are_set(execution.pk, places, *running):
+        raise ConflictException(FORBIDDEN)
     text = engine.breakpoints_text(places)
     names = ", ".join(f"{place.state} {place.when}" for place in places)
     _post(execution, engine.SetBreakpoints(text), actor, f"breakpoints: {names or 'none'}")
@@ -91,8 +104,11 @@ def breakpoints_of_start(
     """Return the breakpoints that a new execution has from its start.
 
     ``version``: what it runs instead of what the machine is now; ``text``: JSON, as the engine
-    reads it. Raise ValidationException for what the execution cannot have.
+    reads it. Raise ValidationException for what the execution cannot have, ConflictException if
+    the project forbids breakpoints.
     """
+    if is_forbidden(machine.project.name):
+        raise ConflictException(FORBIDDEN)
     if machine.type == engine.MachineType.EXPRESS:
         raise ValidationException("An Express execution has no breakpoints.")
     definition = machine.definition_id if version is None else version.definition_id
@@ -120,11 +136,19 @@ def release_line(
     if line is None:
         raise ConflictException(_GONE)
     message = act(actor.name)
+    if message != engine.Release(number, actor.name) and is_forbidden(execution.project.name):
+        raise ConflictException(f"{FORBIDDEN} The line can only continue, without a change.")
     problem = line.problem_of(message)
     if problem:
         raise ValidationException(problem)
     _post(execution, message, actor, f"{what}: {line.state}")
     return line.state
+
+
+def _are_set(
+    number: int, places: Iterable[engine.Breakpoint], machine: engine.Machine, run: engine.Run
+) -> bool:
+    return {*places} <= {*_latest(number, machine, run)}
 
 
 def _latest(number: int, machine: engine.Machine, run: engine.Run) -> tuple[engine.Breakpoint, ...]:

@@ -120,7 +120,8 @@ def _breakpoints(
 def _break_states(scope: Scope, machine: StateMachine) -> list[str]:
     """Return the states at which the reader may let a new execution stop."""
     offers = has_feature("breakpoints") and scope.may(breakpoints.ACTION)
-    if not offers or machine.type == MachineType.EXPRESS:
+    is_forbidden = offers and breakpoints.is_forbidden(scope.project.name)
+    if not offers or is_forbidden or machine.type == MachineType.EXPRESS:
         return []
     try:
         compiled = machines.compiled_machines.get(machine.definition_id)

@@ -132,6 +132,7 @@ def paths(server: Server) -> dict[str, str]:
         "import": "/import/",
         "stop": f"{running}stop/",
         "breakpoints": f"{running}breakpoints/",
+        "halted-lines": "/breakpoints/",
         "replay": f"{running}replay/?step=Before",
         "share": f"{running}share/",
         "operations": "/operations/",

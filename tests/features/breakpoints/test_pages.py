@@ -174,6 +174,41 @@ def test_hidden_values_stay_hidden(client: Client, project: Project, execution: 
     assert json.loads(sent) == {"card": "secret-4711", "n": 2}
 
 
+@pytest.mark.parametrize("act", ["skip", "answer", "continue"])
+def test_a_mask_is_never_a_value(
+    client: Client, project: Project, execution: Execution, act: str
+) -> None:
+    """A hidden value that is copied to another place is refused, not replaced by its mask."""
+    project.masked = "$.card"
+    project.save()
+    typed = json.dumps({"other": mask.MASK})
+    field = "input" if act == "continue" else "output"
+    answer = client.post(PAGE, {"act": act, "halt": "1", field: typed})
+    assert answer.status_code == 422
+    assert "stands for a hidden value" in shown(answer)
+    state = breakpoints.debugged(execution)
+    assert state is not None
+    assert [line.state for line in state.lines] == ["Call"]
+
+
+def test_a_hidden_output_continues_as_it_is(client: Client, project: Project) -> None:
+    """The page shows a mask; the output that was not changed stays what it was."""
+    passes = {"StartAt": "Pass", "States": {"Pass": {"Type": "Pass", "End": True}}}
+    after = engine.Breakpoint("Pass", engine.BreakTime.AFTER)
+    execution = start(
+        create(project, passes), {"card": "secret-4711"}, name="run", breakpoints=(after,)
+    )
+    drain(execution)
+    project.masked = "$.card"
+    project.save()
+    text = shown(client.get(PAGE))
+    assert "secret-4711" not in text
+    typed = json.dumps({"card": mask.MASK}, separators=(",", ":"))
+    post(client, "continue", halt="1", output=typed)
+    output = Execution.objects.get(pk=execution.pk).output
+    assert json.loads(output or "") == {"card": "secret-4711"}
+
+
 def test_only_editors_debug(signed_in: Callable[[str], Client], execution: Execution) -> None:
     """An operator sees no link, and is refused."""
     operator, editor = signed_in("operator"), signed_in("editor")
