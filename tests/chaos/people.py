@@ -45,12 +45,16 @@ _GIVE_UP_S = 240
 _PAUSED_S = 1.0  # so long a killed server has for a step that it must not take
 _AT_ONCE = 6
 _PARTS = {
+    "run-to": ("run-to", {"run_to": "Right"}),
     "edit": ("continue", {"input": '{"n":%d,"edited":true}'}),
     "answer": ("answer", {"output": '{"answered":%d}'}),
     "skip": ("skip", {"output": '{"skipped":%d}'}),
     "fail": ("fail", {"error": "ByHand", "cause": "chaos"}),
 }
 """Way -> button of the page, and what is typed; ``%d`` stands for the number of the execution."""
+
+_HALTS = {"step": 2, "into": 3, "run-to": 2}
+"""Way -> how often lines stand, the second time without a breakpoint; 1 for the others."""
 
 
 def pauses(folder: Path, server: Postgres | None, size: Size) -> Report:
@@ -97,7 +101,7 @@ def _pause_some(person: Person, load: Load, dice: random.Random, *, still: bool)
 
 
 def breakpoints(folder: Path, server: Postgres | None, size: Size) -> Report:
-    """Kill -9 while lines stand at breakpoints, and while people let them continue."""
+    """Kill -9 while lines stand at breakpoints, and while people let them continue or step."""
     report = Report("breakpoints", size.seed)
     yard = begin(folder, server, size)
     client = yard.client()
@@ -129,8 +133,9 @@ def _live(person: Person, load: Load, number: int) -> None:
     while time.monotonic() < deadline:
         halts, has_ended = person.look(number)
         if has_ended:
-            if not done:
-                person.problems.append(f"{arn} has never stood at its breakpoint")
+            expected = _HALTS.get(way, 1)
+            if len(done) != expected:
+                person.problems.append(f"{arn} stood {len(done)} times, wanted {expected}")
             return
         for halt in halts:
             if halt not in done:

@@ -125,7 +125,7 @@ NESTED = (
 """Each execution of these has one child of the machine ``child``, of the same name."""
 SHAPES = (*PLAIN, *NESTED)
 GATE = "arn:aws:states:us-east-1:123456789012:activity:gate"
-WAYS = ("continue", "step", "edit", "answer", "skip", "fail")
+WAYS = ("continue", "step", "into", "run-to", "edit", "answer", "skip", "fail")
 """How a person lets an execution of ``debugged`` continue from its breakpoint, by its number."""
 
 
