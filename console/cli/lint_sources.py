@@ -1,4 +1,4 @@
-"""Check the definitions of files, with their placeholders known."""
+"""Lint the definitions in files, with the placeholders of templates taken into account."""
 
 from __future__ import annotations
 

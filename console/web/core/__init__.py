@@ -1,6 +1,6 @@
-"""What every page needs: the scope of a request, rights, addresses, formatting, errors.
+"""Shared parts of all pages: scope of a request, rights, addresses, formatting, errors.
 
-This package imports no other package of the pages. All the others import from it.
+This package imports no other package of the pages; all others import from it.
 """
 
 from django.urls import register_converter

@@ -1,4 +1,4 @@
-"""Share the beginnings of addresses, find the page before this one, redirect old addresses."""
+"""URL helpers of the pages: build URLs, find the previous page, redirect old URLs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXECUTION = f"{MACHINE}executions/<str:execution_name>/"
 
 
 def page_address(scope: Scope, view: str, *names: str, **parameters: str) -> str:
-    """Return the address of a page of the same region. Parameters that are empty are left out."""
+    """Return the URL of a page in the same region; empty parameters are omitted."""
     query = {key: value for key, value in parameters.items() if value}
     if scope.elsewhere:
         query["region"] = scope.region
@@ -31,7 +31,7 @@ def page_address(scope: Scope, view: str, *names: str, **parameters: str) -> str
 
 
 def page_before(request: HttpRequest) -> str:
-    """Return the address of the previous page, "" if unknown or the current page."""
+    """Return the URL of the previous page, "" if unknown or the current page."""
     referrer = request.headers.get("Referer", "")
     own = url_has_allowed_host_and_scheme(
         referrer, {request.get_host()}, require_https=request.is_secure()
@@ -45,7 +45,7 @@ def page_before(request: HttpRequest) -> str:
 
 
 def moved_to(name: str) -> Callable[..., HttpResponse]:
-    """Return a view that leads to the address called ``name`` with the same parts and query.
+    """Return a view that redirects to the URL ``name``, with the same arguments and query.
 
     GET and HEAD are answered with 301; any other method with 308, which repeats method and body.
     An old address lasts for one release, and takes the same rights as the new one.

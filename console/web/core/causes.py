@@ -1,7 +1,7 @@
-"""Take the cause of a failure apart, and take out of it what is different each time.
+"""Parse the Cause of a failure, and normalize it to group equal failures.
 
-Functions report their errors as JSON. Numbers, ids and times are taken out of what is compared:
-"order 4711 is too large" and "order 4712 is too large" are one failure that happened twice.
+Functions report errors as JSON. For comparison, numbers, ids and times are removed: "order 4711 is
+too large" and "order 4712 is too large" are the same failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CODE = (
 
 
 def _code_or_number(match: re.Match[str]) -> str:
-    """Return what stands for a number: a code stays."""
+    """Return the placeholder for a number; an error code stays."""
     return match[1] or "<n>"
 
 
@@ -44,7 +44,7 @@ _NOISE = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """``raw``: what was reported, as it stands. The rest is "" where there is no such thing."""
+    """A parsed Cause. ``raw``: the original text. Other fields are "" if missing."""
 
     raw: str
     message: str = ""
@@ -53,7 +53,7 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """Return what happened, in words where it was reported in words."""
+        """Return the message of the error."""
         return self.message or self.raw
 
 
@@ -62,7 +62,7 @@ _DEEPEST = 5
 
 
 def cause_of(text: str | None, depth: int = 0) -> Cause | None:
-    """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``.
+    """Parse a Cause such as ``{"errorMessage", "errorType", "stackTrace"}``.
 
     A nested execution reports ``{"ExecutionArn", "Error", "Cause", …}``, whose cause may be such
     a text again: the innermost one says what happened.
@@ -87,7 +87,7 @@ def cause_of(text: str | None, depth: int = 0) -> Cause | None:
 
 
 def normalized_text(text: str | None) -> str:
-    """Return a cause without what is different each time."""
+    """Return a Cause with numbers, ids and times replaced."""
     cause = cause_of(text)
     if cause is None:
         return ""
@@ -107,7 +107,7 @@ def _first_value(parts: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _stack_text(parts: dict[str, Any]) -> str:
-    """Return the frames, a line each: Python and Node tell them as lists, others as one text."""
+    """Return the stack frames, one per line: Python and Node report lists, others one text."""
     frames = _first_value(parts, _STACKS)
     if isinstance(frames, str):
         return frames
@@ -117,7 +117,7 @@ def _stack_text(parts: dict[str, Any]) -> str:
 
 
 def _frame_text(frame: Any) -> str:
-    """Return one frame; old Python runtimes tell ``[file, line, function, text]``."""
+    """Return one stack frame; old Python runtimes report ``[file, line, function, text]``."""
     if isinstance(frame, list) and len(frame) == 4:  # noqa: PLR2004 - the four named above
         return f'File "{frame[0]}", line {frame[1]}, in {frame[2]}\n  {frame[3]}'
     return frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Write the commands of the AWS CLI that do what a page does."""
+"""AWS CLI commands for the actions of a page, to copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 16_384
 
 @dataclass(frozen=True, slots=True)
 class CliCommand:
-    """A command to copy, and what it does."""
+    """A command to copy, with its description."""
 
     label: str
     text: str
@@ -31,7 +31,7 @@ def machine_commands(
     machine: StateMachine,
     input: str,  # noqa: A002 - AWS's word
 ) -> list[CliCommand]:
-    """Return the commands of a machine. ``input``: what the start form would suggest."""
+    """Return the commands for a state machine. ``input``: the suggested one of the start form."""
     arn = {"state-machine-arn": machine.arn}
     return [
         CliCommand(
@@ -51,7 +51,7 @@ def start_command(
     run: str = "",
     name: str = "",
 ) -> CliCommand:
-    """Return the command that starts what a form would start. ``run``: a version or an alias."""
+    """Return the command for the start in a form. ``run``: a version or an alias."""
     arn = {"state-machine-arn": f"{machine.arn}:{run}" if run else machine.arn}
     more = {"name": name} if name else {}
     text = _input_argument(input)
@@ -72,7 +72,7 @@ def _input_argument(text: str) -> str:
 def execution_commands(
     request: HttpRequest, scope: Scope, execution: Execution
 ) -> list[CliCommand]:
-    """Return the commands of an execution; the first one starts the same again."""
+    """Return the commands for an execution; the first one starts it again."""
     machine, arn = (
         {"state-machine-arn": execution.state_machine_arn},
         {"execution-arn": execution.arn},
@@ -87,7 +87,7 @@ def execution_commands(
 
 
 def task_commands(request: HttpRequest, scope: Scope) -> list[CliCommand]:
-    """Return the commands that answer a task, but for its token, which a page shows on request."""
+    """Return the commands that complete a task; its token is shown on request only."""
     token = {"task-token": "TASK_TOKEN"}
     return [
         CliCommand(

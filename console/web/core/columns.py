@@ -1,4 +1,4 @@
-"""Keep which columns a table has for its reader, with the membership, for every browser."""
+"""The columns of tables that a member has chosen, stored with the membership."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTable:
-    """Columns by key, with their words, beside the name that always stands first.
+    """A table's columns by key, with labels; the name column is always first.
 
     ``plain``: what is seen before somebody chose. ``place``: the id of the table's section.
     """
@@ -56,7 +56,7 @@ TABLES = {
 
 
 def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
-    """Return table -> keys of its columns. ``choice``: as ``Membership`` has it."""
+    """Return table -> keys of its columns. ``choice``: from ``Membership``."""
     choices: dict[str, list[str]] = json.loads(choice) if choice else {}
     return {
         name: _known_columns(name, choices.get(name, ())) or table.plain
@@ -65,7 +65,7 @@ def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
 
 
 def updated_choice(before: str, table: str, keys: Collection[str]) -> str:
-    """Return what is to be kept when somebody chooses columns; none stands for the usual ones."""
+    """Return the choice to store; no columns means the default ones."""
     choices: dict[str, list[str]] = json.loads(before) if before else {}
     choices.pop(table, None)
     columns = _known_columns(table, keys)

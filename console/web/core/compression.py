@@ -1,8 +1,8 @@
-"""Compress answers with Brotli for browsers that take it.
+"""Compress responses with Brotli for browsers that accept it.
 
-A page is a quarter shorter so than with gzip, which Django's own middleware uses for the others.
-The console's own scripts and style sheets lose their comments and blanks before, a sixth of what is
-left, and all files the headers that say something of pages alone.
+Pages are a quarter smaller than with gzip, the fallback by Django's own middleware. Before that,
+the console's own scripts and style sheets lose comments and whitespace (a sixth of the rest), and
+static files the headers that only pages need.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _files: dict[tuple[str, str], bytes] = {}
 
 
 class BrotliMiddleware(MiddlewareMixin):
-    """Stands below ``GZipMiddleware``, which leaves what is compressed already."""
+    """Brotli compression; stands below ``GZipMiddleware``, which skips compressed responses."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse | StreamingHttpResponse
     ) -> HttpResponse | StreamingHttpResponse:
-        """Return the answer, compressed if the browser takes that."""
+        """Return the response, compressed if the browser accepts Brotli."""
         if response.has_header("Content-Encoding") or getattr(response, "is_async", False):
             return response
         if request.method != "GET" or response.status_code != HTTPStatus.OK:
@@ -74,7 +74,7 @@ class BrotliMiddleware(MiddlewareMixin):
 
 
 def _compress_whole(response: HttpResponse) -> None:
-    """Compress a page, and hide how long it got: a header has a random length.
+    """Compress a page, and hide its length by a random header (against BREACH).
 
     Otherwise a secret of the page could be guessed from the length (BREACH). Django's gzip pads its
     bodies to the same end.
@@ -85,7 +85,7 @@ def _compress_whole(response: HttpResponse) -> None:
 
 
 def _compress_file(path: str, response: FileResponse) -> None:
-    """Compress a file of the console once for this process, as well as Brotli can."""
+    """Compress a static file once per process, at Brotli's highest level."""
     key = (path, response.headers["ETag"])
     packed = _files.get(key)
     if packed is None:
@@ -101,7 +101,7 @@ def _compress_file(path: str, response: FileResponse) -> None:
 
 
 def _minify(path: str, response: FileResponse) -> bytes:
-    """Return a file, without its comments if it is a script or a style sheet of the console."""
+    """Return a file; the console's scripts and style sheets lose their comments."""
     whole = b"".join(cast("Iterator[bytes]", response.streaming_content))
     if not path.startswith(f"{settings.STATIC_URL}stateyard/"):
         return whole
@@ -125,7 +125,7 @@ def _minify_style(text: str) -> str:
 
 
 def _takes_brotli(accepted: str) -> bool:
-    """Tell whether ``Accept-Encoding`` names Brotli, with any weight but zero."""
+    """Whether ``Accept-Encoding`` accepts Brotli with a weight above zero."""
     for coding in accepted.lower().split(","):
         name, _, weight = coding.partition(";")
         if name.strip() == "br":
@@ -134,7 +134,7 @@ def _takes_brotli(accepted: str) -> bool:
 
 
 def _compress_parts(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a compressed stream; of files, whose length is no secret."""
+    """Yield a compressed stream; for files, whose length is not secret."""
     compressor = brotli.Compressor(quality=_QUALITY)
     for part in parts:
         yield compressor.process(part)

@@ -1,4 +1,4 @@
-"""Tell who saved something else meanwhile, for forms whose whole text two people may change."""
+"""Detect edit conflicts: another person saved the same text while a form was open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SaveConflict:
-    """What somebody else saved. ``revision``: what *Save mine over theirs* may replace.
+    """Another person's save. ``revision``: the one that *Save mine over theirs* may replace.
 
     ``saved_by``: "" and ``saved_ms``: None if nobody knows; ``theirs``: label and text of fields.
     """
@@ -27,7 +27,7 @@ class SaveConflict:
 
 
 def paths_conflict(project: Project) -> SaveConflict:
-    """Return the masked paths that somebody else saved."""
+    """Return the conflict in the masked paths."""
     now = Project.objects.get(pk=project.pk).masked
     entry = audit.find_latest(project, project.name, "PutMaskedPaths")
     return save_conflict(masks.revision_of(now), entry, (("Their paths", now),))
@@ -36,6 +36,6 @@ def paths_conflict(project: Project) -> SaveConflict:
 def save_conflict(
     revision: str, entry: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
 ) -> SaveConflict:
-    """Return what an entry of the audit and the fields of today say of somebody else's save."""
+    """Return the conflict from an audit entry and the present fields."""
     by, at_ms = (entry.actor, entry.at_ms) if entry else ("", None)
     return SaveConflict(revision, by, at_ms, theirs)

@@ -1,4 +1,4 @@
-"""Answer the pages of errors: 400, 403, 404, 405 and 500."""
+"""Error pages: 400, 403, 404, 405, 500 and 503."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _OWNERS = 5
 
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
-    """400: the request makes no sense."""
+    """400: the request is malformed."""
     return _plain_page("400", "Bad request", "")
 
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403: the reader's role does not allow it; who tried to change something is on record."""
+    """403: the reader's role lacks the right; attempted changes are in the audit trail."""
     if isinstance(exception, ActionNotAllowed) and request.method == "POST":
         scope = exception.scope
         refusals.record_refused(scope.project, actor_of(scope), exception.action, request.path)
@@ -51,7 +51,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @login_not_required
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403: the form did not come from one of our pages, or the page was too old."""
+    """403: the form was not sent from our pages, or its page was too old."""
     text = f"This form is no longer valid. Reload its page and try again. {reason}".strip()
     context = {"code": 403, "title": "The form was refused", "reason": text}
     context["back"] = page_before(request)
@@ -59,7 +59,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def method_not_allowed(request: HttpRequest, methods: Iterable[str]) -> HttpResponse:
-    """405: somebody opened an address that is none of a page, such as a link that starts."""
+    """405: a GET of a URL that only takes POST, such as a start."""
     allowed = sorted(methods)
     reason = f"It accepts only {' and '.join(allowed)} requests, not {request.method}."
     context = {"code": 405, "title": "This address is not a page", "reason": reason}
@@ -71,7 +71,7 @@ def method_not_allowed(request: HttpRequest, methods: Iterable[str]) -> HttpResp
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404: with a way to look for what was meant."""
+    """404, with suggestions of the page that was meant."""
     reason = exception.args[0] if exception.args else ""
     context = {
         "code": 404,
@@ -104,7 +104,7 @@ def _who_may(scope: Scope, action: str) -> dict[str, Any]:
 
 
 def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
-    """Return what a reader of an address without a page may have meant.
+    """Return the suggested page for a wrong URL.
 
     That is its last name, to search for; its state machine, if there is one here; and the reader's
     other projects that have one of this name: addresses do not say which project they are of.
@@ -129,7 +129,7 @@ def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
 
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """500: ours. Nothing that could fail again is used to say so. 503: the database is out."""
+    """500 for an internal error, 503 while the database is down. Uses nothing that may fail."""
     failure = sys.exception()
     if failure is not None and is_outage(failure):
         reason = "No accepted work is lost. Reload the page in a moment."

@@ -1,4 +1,4 @@
-"""Find which objects named on a page still exist, so that links lead only to existing ones."""
+"""Find which resources named on a page still exist, so that links lead only to existing ones."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _OF_CORE: dict[str, Manager[Any]] = {
 
 @cache
 def _managers() -> dict[str, Manager[Any]]:
-    """Return kind of an ARN -> the objects of it that have a page."""
+    """Return kind of ARN -> query of the objects that have a page."""
     return _OF_CORE | {
         kind: rows for add in hooked(Hook.ARN_OBJECTS) for kind, rows in add().items()
     }
 
 
 def has_page(arn: str) -> bool:
-    """Tell whether objects of an ARN's kind have pages."""
+    """Whether objects of an ARN's kind have pages."""
     return arn_kind(arn) in _managers()
 
 
 def existing_arns(arns: Iterable[str | None]) -> set[str]:
-    """Return those ARNs whose objects exist, with one query for each kind.
+    """Return the ARNs whose objects exist, with one query per kind.
 
     A version or an alias counts as its state machine, which has their page.
     """
@@ -61,7 +61,7 @@ def arn_kind(arn: str) -> str:
 
 
 def machine_of(arn: str) -> str:
-    """Return the ARN of the state machine itself, whose version or alias an ARN may name."""
+    """Return the ARN of the state machine from the ARN of a version or alias."""
     return ":".join(arn.split(":")[:_MACHINE_PARTS])
 
 

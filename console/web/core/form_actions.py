@@ -1,4 +1,4 @@
-"""Run a named action of a state machine's page, after checking the right for it."""
+"""Run the named action of a form on a state machine's page, after a check of rights."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answer_form_action(
     address: str,
     refused: Callable[[str, str], dict[str, Any]],
 ) -> HttpResponse:
-    """Show ``page``; a POST runs the action it names and leads back to ``address``.
+    """Show ``page``; a POST runs the named action and redirects to ``address``.
 
     ``actions``: value of ``act`` -> (the action of the API whose right it takes, its form, the
     function that runs it and returns the message of success). ``refused``: of an act and a message,

@@ -1,6 +1,6 @@
-"""Write statuses, times and sizes for the pages.
+"""Format statuses, times and sizes for the pages.
 
-A status is always three things: a colour (CSS class), a sign (icon) and a word.
+A status is always shown by a colour (CSS class), an icon and a word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class StatusLabel:
-    """``tone`` is the CSS class and the name of the sign; ``word`` is what is written."""
+    """A status. ``tone``: CSS class and icon name; ``word``: its text."""
 
     tone: str
     word: str
@@ -58,7 +58,7 @@ IN_CHILD_EXECUTIONS = StatusLabel("idle", "In child executions")
 
 
 def duration_text(milliseconds: int) -> str:
-    """Write a span of time with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""
+    """Format a duration with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""
     span = max(milliseconds, 0)
     if span < SECOND:
         return f"{span} ms"
@@ -75,13 +75,13 @@ def duration_text(milliseconds: int) -> str:
 
 
 def ticking_text(milliseconds: int) -> str:
-    """Write a span that the page counts on, as its script does: without parts of a second."""
+    """Format a duration that the page's script counts on, without fractions of a second."""
     seconds = max(milliseconds, 0) // SECOND
     return f"{seconds} s" if seconds < MINUTE // SECOND else duration_text(seconds * SECOND)
 
 
 def limit_text(milliseconds: int) -> str:
-    """Write a length that somebody has set, without parts that are zero: ``1 h``, ``5 s``."""
+    """Format a configured limit without zero parts: ``1 h``, ``5 s``."""
     return _ZERO_PART.sub("", duration_text(milliseconds))
 
 
@@ -89,7 +89,7 @@ _ZERO_PART = re.compile(r" 00 \w+$|\.0(?= s$)")
 
 
 def rough_duration(milliseconds: int) -> str:
-    """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
+    """Format a duration with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
         count = round(milliseconds / unit)
         if count and abs(count * unit - milliseconds) <= milliseconds / 10:
@@ -104,13 +104,13 @@ def iso_text(milliseconds: int) -> str:
 
 
 def clock_text(milliseconds: int, *, precise: bool = False) -> str:
-    """Return a moment in UTC as a page writes it; ``precise`` with milliseconds."""
+    """Format a time in UTC; ``precise`` with milliseconds."""
     moment = clock.moment_of(milliseconds).replace(tzinfo=None)
     return moment.isoformat(" ", "milliseconds" if precise else "seconds")
 
 
 def size_text(count: int) -> str:
-    """Write a number of bytes."""
+    """Format a number of bytes."""
     return f"{count} B" if count < KIB else f"{count / KIB:.1f} KiB"
 
 
@@ -118,13 +118,13 @@ _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def action_words(action: str) -> str:
-    """Return an action of the API in words: ``events:PutRule`` is "Put rule"."""
+    """Return an API action in words: ``events:PutRule`` is "Put rule"."""
     words = _WORD_STARTS.sub(" ", action.rpartition(":")[2]).split(" ")
     return " ".join([words[0], *(word.lower() for word in words[1:])])
 
 
 def visible_text(text: str) -> str:
-    """Make control characters visible (their Unicode pictures), so that nothing hides in a name."""
+    """Show control characters as their Unicode pictures, so that none hides in a name."""
     return text.translate(_PICTURES)
 
 
@@ -134,5 +134,5 @@ _PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x
 
 
 def without_formula(text: str) -> str:
-    """Keep spreadsheets from taking a text for a formula: a quote goes before it."""
+    """Prefix a quote to a text that spreadsheets would take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,7 +1,7 @@
-"""Read and check what the forms of the pages send.
+"""Base form and fields for the pages' forms.
 
-The templates write their own inputs, so these forms never render: each one names the fields that
-its page sends, brings them into shape, and holds the messages for those that are wrong.
+The templates write their own inputs, so these forms never render: each lists the fields that its
+page sends, cleans them, and has the error messages.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 
 class PageForm(forms.Form):
-    """A form of a page. Every field may be left out."""
+    """Base form of a page; all fields are optional."""
 
     use_required_attribute = False
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return the cleaned values of all fields that are right."""
+        """Return the cleaned values of all valid fields."""
         self.is_valid()
         return self.cleaned_data
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Return all fields in shape, also those that are wrong, to show them again."""
+        """Return all fields, also invalid ones, to show them again."""
         return {name: field.to_python(self[name].data) for name, field in self.fields.items()}
 
     @property
     def first_error(self) -> tuple[str, str]:
-        """Return field and message of the first error, in the order of the fields."""
+        """Return field and message of the first error, in field order."""
         name = next(name for name in self.fields if name in self.errors)
         return name, str(self.errors[name][0])
 
 
 class TextField(forms.CharField):
-    """A text. ``default``: what a field that was not sent reads as; ``cut``: its longest length.
+    """A text. ``default``: value of a missing field; ``cut``: maximum length.
 
     ``lines``: the ends of lines are brought back to LF, where a browser sends CR LF.
     """
@@ -55,7 +55,7 @@ class TextField(forms.CharField):
         self._default, self._cut, self._lines = default, cut, lines
 
     def to_python(self, value: Any) -> str:
-        """Return the text in shape."""
+        """Return the cleaned text."""
         if value is None:
             return self._default
         text = str(super().to_python(value))
@@ -63,7 +63,7 @@ class TextField(forms.CharField):
 
 
 class _Presence(forms.HiddenInput):
-    """Tells whether a name was sent, whatever its value is."""
+    """Widget that tells whether a name was sent, whatever its value."""
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> bool:  # noqa: ARG002 - Django's signature
         return name in data
@@ -79,7 +79,7 @@ class PresenceField(forms.Field):
 
 
 class OptionField(forms.CharField):
-    """One of some whole numbers; anything else reads as ``default``."""
+    """A choice of whole numbers; other values become ``default``."""
 
     def __init__(self, options: Collection[int], default: int) -> None:
         super().__init__(required=False)
@@ -91,7 +91,7 @@ class OptionField(forms.CharField):
 
 
 class SubsetField(forms.Field):
-    """The known texts among the texts sent under one name, in the order sent."""
+    """The known ones of the texts sent under one name, in the order sent."""
 
     widget = forms.MultipleHiddenInput
 

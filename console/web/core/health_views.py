@@ -1,4 +1,4 @@
-"""Answer whether this server is up and may be sent requests, for process supervisors."""
+"""Health checks ``/healthz`` and ``/readyz`` for process supervisors and load balancers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @never_cache
 @require_safe
 def liveness(_request: HttpRequest) -> HttpResponse:
-    """Answer ``/healthz``: this process answers; it looks at nothing else."""
+    """Answer ``/healthz``: the process responds; nothing else is checked."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -27,7 +27,7 @@ def liveness(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readiness(_request: HttpRequest) -> HttpResponse:
-    """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
+    """Answer ``/readyz`` with the facts as JSON; 503 if requests should go elsewhere."""
     state = health.check_health()
     answer = JsonResponse(state.facts(), status=200 if state.ready else 503)
     # Django would log each 503 as an error: a probe asks every few seconds, and the log has said

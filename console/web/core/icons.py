@@ -1,7 +1,7 @@
-"""Draw the icons of the Lucide package.
+"""Render Lucide icons as SVG.
 
-The package opens its archive for each icon, and reads the 1,745 names in it each time: the first
-page of a fresh server spent 0.3 s on that. Here the archive is opened once a process.
+The package would open its archive of 1,745 icons for each icon: the first page of a fresh server
+took 0.3 s for that. Here the archive is opened once per process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST = 512
 
 @lru_cache(maxsize=_MOST)
 def icon_svg(name: str, size: int) -> str:
-    """Return an icon as an ``<svg>`` that readers' software passes over.
+    """Return an icon as an ``<svg>`` that screen readers skip.
 
     ``size``: pixels. Raise ``KeyError`` if the package has no icon of this name.
     """

@@ -1,8 +1,7 @@
-"""Show a JSON payload on a page.
+"""Render a JSON payload as HTML: a tree of ``<details>`` that works without scripts.
 
-As a tree of ``<details>`` that opens and closes without a script. Numbers keep their text,
-duplicate keys stay, long strings wrap; everything goes in escaped. Of big payloads the beginning is
-shown as text, a member a line.
+Numbers keep their spelling, duplicate keys stay, long strings wrap, all text is escaped. Of large
+payloads the beginning is shown as text, one member per line.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SMALL = 60  # an object or array whose text is at most this long stays on one li
 
 @dataclass(frozen=True, slots=True)
 class PayloadView:
-    """A payload for the template. ``url``: where the whole of it can be had, or ""."""
+    """A payload for the template. ``url``: the address of its full text, or ""."""
 
     text: str
     html: SafeString
@@ -42,17 +41,17 @@ class PayloadView:
 
 
 class _Number(str):
-    """A number as it was written."""
+    """A number with its spelling."""
 
     __slots__ = ()
 
 
 class _Members(list[tuple[str, Any]]):
-    """An object's members in their order, duplicates included."""
+    """An object's members in order, including duplicates."""
 
 
 def payload_view(text: str, url: str = "") -> PayloadView:
-    """Return a payload for display. ``text``: JSON, or anything else, which is shown as it is."""
+    """Return a payload for display. ``text``: JSON; other text is shown unchanged."""
     count = size_text(len(text.encode("utf-8", "surrogatepass")))
     if len(text) > TREE_LIMIT:
         beginning = escape(visible_text(_laid_out(text)))
@@ -62,7 +61,7 @@ def payload_view(text: str, url: str = "") -> PayloadView:
 
 @lru_cache(maxsize=16)
 def _whole_html(text: str) -> SafeString:
-    """Return the HTML of a payload; a page often shows one twice, and a poll the same again."""
+    """Return the HTML of a payload, cached because pages and polls repeat payloads."""
     try:
         return mark_safe(_tree_html(_parse(text), 0, ""))  # noqa: S308 - escaped below
     except (ValueError, RecursionError):
@@ -74,7 +73,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _laid_out(text: str) -> str:
-    """Return the first ``TREE_LIMIT`` characters of a long text, if it is JSON a member a line.
+    """Return the first ``TREE_LIMIT`` characters of a long text; of JSON one member per line.
 
     Nothing but white space between values is changed, so the beginning need not be whole.
     """
@@ -104,7 +103,7 @@ def _laid_out(text: str) -> str:
 
 
 def _on_one_line(pieces: Sequence[str], place: int) -> list[str]:
-    """Return the pieces of a short object or array without others in it, spaced; else none."""
+    """Return the spaced pieces of a short flat object or array; else none."""
     line, length = [pieces[place]], 1
     for piece in islice(pieces, place + 1, place + SMALL):
         length += len(piece)
@@ -117,7 +116,7 @@ def _on_one_line(pieces: Sequence[str], place: int) -> list[str]:
 
 
 def is_equal_but_for_spaces(text: str, other: str) -> bool:
-    """Tell whether two JSON texts differ in the spaces between their parts alone.
+    """Whether two JSON texts differ only in whitespace between tokens.
 
     Numbers count as they are written, members in their order, and repeated keys. Raise
     ``ValueError`` if the texts differ and one of them is no JSON.
@@ -126,7 +125,7 @@ def is_equal_but_for_spaces(text: str, other: str) -> bool:
 
 
 def _parts_of(text: str) -> Any:
-    """Return what JSON says: objects as tuples of members, arrays as lists, numbers as texts."""
+    """Parse JSON: objects as tuples of members, arrays as lists, numbers as texts."""
     number = "\0{}".format  # no text of a payload begins so by accident
     return json.loads(
         text,
@@ -142,7 +141,7 @@ def _parse(text: str) -> Any:
 
 
 def _tree_html(value: Any, level: int, label: str) -> str:
-    """Return the HTML of a value. ``label``: HTML of its key, with colon, or ""."""
+    """Return the HTML of a value. ``label``: HTML of its key with colon, or ""."""
     if isinstance(value, list) and value:
         flat = _short_text(value)
         if len(flat) > SMALL and level < DEEPEST:
@@ -155,7 +154,7 @@ def _tree_html(value: Any, level: int, label: str) -> str:
 
 
 def _json_in_text(value: Any) -> list[Any] | None:
-    """Return the object or array that a long string holds as JSON, as causes and bodies do."""
+    """Return the object or array inside a long string of JSON, as in causes and bodies."""
     if not isinstance(value, str) or len(value) <= SMALL or value[0] not in "{[":
         return None
     try:
@@ -195,7 +194,7 @@ def _quoted_html(text: str) -> str:
 
 
 def _coloured_html(value: Any) -> str:
-    """Return a value on one line, its kinds told apart."""
+    """Return a value on one line, coloured by type."""
     if isinstance(value, _Members):
         inner = ", ".join(f"{_key_html(key)}{_coloured_html(item)}" for key, item in value)
         return f"{{{inner}}}"
@@ -209,7 +208,7 @@ def _coloured_html(value: Any) -> str:
 
 
 def _short_text(value: Any) -> str:
-    """Return about the text of a value, stopping when it is surely long."""
+    """Return the approximate text of a value; stop once it is surely long."""
     if isinstance(value, _Members):
         return "".join(f"{key}: {_short_text(item)}, " for key, item in value[:SMALL])
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Numbers in addresses, queries and forms: only those that a database column holds."""
+"""Parse whole numbers in URLs, queries and forms, within the range of a database column."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class NumberConverter(IntConverter):
-    """``<number:name>`` in an address: below 10^18, where Django's ``int`` takes any length."""
+    """``<number:name>`` in a URL: below 10^18, where Django's ``int`` has no limit."""
 
     regex = r"[0-9]{1,18}"
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number from 0 to 10^18 - 1 that a text writes, None for any other text."""
+    """Parse a whole number from 0 to 10^18 - 1; None for other texts."""
     return int(text) if _WHOLE.fullmatch(text) else None

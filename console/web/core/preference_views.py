@@ -1,4 +1,4 @@
-"""Keep what a reader prefers: theme, clock, direction of graphs, and columns."""
+"""Save a reader's preferences: theme, clock, graph direction (cookies), and table columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _YEAR = 365 * 24 * 3600
 
 
 class PreferencesForm(PageForm):
-    """The choices that are kept in cookies, and where to go then."""
+    """The preferences stored in cookies, and the URL to return to."""
 
     theme = TextField(strip=False)
     clock = TextField(strip=False)
@@ -39,7 +39,7 @@ class PreferencesForm(PageForm):
 
 
 class ColumnsForm(PageForm):
-    """The columns of a table; ``act``: ``reset`` for the usual ones."""
+    """The columns of a table; ``act``: ``reset`` for the default ones."""
 
     table = TextField(strip=False)
     act = TextField(strip=False)
@@ -49,7 +49,7 @@ class ColumnsForm(PageForm):
 
 @require_POST
 def save_preferences(request: HtmxRequest) -> HttpResponse:
-    """Keep a choice in a cookie and go back to where the reader was."""
+    """Store a preference in a cookie and redirect back."""
     sent = PreferencesForm(request.POST).values
     response = HttpResponse(status=204)
     if not request.htmx:
@@ -65,7 +65,7 @@ def save_preferences(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def choose_columns(request: HttpRequest) -> HttpResponse:
-    """Keep which columns a table has for this reader, wherever they sign in, and go back."""
+    """Store a table's columns with the membership and redirect back."""
     scope = scope_of(request)
     sent = ColumnsForm(request.POST).values
     table = sent["table"]
@@ -82,7 +82,7 @@ def choose_columns(request: HttpRequest) -> HttpResponse:
 
 
 def _address_to_return_to(request: HttpRequest, asked: str, direction: str) -> str:
-    """Return where the reader goes on; for a graph's direction where they were, at the graph.
+    """Return the URL to redirect to; after a change of graph direction, at the graph.
 
     A script may have changed the address since the form was made.
     """
@@ -94,7 +94,7 @@ def _address_to_return_to(request: HttpRequest, asked: str, direction: str) -> s
 
 
 def local_address(request: HttpRequest, address: str, otherwise: str = "/") -> str:
-    """Return the address if it is on this server, else ``otherwise``."""
+    """Return a URL if it is on this server, else ``otherwise``."""
     whole = address.startswith(("/", "http://", "https://"))  # Django takes others for view names
     hosts = {request.get_host()}
     mine = whole and url_has_allowed_host_and_scheme(address, hosts, request.is_secure())

@@ -1,4 +1,4 @@
-"""Tell whether a request came straight from this machine or through a proxy."""
+"""Detect whether a request came directly from this machine or through a proxy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def forwarding_header(request: HttpRequest) -> str:
 
 
 def is_direct(request: HttpRequest) -> bool:
-    """Tell whether a request came from this machine, and through no proxy that can be seen."""
+    """Whether a request came from this machine without a visible proxy."""
     return not settings.STATEYARD_HTTPS and not forwarding_header(request) and _is_local(request)
 
 

@@ -1,8 +1,8 @@
-"""Refuse query parameters that the addresses of files and of programs do not read.
+"""Refuse unknown query parameters of file and API URLs with an error.
 
-A program that misspells a parameter would get the answer of another question. Pages are not held to
-this: their lists say what they read. Nor are probes, whose callers add a time against caches, and
-start links, whose callers, such as webhooks, add parameters of their own.
+Otherwise a program with a misspelt parameter would get a wrong answer. Exempt are pages (their
+lists name unread parameters), health probes (callers add cache busters) and start links (webhooks
+add parameters).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PARAMETERS: dict[str, frozenset[str]] = {
 
 
 def refuse_unknown(request: HttpRequest, address: str) -> HttpResponse | None:
-    """Return the refusal of a request with a parameter that its address does not read."""
+    """Return the error response for a request with an unknown parameter."""
     names = PARAMETERS.get(address)
     unknown = [] if names is None else [name for name in request.GET if name not in names]
     if not unknown:

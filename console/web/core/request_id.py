@@ -1,4 +1,4 @@
-"""Give every request an id, which stands in its log lines, its audit entry and its answer."""
+"""Give every request an id for its log lines, audit entry and response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def request_id_middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Give every request its id (a middleware)."""
+    """Add the request id (a middleware)."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         number = str(uuid.uuid4())
@@ -36,7 +36,7 @@ def request_id_middleware(
 
 
 def _refuse_nul(request: HttpRequest) -> None:
-    """Raise ``BadRequest`` for a NUL in address, query, cookie or form: PostgreSQL keeps none.
+    """Raise ``BadRequest`` for a NUL character: PostgreSQL cannot store it.
 
     Not of a start link, whose body is its input, whatever it says of itself.
     """

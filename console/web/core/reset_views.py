@@ -1,4 +1,4 @@
-"""Answer ``POST /reset``, for the tests of a throw-away server."""
+"""``POST /reset``: delete all data of a throw-away server between tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORMER_HEADER = "X-Stepyard-Reset"
 @csrf_exempt
 @require_POST
 def reset_server(request: HttpRequest) -> HttpResponse:
-    """Empty the server, where ``up --allow-reset`` said that it may be; else there is no such page.
+    """Delete all data if ``up --allow-reset`` allows it; else answer 404.
 
     The header keeps pages of other sites out: a browser sends it for none of them. A proxy would
     let in whoever reaches it, although the server listens on the loopback address only.

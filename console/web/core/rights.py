@@ -1,7 +1,7 @@
-"""Hold every request for a page to the rights it takes.
+"""Check the rights of every page request before its view runs.
 
-``PAGES`` names for every address and method the actions of ``console.access`` that it takes. A page
-that is not here is refused for everybody, so that a forgotten one fails instead of standing open.
+``PAGES`` maps each URL name and method to actions of ``console.access``. A page missing in the
+table is refused for everybody, so that a forgotten entry fails closed.
 """
 
 from __future__ import annotations
@@ -157,14 +157,14 @@ _OF_ADMINISTRATORS = {"operations": "ViewOperations"}
 
 
 class RightsMiddleware(MiddlewareMixin):
-    """Refuse every request that the table does not allow, before its view runs."""
+    """Refuses every request that the table does not allow."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Record from now on which parameters are read: features look at requests before views."""
+        """Start to record which query parameters are read."""
         record_query(request)
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
-        """Return None where the view may run; raise ``PermissionDenied`` where it may not."""
+        """Return None if the view may run; raise ``PermissionDenied``."""
         match = request.resolver_match
         name = (match.url_name or "") if match else ""
         methods = PAGES.get(name)
@@ -178,7 +178,7 @@ class RightsMiddleware(MiddlewareMixin):
         return refuse_unknown(request, name)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Refuse a file whose address has a parameter that nothing reads: a file cannot say so."""
+        """Refuse a file whose URL has a parameter that nothing has read."""
         attached = response.headers.get("Content-Disposition", "").startswith("attachment")
         unread = unread_parameters(request) if attached and request.method == "GET" else []
         if not unread:

@@ -1,7 +1,7 @@
-"""Know the scope of a request: project, region and rights of its reader.
+"""The scope of a request: project, region and rights of its reader.
 
-Views get the ``Scope`` of their request with ``scope_of(request)`` and answer
-with ``render``, which adds what the base template needs and forbids caches to keep payloads.
+Views get it by ``scope_of(request)`` and respond by ``render``, which adds the context of the base
+template and forbids caches to store payloads.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _HAS_LAST_SUCCESS = Case(
 
 
 class HtmxRequest(HttpRequest):
-    """A request as django-htmx's middleware leaves it, for views that answer htmx otherwise."""
+    """A request with django-htmx's attributes."""
 
     htmx: HtmxDetails
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose machines a page shows, and where.
+    """The project and region that a page shows, and its reader's rights.
 
     ``revealed``: by number, until when the reader sees what is hidden of an execution.
     """
@@ -74,7 +74,7 @@ class Scope:
 
     @property
     def elsewhere(self) -> bool:
-        """Tell whether the region differs from the default, so that links must name the region."""
+        """Whether the region differs from the default, so that links must name it."""
         return self.region != settings.STATEYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
@@ -86,12 +86,12 @@ class Scope:
 
     @property
     def own_executions(self) -> Q:
-        """Return the condition on executions, Standard and Express, to be of account and region."""
+        """Return the query condition for Standard and Express executions of the scope."""
         standard, express = (self.arn(kind, "") for kind in ("execution", "express"))
         return Q(arn__startswith=standard) | Q(arn__startswith=express)
 
     def may(self, action: str) -> bool:
-        """Tell whether the reader may do this (an action of the API, as ``StopExecution``)."""
+        """Whether the reader may perform an API action such as ``StopExecution``."""
         try:
             access.authorize(self.principal, action)
         except access.Denied:
@@ -99,7 +99,7 @@ class Scope:
         return True
 
     def machine(self, name: str) -> StateMachine:
-        """Return a machine, and whether an alarm of it says so; raise ``Http404`` with words."""
+        """Return a state machine by name, with its alarm state; raise ``Http404``."""
         arn = self.arn("stateMachine", name.partition("~")[0])
         named = read_models("machine", _machines_named, arn, self.project.pk)
         machine = next(iter(named), None)
@@ -109,7 +109,7 @@ class Scope:
         return machine
 
     def execution(self, machine: str, name: str, *, with_success: bool = False) -> Execution:
-        """Return an execution, also of a deleted machine or an imported one; raise ``Http404``.
+        """Return an execution, also imported or of a deleted state machine; raise ``Http404``.
 
         ``with_success``: and whether there is a success to compare it with, which a poll need not
         know and which takes a tenth of its time to ask.
@@ -130,7 +130,7 @@ class Scope:
         return self.shown(execution)
 
     def _express(self, machine: str, name: str, *, with_success: bool) -> Execution | None:
-        """Return an Express execution: the child of a Map Run, or the last one of a name."""
+        """Return an Express execution: a Map Run's child, or the latest one of a name."""
         rows = _shown_executions(self.project.pk, with_success=with_success)
         if "/" in machine:
             return rows.filter(arn=self.express_child_arn(machine, name)).first()
@@ -138,19 +138,19 @@ class Scope:
         return express.order_by("-pk").first()
 
     def express_child_arn(self, machine: str, name: str) -> str:
-        """Return the ARN that an Express child of a Map Run has, "" if none has that name."""
+        """Return the ARN of an Express child of a Map Run by name, "" without one."""
         try:
             return arns.express_child_arn(self.arn("stateMachine", machine), name)
         except ValueError:
             return ""
 
     def shown(self, execution: Execution) -> Execution:
-        """Return an execution of this project as the reader may see it."""
+        """Return an execution of this project, masked for the reader."""
         execution.project = self.project
         return masked_execution.mask_execution(execution, until_ms=self.revealed.get(execution.pk))
 
     def own_execution(self, machine: str, name: str) -> Execution:
-        """Return an execution for a change; an imported execution is a 403."""
+        """Return an execution for a change; 403 for an imported one."""
         execution = self.execution(machine, name)
         if execution.imported_ms is not None:
             raise PermissionDenied("An imported execution is read-only.")
@@ -182,7 +182,7 @@ def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution
 
 
 def scope_of(request: HttpRequest) -> Scope:
-    """Return the scope of a request; ``?region=`` chooses another region than the usual one."""
+    """Return the scope of a request; ``?region=`` selects another region."""
     scope: Scope | None = getattr(request, "page_scope", None)
     if scope is None:
         asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
@@ -214,7 +214,7 @@ class ActionNotAllowed(PermissionDenied):
 
 
 def require(scope: Scope, action: str) -> None:
-    """Refuse with 403 what the reader's role does not allow."""
+    """Raise a 403 if the reader's role does not allow an action."""
     if not scope.may(action):
         raise ActionNotAllowed(scope, action)
 
@@ -235,7 +235,7 @@ def render(
 
 
 def _wait_scale() -> str:
-    """Return by what pauses are multiplied, "" if they are as long as they say."""
+    """Return the factor of Wait states for display, "" if they last as defined."""
     scale: float = settings.STATEYARD_WAIT_TIME_SCALE
     return "" if scale == 1 else f"{scale:g}"
 
@@ -296,7 +296,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _project_choices(scope: Scope) -> dict[str, Any]:
-    """Return the projects of the menu: the reader's ones, and of all branches only the open one.
+    """Return the projects of the menu: the reader's; of branches only the open one.
 
     ``own_projects``: those without the samples. ``has_branches``: the page Projects lists some.
     """
@@ -313,7 +313,7 @@ def _project_choices(scope: Scope) -> dict[str, Any]:
 
 @lru_cache
 def _static_version() -> str:
-    """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
+    """Return a fingerprint of our static files, for browser caches."""
     folder = Path(str(finders.find("stateyard")))
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.*")):
@@ -322,7 +322,7 @@ def _static_version() -> str:
 
 
 def _reader_scope(request: HttpRequest) -> Scope | None:
-    """Return the reader's scope, None for a person who is not signed in or has no project."""
+    """Return the reader's scope; None if signed out or without a project."""
     try:
         return scope_of(request) if request.user.is_authenticated else None
     except PermissionDenied:
@@ -330,5 +330,5 @@ def _reader_scope(request: HttpRequest) -> Scope | None:
 
 
 def actor_of(scope: Scope) -> audit.Actor:
-    """Return under which name a change is recorded."""
+    """Return the actor of a request for the audit trail."""
     return audit.Actor(scope.principal.user.get_username(), request_id=logging_setup.request_id())

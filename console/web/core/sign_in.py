@@ -1,4 +1,4 @@
-"""Lead who is not signed in to the page of the sign-in, without a loss that nobody is told of."""
+"""Redirect signed-out visitors to the sign-in page, with a warning if a form would be lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMER_SESSION = f"{former_name.FORMER}_session"
 def former_session_middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Accept the session cookie of the former name, so that an upgrade signs nobody out."""
+    """Accept the session cookie under its former name, so that upgrades keep sessions."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if _FORMER_SESSION in request.COOKIES:
@@ -40,7 +40,7 @@ def former_session_middleware(
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
-    """Answer requests of nobody: a page by the sign-in, a part of a page by 401.
+    """Handles signed-out requests: pages redirect to the sign-in, fragments get 401.
 
     A session ends while its pages are open. A redirect would put the page of the sign-in where the
     part belongs, and an act that was not done would look as if it had been.
@@ -53,7 +53,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         view_args: tuple[Any, ...],
         view_kwargs: dict[str, Any],
     ) -> HttpResponseBase | None:
-        """Return None where the view may run, else where to sign in, or 401 for a part."""
+        """Return None if the view may run, else a redirect to sign-in, or 401."""
         answer = super().process_view(request, view_func, view_args, view_kwargs)
         if answer is not None and cast("HtmxRequest", request).htmx:
             return HttpResponse(status=401)
@@ -65,7 +65,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
     def handle_no_permission(
         self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]
     ) -> HttpResponseRedirect:
-        """Redirect to the sign-in, which leads back; say there if something that was sent is lost.
+        """Redirect to sign-in with a return URL; warn there if a form is lost.
 
         A form may have an address without a page: the way back is the page that has the form.
         """

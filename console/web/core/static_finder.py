@@ -1,4 +1,4 @@
-"""List the static files that pages load: WhiteNoise opens each listed file at every start."""
+"""Find the static files that pages load; WhiteNoise opens each listed file at every start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = re.compile(r"json|text|github_|/main-")
 
 
 class LoadedFinder(AppDirectoriesFinder):
-    """Finds the static files of apps, without languages and themes that no page loads."""
+    """Finds the static files of apps, without unused languages and themes."""
 
     def list(self, ignore_patterns: Any) -> Iterator[Any]:
         """Yield path and storage of each file."""

@@ -1,7 +1,7 @@
-"""Name the parameters of an address that its page does not read.
+"""Find query parameters that a page did not read, to name misspelt filters on the page.
 
-A misspelt filter (``?statsu=FAILED``) would otherwise show a list that looks filtered. What a view
-reads is recorded while it runs, so no table of names has to follow the views.
+A misspelt filter (``?statsu=FAILED``) would otherwise show a list that looks filtered. Reads are
+recorded while the view runs, so no table of names has to follow the views.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 40
 
 
 class RecordingQuery(QueryDict):
-    """A query string that records which of its parameters were asked for."""
+    """A query string that records which parameters are read."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         self.asked: set[str] = set()
@@ -44,20 +44,20 @@ class RecordingQuery(QueryDict):
         return super().getlist(key, default)
 
     def __deepcopy__(self, memo: MutableMapping[int, Any]) -> RecordingQuery:
-        """Return a copy whose reader counts as a reader of this one."""
+        """Return a copy whose reads are recorded here, too."""
         copied: RecordingQuery = super().__deepcopy__(memo)
         copied.asked = self.asked
         return copied
 
 
 def record_query(request: HttpRequest) -> None:
-    """Let a request record which parameters its view reads."""
+    """Record which query parameters of a request are read."""
     query = RecordingQuery(request.META.get("QUERY_STRING", ""), encoding=request.encoding)
     request.GET = query  # type: ignore[assignment]  # Django's stubs know the immutable class
 
 
 def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return the parameters that nothing has read so far, each with the name probably meant."""
+    """Return the unread parameters, each with the name probably meant."""
     query = request.GET
     if not isinstance(query, RecordingQuery):
         return []

@@ -1,4 +1,4 @@
-"""The addresses of the package core."""
+"""URLs of the package core."""
 
 from __future__ import annotations
 
