@@ -1,4 +1,4 @@
-"""The page of one execution, its fragments, and what a person can do to it.
+"""The execution page: its parts, its polls, and its actions (stop, redrive, replay, note).
 
-``page_parts`` puts the page together; each other module gives one of its parts or actions.
+``page_parts`` assembles the page; each other module makes one part or action.
 """

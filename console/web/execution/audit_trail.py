@@ -1,4 +1,4 @@
-"""List people's actions on an execution, from the audit."""
+"""List people's actions on an execution, from the audit trail."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ class AuditedAction:
 
 @dataclass(frozen=True, slots=True)
 class AuditTrail:
-    """The newest actions, newest first; ``more``: the audit has older ones."""
+    """The latest actions, newest first; ``more``: there are older ones."""
 
     acts: tuple[AuditedAction, ...]
     more: bool
 
     @property
     def stop(self) -> AuditedAction | None:
-        """Return the newest stop among these actions, None if there is none."""
+        """Return the latest stop among these actions, None without one."""
         return next((act for act in self.acts if act.words == _WORDS["StopExecution"]), None)
 
 
 def audit_trail_of(execution: Execution) -> AuditTrail:
-    """Return the newest actions on an execution, followed by its start if no older one is left out.
+    """Return the latest actions on an execution, and its start if there is room.
 
     Runs one query, and more if the project has masked paths and the mask was not prepared.
     """

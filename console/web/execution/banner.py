@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The end of an execution and its reason.
+    """The outcome of an execution and its reason.
 
     ``parked``: why the engine stopped working on it, "" if it did not. ``failed_at``: the step it
     ended in, no name for none; ``attempts``: at that step; ``also_open``: how many other states
@@ -48,14 +48,14 @@ class Banner:
 
 
 def banner_without_history(execution: Execution) -> Banner:
-    """Return the banner of an execution whose definition cannot be read any more."""
+    """Return the banner of an execution whose definition cannot be parsed any more."""
     return Banner(cause_of(execution.cause), _parked_text(execution))
 
 
 def banner_of(
     execution: Execution, trace: Trace, failures: child_counts.ChildFailures | None = None
 ) -> Banner:
-    """Return the banner of an execution. ``failures``: those of a distributed Map's children."""
+    """Return the banner of an execution. ``failures``: of a distributed Map's child executions."""
     culprit = trace.culprit
     root = root_cause.root_cause(execution, trace)
     cause = root.cause if root else None
@@ -83,7 +83,7 @@ def _parked_text(execution: Execution) -> str:
 def _failed_child(
     execution: Execution, trace: Trace, root: root_cause.RootCause | None
 ) -> Execution | None:
-    """Return the execution whose failure ended this one: what a Task started and waited for."""
+    """Return the child execution whose failure ended this one: a Task waited for it."""
     culprit, arn = trace.culprit, root.child if root else ""
     if culprit is not None and "startExecution" in trace.graph.by_id[culprit.node].text:
         arn = traces.arn_started_last(traces.events_of_visit(execution, culprit))
@@ -95,7 +95,7 @@ def _failed_child(
 def failed_children(
     execution: Execution, trace: Trace, maps: MapRuns | None
 ) -> child_counts.ChildFailures | None:
-    """Return how the children failed of the distributed Map that ended the execution."""
+    """Return the failures of the distributed Map that ended the execution."""
     culprit = trace.culprit
     if maps is None or culprit is None:
         return None
@@ -106,7 +106,7 @@ def failed_children(
 def ending_stamp(
     execution: Execution, banner: Banner, *, unsettled: bool, seen_stamp: str = ""
 ) -> str:
-    """Return a stamp that changes with the counts in the banner and with the offer of a redrive.
+    """Return a stamp of the banner's counts and the offered redrive.
 
     It is "" where no count can change. ``unsettled``: the counts of a Map Run may still change;
     ``seen_stamp``: the stamp that the page has, "" if it does not ask.

@@ -1,8 +1,8 @@
-"""Count in which states the child executions of Map Runs are and were, and how they failed.
+"""Count the child executions of Map Runs per state and by failure, for the graph.
 
-What is inside a distributed Map runs in executions of its own. The states of the graph inside of it
-show how many children entered them, and how they fared there. A Map Run with too much history is
-not counted: a page is not worth reading millions of events, and half a count would be false.
+The states inside a distributed Map run in child executions. The graph shows how many children
+entered each of them, and their outcomes. A Map Run with too many events is not counted: a page must
+not read millions of events, and partial counts would be wrong.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OPEN = {
 
 @dataclass(slots=True)
 class ChildCounts:
-    """How many children entered a state, and what became of those that have not left it."""
+    """The number of children that entered a state, by outcome."""
 
     entered: int = 0
     running: int = 0
@@ -59,12 +59,12 @@ class ChildCounts:
 
     @property
     def passed(self) -> int:
-        """Return how many have left it as they should."""
+        """Return how many completed the state."""
         return self.entered - self.running - self.failed - self.aborted
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the label of the state: the tone of the outcome that tells most."""
+        """Return the label of the most telling outcome."""
         tones = ("failed", "running", "aborted")
         tone = next((tone for tone in tones if getattr(self, tone)), "succeeded")
         return formatting.StatusLabel(tone, formatting.IN_CHILD_EXECUTIONS.word)
@@ -83,7 +83,7 @@ class ChildCounts:
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """Children of a Map Run that failed alike, first by index.
+    """Children of a Map Run with the same failure, by index.
 
     ``cause``: what their causes share; ``pattern``: what decides, without numbers and ids.
     ``example``: the cause of the first one, "" if it is ``cause``.
@@ -97,7 +97,7 @@ class FailureKind:
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of children."""
         return len(self.children)
 
     @property
@@ -107,13 +107,13 @@ class FailureKind:
 
     @property
     def key(self) -> str:
-        """Return what an address names the kind by."""
+        """Return the key of the kind in URLs."""
         return hashlib.sha256(f"{self.error}\0{self.pattern}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class ChildFailures:
-    """The failed children of a Map Run, by error and cause, the most frequent first.
+    """The failed children of a Map Run by error and cause, most frequent first.
 
     ``task``: the number of the Map Run in the history of its parent; ``status``: what its list of
     children is filtered by to show them; ``waiting``: how many children wait for a redrive.
@@ -128,12 +128,12 @@ class ChildFailures:
 
     @property
     def more(self) -> int:
-        """Return how many failed in other ways than those listed, or were not read."""
+        """Return the number of failed children beyond the listed kinds."""
         return self.failed - sum(kind.count for kind in self.kinds)
 
 
 def count_children(runs: Collection[MapRun]) -> dict[str, ChildCounts]:
-    """Return name of state -> counts, over the children of some Map Runs together."""
+    """Return state name -> counts, over the children of several Map Runs."""
     numbers = [run.pk for run in runs if run.started <= MOST_CHILDREN]
     if not numbers or sum(run.started for run in runs) > MOST_CHILDREN:
         return {}
@@ -149,7 +149,7 @@ def count_children(runs: Collection[MapRun]) -> dict[str, ChildCounts]:
 
 
 def _stamp(run: MapRun) -> str:
-    """Return what changes when a child of a Map Run ends, or when it is redriven."""
+    """Return a stamp that changes when a child of a Map Run ends or is redriven."""
     ends = (run.started, run.succeeded, run.failed, run.timed_out, run.aborted)
     return repr((run.stop_ms, run.redrive_count, run.pending_redrive, *ends))
 
@@ -180,13 +180,13 @@ def _counted(numbers: Sequence[int]) -> dict[str, ChildCounts]:
 
 
 def failures_of_children(project: Project, run: MapRun) -> ChildFailures | None:
-    """Return how the children of a Map Run failed, None if none did."""
+    """Return the failures of a Map Run's children, None without any."""
     rows = failed_children(run)
     return group_failures(run, rows, masked_execution.masks_of(project, [row.pk for row in rows]))
 
 
 def failed_children(run: MapRun) -> list[Execution]:
-    """Return the children of a Map Run that failed, the first ``MOST_FAILED`` by index."""
+    """Return the first ``MOST_FAILED`` failed children of a Map Run, by index."""
     children = Execution.objects.filter(map_run=run.pk, status__in=FAILED_STATUSES)
     return list(children.order_by("item_index").only(*_FAILED_COLUMNS)[:MOST_FAILED])
 
@@ -194,7 +194,7 @@ def failed_children(run: MapRun) -> list[Execution]:
 def group_failures(
     run: MapRun, rows: Sequence[Execution], masks: Mapping[int, Mask], most: int = MOST_KINDS
 ) -> ChildFailures | None:
-    """Group failed children by what their reader may see of error and cause; None if none.
+    """Group failed children by their masked error and cause; None without any.
 
     ``most``: how many kinds are listed. Those that wait for a redrive have failed, too.
     """
@@ -213,7 +213,7 @@ def group_failures(
 
 
 def failure_kinds(project: Project, run: MapRun) -> list[FailureKind]:
-    """Return the kinds of those failed children that are read, the most frequent first.
+    """Return the failure kinds of the failed children read, most frequent first.
 
     The reader may see what decides on a kind, so that its key tells nothing masked.
     """
@@ -222,7 +222,7 @@ def failure_kinds(project: Project, run: MapRun) -> list[FailureKind]:
 
 
 def _kinds(rows: Sequence[Execution], masks: Mapping[int, Mask]) -> list[FailureKind]:
-    """Return the kinds of failed children, the most frequent first."""
+    """Return the failure kinds of children, most frequent first."""
     alike: dict[tuple[str, str], list[Execution]] = {}
     causes: dict[int, str] = {}
     for row in rows:
@@ -241,7 +241,7 @@ def _kinds(rows: Sequence[Execution], masks: Mapping[int, Mask]) -> list[Failure
 def _kind(
     error: str, pattern: str, failed: Sequence[Execution], causes: Sequence[str]
 ) -> FailureKind:
-    """Return a kind; what all causes say is its cause as it stands."""
+    """Return a failure kind; its cause is the part common to all causes."""
     example = _short_cause(causes[0])
     if all(cause == causes[0] for cause in causes):
         return FailureKind(error, example, pattern, "", tuple(failed))
@@ -249,7 +249,7 @@ def _kind(
 
 
 def _short_cause(text: str) -> str:
-    """Return what a cause says, in one line."""
+    """Return a cause in one line."""
     cause = cause_of(text)
     words = (cause.message or cause.raw) if cause is not None else ""
     return _shortened(" ".join(words.split()))

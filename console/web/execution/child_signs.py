@@ -1,4 +1,4 @@
-"""Mark in the graph the Tasks that started executions, with a link to what they started."""
+"""Mark Tasks that started child executions in the graph, with a link to these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = ("arn", "state_machine_arn", "name", "status", "start_ms", "parent_ta
 
 @dataclass(frozen=True, slots=True)
 class ChildSign:
-    """A link: to the execution that a Task started, or to the tree of several."""
+    """A link to the started execution, or to the tree of several."""
 
     href: str
     label: str
@@ -29,7 +29,7 @@ class ChildSign:
 
 
 def child_signs(execution: Execution, trace: Trace) -> dict[str, ChildSign]:
-    """Return node id -> its sign; two queries, none if no Task that ran starts executions."""
+    """Return node id -> sign; two queries, none if no executed Task starts executions."""
     starting = [
         node.id
         for node in trace.graph.nodes
@@ -48,7 +48,7 @@ def child_signs(execution: Execution, trace: Trace) -> dict[str, ChildSign]:
 
 
 def _states_of(execution: Execution, children: list[Execution]) -> list[str]:
-    """Return the state that started each child, "" where that is not certain."""
+    """Return the state that started each child, "" if ambiguous."""
     tasks = [child.parent_task for child in children if child.parent_task is not None]
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=tasks)
     states = dict(rows.values_list("task", "state")) if tasks else {}

@@ -1,7 +1,7 @@
-"""Choose which step the panel is about, where the reader has not chosen one.
+"""Choose the step that the panel shows by default.
 
-A failed execution opens with the step that failed. One that runs follows the state it is in. One
-that succeeded opens with its own input and output, for which the name is empty.
+A failed execution shows its failed step, a running one its current state, a succeeded one its own
+input and output (the empty name).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ChosenStep:
 
 
 def default_step(execution: Execution, trace: Trace) -> ChosenStep:
-    """Return what the panel shows of an execution whose reader has chosen nothing."""
+    """Return the step to show if the reader has selected none."""
     culprit = trace.culprit
     if culprit is not None:
         return ChosenStep(
@@ -64,7 +64,7 @@ def default_step(execution: Execution, trace: Trace) -> ChosenStep:
 
 
 def step_of_last_event(trace: Trace, name: str | None, iteration: str = "") -> ChosenStep:
-    """Return the visit that the last event of a trace belongs to, or the step that was chosen.
+    """Return the visit of a trace's last event, or the selected step.
 
     ``name``: the chosen state, None for none; of the same iteration if it was entered there.
     """
@@ -83,14 +83,14 @@ def step_of_last_event(trace: Trace, name: str | None, iteration: str = "") -> C
 
 
 def ended_in(execution: Execution, trace: Trace) -> ChosenStep:
-    """Return the step that an execution failed, timed out or was stopped in; no name: none."""
+    """Return the step in which an execution failed, timed out or was stopped, if it did."""
     if execution.status in _ENDED_WELL:
         return ChosenStep()
     return default_step(execution, trace)
 
 
 def states_left_open(execution: Execution, trace: Trace) -> set[str]:
-    """Return the states that were in progress when an execution was stopped or its time was over.
+    """Return the states in progress when an execution was stopped or timed out.
 
     Parallels and Maps are left out: what is inside of them was in progress.
     """
@@ -104,7 +104,7 @@ def states_left_open(execution: Execution, trace: Trace) -> set[str]:
 
 
 def _newest(trace: Trace, node: str, status: VisitStatus) -> tuple[int, str, int]:
-    """Return the newest visit of a state that has a status: its event, the state, its number.
+    """Return the latest visit with a status: event, state, number.
 
     The event is 0 if there is none.
     """

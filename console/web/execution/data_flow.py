@@ -1,7 +1,7 @@
-"""Compute what became of the data in a state, stage by stage.
+"""Compute the data flow of a visit: the value after InputPath, Parameters, ResultSelector, ...
 
-The engine tries the state again with what the history recorded: its input, its result, the
-variables of that moment. It is what TestState tells at the level DEBUG.
+The engine runs the state again with its recorded input, result and variables. The stages are those
+of TestState's inspectionData at the level DEBUG.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _MOST_EVENTS = 2_000
 
 
 class UnknownStage(Exception):
-    """Why a stage cannot be computed again."""
+    """Why a stage cannot be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStage:
-    """The value after one stage. ``by``: the field that made it, as it is written, or ""."""
+    """The value after one stage. ``by``: the text of the field that made it, or ""."""
 
     name: str
     by: str
@@ -61,7 +61,7 @@ class FlowStage:
 
 @dataclass(frozen=True, slots=True)
 class VisitDataFlow:
-    """All stages of one visit. ``problem``: why some are missing, "" if none is."""
+    """All stages of one visit. ``problem``: why some are missing, or ""."""
 
     stages: tuple[FlowStage, ...]
     problem: str = ""
@@ -70,7 +70,7 @@ class VisitDataFlow:
 def data_flow_of(
     execution: Execution, trace: Trace, visit: Visit, panel: Panel
 ) -> VisitDataFlow | None:
-    """Return the stages of a visit, None if its input was not recorded."""
+    """Return the stages of a visit; None if its input was not recorded."""
     node, events = panel.node, panel.read
     entered = traces.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
@@ -111,7 +111,7 @@ def _try_state(
 
 
 def variables_at(execution: Execution, trace: Trace, event: int) -> str:
-    """Return the variables that a state entered at an event sees, as a JSON object."""
+    """Return the variables visible to a state entered at an event, as a JSON object."""
     values = variables_visible_at(execution, trace, event - 1)
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
 
@@ -119,7 +119,7 @@ def variables_at(execution: Execution, trace: Trace, event: int) -> str:
 def _mock_of_work(
     execution: Execution, trace: Trace, visit: Visit, panel: Panel
 ) -> engine.Mock | None:
-    """Return what stands for the work: the recorded result or error, or that there is none yet."""
+    """Return the recorded result or error in place of the work; "none yet" while running."""
     if panel.node.type not in ("Task", "Map", "Parallel"):
         return None
     result = _recorded_result(execution, trace, visit, panel)
@@ -139,7 +139,7 @@ def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Pa
 
 
 def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
-    """Put together what iterations or branches left behind, in their order.
+    """Combine the outputs of iterations or branches, in order.
 
     None if some of it was not recorded; raise ``Unknown`` if it is not looked for.
     """
@@ -153,7 +153,7 @@ def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Vi
 
 
 def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
-    """Return the last event of each iteration: the one its success points back at."""
+    """Return the last event of each iteration, from its success event."""
     if len(visit.events) > _MOST_EVENTS:
         raise UnknownStage(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
     events = traces.read_events(execution, visit.events)
@@ -179,7 +179,7 @@ def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
 
 
 def _as_sent(stages: dict[str, Any], events: Sequence[traces.VisitEvent]) -> dict[str, str]:
-    """Return what a Task was truly sent: random numbers and the clock give others a second time."""
+    """Return a Task's request as recorded: random numbers and times would differ now."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
     for event in reversed(events):
         text = event.details.get("parameters") or event.details.get("input")
@@ -189,7 +189,7 @@ def _as_sent(stages: dict[str, Any], events: Sequence[traces.VisitEvent]) -> dic
 
 
 def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> dict[str, Any]:
-    """Return the context object as a visit saw it, as far as it is known."""
+    """Return the context object of a visit, as far as known."""
     context: dict[str, Any] = {
         "Execution": {
             "Id": execution.arn,
@@ -217,7 +217,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
 
 
 def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
-    """Return an iteration's item where the history tells it: the input of its first state."""
+    """Return an iteration's item if the history has it: the input of its first state."""
     every = (visit for many in trace.visits.values() for visit in many)
     first = min(visit_.number for visit_ in every if visit_.iteration == visit.iteration)
     text = (
@@ -234,7 +234,7 @@ def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[st
 def flow_of_test(
     node: Node, stages: dict[str, Any], output: str | None, problem: str = ""
 ) -> VisitDataFlow:
-    """Return a state's data as inspectionData has it, and its output behind it."""
+    """Return the data flow of a TestState result: inspectionData and output."""
     written = json.loads(node.text)
     stages_made: list[FlowStage] = []
     before = ""
@@ -250,7 +250,7 @@ def flow_of_test(
 
 
 def _is_equal(text: str, other: str) -> bool:
-    """Tell whether two texts hold the same value, spaces aside."""
+    """Whether two texts have the same JSON value."""
     return text == other or (
         len(text) < json_view.TREE_LIMIT and json_view.is_equal_but_for_spaces(text, other)
     )

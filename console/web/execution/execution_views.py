@@ -1,4 +1,4 @@
-"""Answer the page of one execution, and one event of it."""
+"""Views of the execution page, and of single events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @require_safe
 def execution_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer the page of one execution."""
+    """Show the execution page."""
     execution = scope_of(request).execution(machine_name, execution_name, with_success=True)
     page = page_of(execution, request.GET, graph_view_of(request))
     view = request.GET.get("view", "")
@@ -53,7 +53,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
 def executed_definition(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> HttpResponse:
-    """Answer with the definition that an execution ran with, whatever its machine has now."""
+    """Show the definition that an execution ran with."""
     scope = scope_of(request)
     execution = scope.execution(machine_name, execution_name)
     machine = execution.state_machine
@@ -79,7 +79,7 @@ def executed_definition(
 def event_page(
     request: HtmxRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
-    """Answer with one event unfolded, as a page or as the fragment of the table."""
+    """Show one expanded event, as a page or as a fragment of the table."""
     execution = scope_of(request).execution(machine_name, execution_name)
     row = event_table.opened_event(execution, number)
     if row is None:
@@ -97,7 +97,7 @@ def event_page(
 
 
 def _visit_of_event(execution: Execution, number: int) -> dict[str, Any]:
-    """Return which visit of its state an event belongs to, and in which iteration that was."""
+    """Return the visit of an event, and its iteration."""
     try:
         with open_trace(execution) as trace:
             node, begun = trace.owner_of(number)

@@ -1,4 +1,4 @@
-"""Answer with an execution as a file: its history as JSON, its graph as SVG."""
+"""Export an execution as a file: history as JSON, graph as SVG."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SVG = "image/svg+xml; charset=utf-8"
 def execution_json(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> StreamingHttpResponse:
-    """Answer with an execution and its whole history, in the shapes of the API."""
+    """Return an execution and its whole history in the API's JSON."""
     execution = scope_of(request).execution(machine_name, execution_name)
     return StreamingHttpResponse(
         _json_pieces(execution),
@@ -42,7 +42,7 @@ def execution_json(
 
 @require_safe
 def execution_svg(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with an execution's graph, as an SVG that needs nothing beside it."""
+    """Return an execution's graph as a standalone SVG."""
     execution = scope_of(request).execution(machine_name, execution_name)
     try:
         return _file_response(
@@ -56,7 +56,7 @@ def execution_svg(request: HttpRequest, machine_name: str, execution_name: str) 
 
 
 def _json_pieces(execution: Execution) -> Iterator[str]:
-    """Write an execution piece by piece; histories may be long."""
+    """Yield the JSON in pieces, because histories may be long."""
     yield f'{{"execution": {json.dumps(_description(execution), ensure_ascii=False)},\n"events": ['
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
     masked = masked_execution.masked_execution(execution)

@@ -1,7 +1,7 @@
-"""Find the family of an execution: those above it, those that it started, its replays.
+"""The tree of an execution: its ancestors, its child executions, and its replays.
 
-Every level of the tree is a query or two, however many executions it has, and a page looks at no
-more than ``MOST_RELATIVES``. Only the rows that a page shows are read with their names.
+Each level takes a query or two, and a page reads at most ``MOST_RELATIVES`` executions. Only the
+rows shown on the page are read with their names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ROW = (
 
 
 class _Relative(NamedTuple):
-    """An execution below another one. ``map_run``: the one it is a child of, or None."""
+    """A descendant execution. ``map_run``: its Map Run, or None."""
 
     number: int
     above: int
@@ -54,20 +54,20 @@ class _Relative(NamedTuple):
 
 @dataclass(slots=True)
 class StatusBelow:
-    """How many executions below another one are in which status, at any depth."""
+    """Number of descendants by status, at any depth."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def tone(self) -> str:
-        """Return the tone of what needs a look, "" if nothing does."""
+        """Return the tone of the worst problem, "" without one."""
         if any(self.counts[status] for status in _BAD):
             return "failed"
         return "running" if self.counts[ExecutionStatus.RUNNING] else ""
 
     @property
     def words(self) -> str:
-        """Return what needs a look in words: ``2 failed, 1 running``."""
+        """Return the problems and running ones: ``2 failed, 1 running``."""
         parts = [
             f"{self.counts[status]:,} {formatting.EXECUTION[status].word.lower()}"
             for status in (*_BAD, ExecutionStatus.RUNNING)
@@ -77,25 +77,25 @@ class StatusBelow:
 
     @property
     def text(self) -> str:
-        """Return what needs a look, and where: ``2 failed, 1 running below``."""
+        """Return the same with the place: ``2 failed, 1 running below``."""
         return f"{self.words} below" if self.words else ""
 
     @property
     def succeeded_text(self) -> str:
-        """Return how many succeeded beside those that need a look, "" if none."""
+        """Return how many succeeded beside problems, "" if none."""
         succeeded = self.counts[ExecutionStatus.SUCCEEDED]
         return f"{succeeded:,} succeeded" if succeeded and self.words else ""
 
     @property
     def calm_text(self) -> str:
-        """Return how many there are where none needs a look: ``4 succeeded``, "" if none."""
+        """Return the count if there are no problems: ``4 succeeded``, "" if none."""
         succeeded = self.counts[ExecutionStatus.SUCCEEDED]
         return f"{succeeded:,} succeeded" if succeeded and not self.words else ""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyRow:
-    """One line of the tree: an execution, or a Map Run with the counts of its children.
+    """One row of the tree: an execution, or a Map Run with its counts.
 
     ``state``: of the execution above it, whose task started it. ``error``: as its reader may see
     it. ``more``: how many of its children are not shown, which
@@ -115,7 +115,7 @@ class FamilyRow:
 
     @property
     def started_by(self) -> tuple[int, int] | None:
-        """Return the execution and the task that started it, None if no task did."""
+        """Return the execution and task that started this one, None if no task did."""
         if self.run is not None:
             return self.run.parent_id, self.run.task
         row = self.execution
@@ -126,7 +126,7 @@ class FamilyRow:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionFamily:
-    """The tree of an execution, from its first ancestor to its last descendant.
+    """The tree of an execution, from the first ancestor to the last descendant.
 
     ``cut``: there are more executions below it than were counted; ``total``: how many were.
     ``replays``: newest first; ``older_replays``: there may be some that were not looked for.
@@ -143,7 +143,7 @@ class ExecutionFamily:
 
 @dataclass(frozen=True, slots=True)
 class FamilyPage:
-    """Where the lists of a page begin: ``after`` which nested execution, or item of a Map Run."""
+    """The position of each list: ``after`` a nested execution or an item of a Map Run."""
 
     after: int = 0
     run: int = 0
@@ -151,7 +151,7 @@ class FamilyPage:
 
     @classmethod
     def of(cls, query: Any) -> FamilyPage:
-        """Read a query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
 
         def number(name: str, usual: int) -> int:
             text = query.get(name, "")
@@ -161,7 +161,7 @@ class FamilyPage:
 
 
 def family_of(execution: Execution, page: FamilyPage) -> ExecutionFamily:
-    """Return the family of an execution as its reader may see it."""
+    """Return the tree of an execution, masked for its reader."""
     above = _above(execution)
     relatives, cut = _below([execution.pk])
     tree = _Tree(execution, relatives, page)
@@ -180,7 +180,7 @@ def family_of(execution: Execution, page: FamilyPage) -> ExecutionFamily:
 
 
 def _above(execution: Execution) -> list[tuple[Execution, MapRun | None]]:
-    """Return the executions above one, the first ancestor first, each with the Map Run between."""
+    """Return the ancestors, the first one first, each with the Map Run between."""
     above: list[tuple[Execution, MapRun | None]] = []
     current = execution
     seen = {execution.pk}
@@ -200,7 +200,7 @@ def _above(execution: Execution) -> list[tuple[Execution, MapRun | None]]:
 def _ancestor_rows(
     execution: Execution, above: Sequence[tuple[Execution, MapRun | None]], below: StatusBelow
 ) -> list[FamilyRow]:
-    """Return the way down to an execution; what else its ancestors started is on their pages."""
+    """Return the rows of the direct ancestors, without their other children."""
     numbers = [parent.pk for parent, _ in above]
     nested = Counter(
         Execution.objects.filter(parent__in=numbers, parent__isnull=False)
@@ -221,7 +221,7 @@ def _ancestor_rows(
 
 
 def _below(numbers: Sequence[int]) -> tuple[list[_Relative], bool]:
-    """Return all executions below one, level by level, and whether there are more."""
+    """Return all descendants level by level, and whether there are more."""
     relatives: list[_Relative] = []
     level = list(numbers)
     seen = set(level)
@@ -237,7 +237,7 @@ def _below(numbers: Sequence[int]) -> tuple[list[_Relative], bool]:
 
 
 def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
-    """Yield the children of executions: what their Tasks and their Map Runs started."""
+    """Yield the executions started by Tasks and Map Runs of executions."""
     budget = most
     for place in range(0, len(numbers), _AT_ONCE):
         part = numbers[place : place + _AT_ONCE]
@@ -264,7 +264,7 @@ def _children(numbers: Sequence[int], most: int) -> Iterator[_Relative]:
 
 
 class _Tree:
-    """The rows below one execution. ``below``: by execution; ``runs``: by the execution above."""
+    """The rows below one execution. ``below``: by execution; ``runs``: by parent execution."""
 
     def __init__(
         self, execution: Execution, relatives: Sequence[_Relative], page: FamilyPage
@@ -289,7 +289,7 @@ class _Tree:
         self.runs = _runs_of(above if len(above) <= _AT_ONCE else above[:_AT_ONCE])
 
     def rows(self, depth: int) -> list[FamilyRow]:
-        """Return the lines from the execution down."""
+        """Return the rows from the execution down."""
         plan: list[tuple[int, int | MapRun, int, str]] = []
         self._plan(self.execution.pk, depth, plan)
         numbers = [line for _, line, _, _ in plan if isinstance(line, int)]
@@ -317,7 +317,7 @@ class _Tree:
     def _plan(
         self, number: int, depth: int, plan: list[tuple[int, int | MapRun, int, str]]
     ) -> None:
-        """Plan the lines of an execution and of all below it, as far as they fit on the page."""
+        """Choose the rows of an execution and its descendants that fit on the page."""
         place = len(plan)
         plan.append((depth, number, 0, ""))
         own = number == self.execution.pk
@@ -354,7 +354,7 @@ class _Tree:
         plan[place] = (depth, run, max(more, 0), next_page)
 
     def _as_started(self, number: int, nested: Sequence[_Relative]) -> list[_Relative | MapRun]:
-        """Return what an execution started, the oldest first: Map Runs and executions."""
+        """Return the children of an execution, oldest first: Map Runs and executions."""
         placed: list[tuple[int, int, _Relative | MapRun]] = [
             (run.start_ms, run.task, run) for run in self.runs.get(number, ())
         ]
@@ -362,7 +362,7 @@ class _Tree:
         return [each for *_, each in sorted(placed, key=lambda place: place[:2])]
 
     def _by_need(self, relatives: Sequence[_Relative]) -> list[_Relative]:
-        """Return what failed first, then what runs, each in the order in which they started.
+        """Return failed children first, then running ones, each by start.
 
         That decides which of many stand on the first page, not in which order.
         """
@@ -428,7 +428,7 @@ def _with_states(rows: Sequence[FamilyRow]) -> list[FamilyRow]:
 
 
 def _states_that_did_not_wait(rows: Sequence[FamilyRow]) -> dict[int, str]:
-    """Return execution number -> the state that started it and did not wait for its end."""
+    """Return execution id -> the state that started it without waiting for its end."""
     children = [
         row.execution
         for row in rows
@@ -445,7 +445,7 @@ def _states_that_did_not_wait(rows: Sequence[FamilyRow]) -> dict[int, str]:
 
 
 def _with_errors(project: Project, rows: Sequence[FamilyRow]) -> Iterator[FamilyRow]:
-    """Yield the rows with the errors of their executions, as they may be read."""
+    """Yield the rows with the masked errors of their executions."""
     failed = {
         row.execution.pk: row.execution.error or "" for row in rows if row.execution is not None
     }
@@ -463,7 +463,7 @@ def _with_errors(project: Project, rows: Sequence[FamilyRow]) -> Iterator[Family
 
 
 def _origin(execution: Execution) -> Execution | None:
-    """Return the execution that this one is a replay of, None if none or deleted."""
+    """Return the execution that this one replays, None without one or if deleted."""
     origin = replay.origin_of(execution)
     if origin is None:
         return None
@@ -471,7 +471,7 @@ def _origin(execution: Execution) -> Execution | None:
 
 
 def _replays_of(execution: Execution) -> tuple[list[Execution], bool]:
-    """Return the replays of an execution, newest first, and whether there may be older ones."""
+    """Return the replays of an execution, newest first, and whether there are older ones."""
     if execution.state_machine_id is None or execution.imported_ms is not None:
         return [], False
     newer = Execution.objects.filter(

@@ -1,4 +1,4 @@
-"""Answer the page of an execution's family: what is above it, below it, and its replays."""
+"""View of an execution's tree: ancestors, child executions and replays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @require_safe
 def family_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer ``tree/``: the executions of one family with their statuses."""
+    """Show ``tree/``: related executions with their statuses."""
     execution = scope_of(request).execution(machine_name, execution_name)
     page = FamilyPage.of(request.GET)
     context = {

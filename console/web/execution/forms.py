@@ -1,4 +1,4 @@
-"""The forms of an execution's pages."""
+"""Forms of the execution pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NoteForm(PageForm):
 
 
 class ReplayForm(PageForm):
-    """A replay; ``definition``: ``changed`` for the machine's own of now."""
+    """A replay; ``definition``: ``changed`` for the state machine's current definition."""
 
     name = TextField()
     input = TextField()
@@ -41,30 +41,30 @@ class ReplayForm(PageForm):
 
 
 class ShareForm(PageForm):
-    """For how many hours a link shows an execution."""
+    """The lifetime of a share link in hours."""
 
     hours = OptionField(shares.HOURS, 24)
 
 
 class StopForm(PageForm):
-    """The error and the cause that a stopped execution gets."""
+    """The error and cause of a stop."""
 
     error = TextField(strip=False)
     cause = TextField(strip=False)
 
 
 class _FilesInput(forms.FileInput):
-    """Any number of files under one name."""
+    """Several files under one name."""
 
     allow_multiple_selected = True
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:  # noqa: ARG002 - Django's signature
-        """Return all of them, where Django's own input has the last one."""
+        """Return all files; Django's own input returns the last one."""
         return files.getlist(name)
 
 
 class ImportForm(PageForm):
-    """What the AWS CLI printed, pasted or in files; a file comes before a text.
+    """Output of the AWS CLI, pasted or as files; files take precedence.
 
     Which of the three a file is says its name, ``history.json``, or else its content.
     """
@@ -94,7 +94,7 @@ class ImportForm(PageForm):
 
     @property
     def printed(self) -> dict[str, str]:
-        """Return the three texts by field, "" for one that was not sent."""
+        """Return the three texts by field, "" for a missing one."""
         pasted = {name: self.values[name] for name in _NOUNS}
         return {**pasted, **self.values["uploads"]}
 
@@ -110,7 +110,7 @@ _MEMBERS = {
 
 
 def _printed_field(file_name: str, text: str) -> str:
-    """Return the field of a file; raise ``ValidationError`` if it is for none of them."""
+    """Return the field that a file is for; raise ``ValidationError`` if none."""
     stem = file_name.rpartition("/")[2].partition(".")[0].lower()
     if stem in _NOUNS:
         return stem

@@ -1,4 +1,4 @@
-"""Show what the function of a step has printed, call by call, if a feature has kept it."""
+"""Show the log of each function call of a step, if a feature stores such logs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ShownCall:
 
 
 def has_logs() -> bool:
-    """Tell whether a feature keeps what functions print."""
+    """Whether a feature stores function logs."""
     return bool(hooked(Hook.FUNCTION_LOGS))
 
 
 def calls_of_step(execution: Execution, panel: Panel | None) -> list[ShownCall]:
-    """Return the calls of one visit that have ended, the oldest first.
+    """Return the finished calls of one visit, oldest first.
 
     One that runs is left out: which values its outcome hides is not known yet.
     """

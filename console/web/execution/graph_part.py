@@ -1,4 +1,4 @@
-"""Build the graph of an execution's page: its picture, and the colours of states and lines."""
+"""Build the graph of the execution page: the picture with status colours."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORST = ("failed", "running", "caught", "aborted", "succeeded", "idle")
 
 @dataclass(frozen=True, slots=True)
 class Painting:
-    """The colours of an execution's states and lines, at one moment.
+    """The status colours of an execution's states and lines, at one time.
 
     ``folded``: Parallel or Map -> the summary of its states, of a large machine. ``taken``: the
     keys of the lines taken. ``child_signs``: the links to child executions.
@@ -49,7 +49,7 @@ class Painting:
 
 @dataclass(frozen=True, slots=True)
 class GraphPart:
-    """The picture of an execution. ``box_summaries``: node id -> the summary that a box shows."""
+    """The graph of an execution. ``box_summaries``: node id -> summary shown in the box."""
 
     picture: Picture
     view: GraphView
@@ -64,7 +64,7 @@ def paint_trace(
     shown: ShownIteration | None,
     child_signs: Mapping[str, ChildSign],
 ) -> Painting:
-    """Return the colours by a trace. ``shown``: the iteration of a Map that the graph shows."""
+    """Return the colours for a trace. ``shown``: the iteration shown inside a Map."""
     summaries = steps.step_summaries(trace, maps=maps, shown=shown)
     folded = folded_groups(trace.graph, summaries)
     return Painting(
@@ -73,7 +73,7 @@ def paint_trace(
 
 
 def graph_part(execution: Execution, painting: Painting, chosen: str, view: GraphView) -> GraphPart:
-    """Return the picture, in which the chosen state is not folded away."""
+    """Return the graph, with the group of the selected state unfolded."""
     view = folding.view_around(painting.graph, chosen, view)
     picture = svg.definition_picture(execution.definition.text, view=view)
     return GraphPart(
@@ -88,14 +88,14 @@ def graph_part(execution: Execution, painting: Painting, chosen: str, view: Grap
 def _box_summaries(
     picture: Picture, summaries: Mapping[str, StepSummary], folded: Mapping[str, FoldedGroup]
 ) -> dict[str, StepSummary | FoldedGroup | None]:
-    """Return the summary that each box shows: of its state, or of all that is folded into it."""
+    """Return each box's summary: of its state, or of the states folded into it."""
     return {
         box.node.id: (folded if box.folded else summaries).get(box.node.id) for box in picture.boxes
     }
 
 
 def as_it_ran_context(execution: Execution, picture: Picture) -> dict[str, Any]:
-    """Return the colours of a definition's picture: by all events there are."""
+    """Return the colours of a definition's picture after all events."""
     with open_trace(execution) as trace:
         maps = iterations.map_runs_of_execution(execution, trace)
         painting = paint_trace(trace, maps, None, {})
@@ -111,7 +111,7 @@ def as_it_ran_context(execution: Execution, picture: Picture) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FoldedGroup:
-    """What the box of a folded group shows, as ``StepSummary`` has it.
+    """The summary of a folded group, like ``StepSummary``.
 
     ``status``: the worst one inside, or its own.
     """
@@ -124,17 +124,17 @@ class FoldedGroup:
 
     @property
     def badge_place(self) -> tuple[int, int, int]:
-        """Return where the badge stands at its box."""
+        """Return the position of the badge."""
         return badge_place(self.badge)
 
     @property
     def paint(self) -> dict[str, str]:
-        """Return what the script repaints the box with."""
+        """Return the values with which the script repaints the box."""
         return {"tone": self.status.tone, "under": self.under, "label": self.label}
 
 
 def folded_groups(graph: Graph, summaries: Mapping[str, StepSummary]) -> dict[str, FoldedGroup]:
-    """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
+    """Return Parallel or Map -> its summary while folded; empty for a small state machine.
 
     Groups with a state that ``summaries`` lacks are left out.
     """
@@ -200,6 +200,6 @@ def paint_values(
 def repaint_values(
     trace: Trace, states: Collection[str], maps: MapRuns | None, shown: ShownIteration | None
 ) -> dict[str, Any]:
-    """Return the values of some states and all lines, of the chosen iteration or all of them."""
+    """Return the values of some states and all lines, for one iteration or all."""
     summaries = steps.step_summaries(trace, states, maps, shown)
     return paint_values(summaries, taken_ways(trace, maps, shown), {})

@@ -1,4 +1,4 @@
-"""Build the parts about the whole execution: its header, and its input and output."""
+"""Build the header of the execution page, and its input and output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The status and the facts of an execution, at the top of its page.
+    """Status and facts at the top of the execution page.
 
     ``attempts_ms``: the time without the gaps between its attempts, None if it was not redriven.
     ``features``: the values that features add, by name, such as the cost.
@@ -47,14 +47,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPayloads:
-    """Input and output of an execution. ``output``: None if there is none."""
+    """Input and output of an execution. ``output``: None if there is none yet."""
 
     input: json_view.PayloadView
     output: json_view.PayloadView | None
 
 
 def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
-    """Return the context that all pages of an execution share: its names, address and header."""
+    """Return the template context shared by all pages of an execution."""
     return {
         "section": "executions",
         "execution": execution,
@@ -77,18 +77,18 @@ def header_of(execution: Execution) -> Header:
 
 
 def with_starter(header: Header, execution: Execution) -> Header:
-    """Add the revision that an execution runs, and the execution that started it."""
+    """Add the revision of the definition, and the parent execution."""
     executed = executed_revision(execution) if execution.version_arn else None
     return replace(header, executed=executed, parent=parent_of(execution))
 
 
 def with_origin(header: Header, execution: Execution) -> Header:
-    """Add the execution that this one replays."""
+    """Add the execution replayed by this one."""
     return replace(header, origin=replay.origin_of(execution))
 
 
 def with_figures(header: Header, execution: Execution, trace: Trace) -> Header:
-    """Add the figures that follow from the history: transitions, time of attempts, cost."""
+    """Add figures from the history: transitions, time of attempts, cost."""
     idle_ms = sum(until - since for since, until in trace.gaps)
     # a moment in the past knows the redrives before it only
     all_gaps = 0 < len(trace.gaps) == execution.redrive_count

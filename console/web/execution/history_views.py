@@ -1,4 +1,4 @@
-"""Answer the event table as a page of its own, and as a file."""
+"""Views of the event table: as a page, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMNS = ("id", "previousEventId", "timestamp", "elapsedMs", "type", "state", 
 
 @require_safe
 def history_table(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
+    """Show the event table; ``?at=20000`` opens the page with event 20,000."""
     execution = scope_of(request).execution(machine_name, execution_name)
     context = {
         **base_context(execution, machine_name),
@@ -44,7 +44,7 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
 
 @require_safe
 def history_csv(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with the filtered events as comma-separated values."""
+    """Return the filtered events as CSV."""
     execution = scope_of(request).execution(machine_name, execution_name)
     response = _file_response(execution, "csv", "text/csv; charset=utf-8")
     rows = csv.writer(response)
@@ -66,7 +66,7 @@ def history_csv(request: HttpRequest, machine_name: str, execution_name: str) ->
 
 @require_safe
 def history_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with the filtered events as ``aws stepfunctions get-execution-history`` prints."""
+    """Return the filtered events in the JSON of ``aws stepfunctions get-execution-history``."""
     execution = scope_of(request).execution(machine_name, execution_name)
     response = _file_response(execution, "json", "application/json")
     lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, execution))

@@ -1,4 +1,4 @@
-"""Import an execution that ran elsewhere, from what the AWS CLI printed of it."""
+"""Import an execution from elsewhere (AWS), from the output of AWS CLI commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_LISTED = 50
 
 @require_http_methods(["GET", "POST"])
 def import_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/import/``: the form, and what was imported before."""
+    """Show ``/import/``: the form, and earlier imports."""
     scope = scope_of(request)
     refused, status = "", 200
     form = ImportForm(request.POST, request.FILES)
@@ -72,7 +72,7 @@ def delete_import(request: HttpRequest, number: int) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class PrintedField:
-    """One thing to import. ``text``: as it was pasted; ``problem``: what is wrong with it."""
+    """One text to import. ``text``: as pasted; ``problem``: its error."""
 
     name: str
     word: str
@@ -89,7 +89,7 @@ def _shown_fields(form: ImportForm, refused: str) -> list[PrintedField]:
 
 
 def _commands() -> str:
-    """Return the lines that print what is imported into files, in the order of the fields."""
+    """Return the CLI commands that print the texts, in field order."""
     lines = [
         f'aws stepfunctions {command} --execution-arn "$ARN" --output json > {name}.json'
         for name, _, command in FIELDS
@@ -98,7 +98,7 @@ def _commands() -> str:
 
 
 def _read(form: ImportForm) -> imports.Printed:
-    """Return what was imported; raise ``ValidationException`` with the reason if it is none."""
+    """Parse the texts; raise ``ValidationException`` with the reason."""
     if not form.is_valid():
         raise ValidationException(form.first_error[1])
     return imports.read_printed(*(form.printed[name] for name, _, _ in FIELDS))

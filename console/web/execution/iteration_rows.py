@@ -1,4 +1,4 @@
-"""Build the rows of a Map's iterations: one that sums them up, and below it the worst of them."""
+"""Rows of a Map's iterations in the steps table: a summary row, then the worst iterations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAST = 2
 
 
 class IterationSpan(NamedTuple):  # there may be thousands, and other classes take longer to make
-    """When an iteration was at work, in epoch milliseconds; ``end``: None while it is.
+    """The time of an iteration in epoch milliseconds; ``end``: None while running.
 
     ``visits``: the events that began its visits; ``critical``: it is on the critical path.
     """
@@ -43,7 +43,7 @@ class IterationSpan(NamedTuple):  # there may be thousands, and other classes ta
 
 @dataclass(frozen=True, slots=True)
 class IterationSummary:
-    """All iterations of a Map. ``toggled``: what the address names as unfolded after a press.
+    """All iterations of a Map. ``toggled``: the URL's unfolded rows after a click.
 
     ``not_started``: of how many items none has begun.
     """
@@ -59,17 +59,17 @@ class IterationSummary:
 
     @property
     def label(self) -> str:
-        """Return how many there are."""
+        """Return the number of iterations."""
         return f"{len(self.spans):,} iterations"
 
     @property
     def more(self) -> int:
-        """Return how many are not listed below it."""
+        """Return the number of unlisted iterations."""
         return len(self.spans) - self.listed
 
 
 def listed_iterations(trace: Trace, owner: Node, *, opened: bool) -> list[Iteration]:
-    """Return the iterations of a Map below the row of all, the worst first."""
+    """Return the listed iterations of a Map, the worst first."""
     map_iterations = iterations.iterations_of_map(trace, owner)
     statuses = [each for each in WORST_FIRST if opened or each not in ("succeeded", "running")]
     ranked = chain.from_iterable(map(map_iterations.of_status, statuses))
@@ -77,7 +77,7 @@ def listed_iterations(trace: Trace, owner: Node, *, opened: bool) -> list[Iterat
 
 
 def iteration_spans(trace: Trace, owner: Node) -> tuple[IterationSpan, ...]:
-    """Return when each iteration of a Map was at work."""
+    """Return the time span of each iteration of a Map."""
     subject = (iteration_spans, owner.id)
     return trace.derive(subject, None, lambda: tuple(_find_spans(trace, owner)))
 
@@ -113,7 +113,7 @@ def _find_spans(trace: Trace, owner: Node) -> Iterable[IterationSpan]:
 
 
 def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
-    """Return how many iterations have each status, the worst first."""
+    """Return the number of iterations per status, the worst first."""
     texts = [f"{counts[each]:,} {_WORDS[each]}" for each in WORST_FIRST if counts.get(each)]
     return " · ".join([*texts, *([f"{not_started:,} not started"] if not_started else [])])
 
@@ -121,7 +121,7 @@ def endings_text(counts: Mapping[str, int], not_started: int = 0) -> str:
 def sum_up_iterations(
     trace: Trace, owner: Node, listed: int, opened: frozenset[str]
 ) -> IterationSummary | None:
-    """Return the row of all iterations of a Map, None if there are too few for one."""
+    """Return the summary row of a Map's iterations; None for too few."""
     map_iterations = iterations.iterations_of_map(trace, owner)
     if len(map_iterations) < LEAST:
         return None
@@ -140,7 +140,7 @@ def sum_up_iterations(
 
 
 def visits_of_iteration(trace: Trace, owner: Node, index: Index) -> list[Visit]:
-    """Return the visits of an iteration, of the last attempt of its Map."""
+    """Return the visits of an iteration in the last attempt of its Map."""
     place = iterations.iterations_of_map(trace, owner).place_of(index)
     numbers = [] if place is None else iteration_spans(trace, owner)[place].visits
     return [trace.visit(trace.owner_of(number)[0], number) for number in numbers]

@@ -1,9 +1,8 @@
-"""Count how far the Maps of an execution are: the iterations of inline ones, and Map Runs.
+"""Progress of Maps: iterations of inline Maps, and child counts of Map Runs.
 
-An iteration is named by its index in each surrounding Map, outermost first: ``37``, ``2.5``. What
-is inside a distributed Map runs in executions of its own, so the history of the parent tells of no
-iteration. Its counts come from the rows of its Map Runs: one query for a page of an execution that
-entered a distributed Map, none for any other.
+An iteration is named by its index in each surrounding Map, outermost first: ``37``, ``2.5``. The
+items of a distributed Map run in child executions, so the parent's history has no iterations; the
+counts come from the Map Run rows, in one query if the execution entered a distributed Map.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration. ``step``: the state that tells most of it."""
+    """One iteration. ``step``: its most telling state."""
 
     index: Index
     status: str
@@ -59,18 +58,18 @@ class Iteration:
 
     @property
     def key(self) -> str:
-        """Return how an address names it."""
+        """Return its key in URLs."""
         return ".".join(str(number) for number in self.index)
 
     @property
     def label(self) -> str:
-        """Return how a page names it."""
+        """Return its name on pages."""
         return iteration_label(self.index)
 
 
 @dataclass(frozen=True, slots=True)
 class MapIterations:
-    """The iterations of a Map that have begun, by index. There may be thousands: few are read.
+    """The started iterations of a Map, by index. There may be thousands: few are read.
 
     ``statuses`` and ``steps``: of each; ``places``: status -> places of those that have it.
     """
@@ -81,24 +80,24 @@ class MapIterations:
     places: Mapping[str, Sequence[int]]
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of iterations."""
         return len(self.indexes)
 
     def at(self, place: int) -> Iteration:
-        """Return the one at a place."""
+        """Return the iteration at a position."""
         return Iteration(self.indexes[place], self.statuses[place], self.steps[place])
 
     def place_of(self, index: Index) -> int | None:
-        """Return the place of an iteration, None if it has not begun."""
+        """Return the position of an iteration, None if it has not started."""
         place = bisect_left(self.indexes, index)
         return place if place < len(self) and self.indexes[place] == index else None
 
     def of_status(self, status: str) -> Iterator[Iteration]:
-        """Yield those that have a status."""
+        """Yield the iterations with a status."""
         return map(self.at, self.places.get(status, ()))
 
     def count(self, status: str, within: Index = ()) -> int:
-        """Return how many have a status; ``within``: in this iteration of the Maps around."""
+        """Return the number with a status; ``within``: in this iteration of outer Maps."""
         places = self.places.get(status, ())
         if not within:
             return len(places)
@@ -108,7 +107,7 @@ class MapIterations:
 
 @dataclass(frozen=True, slots=True)
 class IterationGroup:
-    """The iterations that ended alike; ``shown`` are the first ones of them."""
+    """Iterations with the same outcome; ``shown``: the first ones."""
 
     status: formatting.StatusLabel
     count: int
@@ -116,13 +115,13 @@ class IterationGroup:
 
     @property
     def more(self) -> int:
-        """Return how many are not listed."""
+        """Return the number of unlisted ones."""
         return self.count - len(self.shown)
 
 
 @dataclass(frozen=True, slots=True)
 class IterationPicker:
-    """The iterations of the Map ``owner``; ``current``: on display, None on the Map itself.
+    """The iterations of the Map ``owner``; ``current``: selected, None on the Map itself.
 
     ``total``: how many have begun; ``not_started``: of how many items none has, 0 if unknown.
     """
@@ -140,20 +139,20 @@ class IterationPicker:
 
 @dataclass(frozen=True, slots=True)
 class ShownIteration:
-    """The iteration of a Map that the graph shows inside of it; ``nodes``: what is inside."""
+    """The iteration shown inside a Map of the graph; ``nodes``: the states inside."""
 
     nodes: frozenset[str]
     index: tuple[int, ...]
 
     def places(self, trace: Trace, node: str) -> list[int]:
-        """Return which visits of a state belong to it, from 0."""
+        """Return the positions, from 0, of a state's visits in the iteration."""
         size = len(self.index)
         iterations = trace.visits_of(node).iterations()
         return [place for place, index in enumerate(iterations) if index[:size] == self.index]
 
 
 def parse_iteration(text: str) -> Index:
-    """Read an address's iteration, () for none."""
+    """Parse an iteration from a URL, () for none."""
     return tuple(int(number) for number in text.split(".")) if _KEY.fullmatch(text) else ()
 
 
@@ -161,12 +160,12 @@ _KEY = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
 
 
 def iteration_label(index: Index) -> str:
-    """Write an iteration: ``#37``, ``#2 → #5``."""
+    """Format an iteration: ``#37``, ``#2 → #5``."""
     return " → ".join(f"#{number}" for number in index)
 
 
 def leading_state(trace: Trace, name: str, iteration: str) -> str:
-    """Return which state to look at: of a Map's iteration the one inside that tells most."""
+    """Return the state to select: for an iteration the most telling one inside."""
     node = trace.graph.by_id.get(trace.graph.by_name.get(name, ""))
     index = parse_iteration(iteration)
     if node is None or node.type != "Map" or len(index) <= _map_depth(trace.graph, node):
@@ -177,7 +176,7 @@ def leading_state(trace: Trace, name: str, iteration: str) -> str:
 
 
 def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> IterationPicker | None:
-    """Return the picker for a state inside a Map, or for the Map itself; None elsewhere."""
+    """Return the picker for a Map, or a state inside one; None elsewhere."""
     owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
@@ -205,7 +204,7 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
 def _neighbours(
     iterations: MapIterations, places: Sequence[int], index: Index
 ) -> tuple[Iteration | None, Iteration | None, Iteration | None]:
-    """Return of some iterations the one before an index, the one of it, and the one after."""
+    """Return the previous, current and next iteration of an index."""
     first = bisect_left(places, index, key=iterations.indexes.__getitem__)
     after = bisect_right(places, index, first, key=iterations.indexes.__getitem__)
     return (
@@ -216,7 +215,7 @@ def _neighbours(
 
 
 def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
-    """Return how many items of a Map have no iteration yet, 0 if it is not known.
+    """Return the number of items without an iteration yet, 0 if unknown.
 
     It is not for a Map inside another one, which has a number of items for each iteration around.
     """
@@ -225,12 +224,12 @@ def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
 
 
 def _at_state(iteration: Iteration | None, kept_state: str) -> Iteration | None:
-    """Return an iteration, leading to the state ``kept_state`` if that is named."""
+    """Return an iteration that links to the state ``kept_state``, if named."""
     return replace(iteration, step=kept_state) if iteration and kept_state else iteration
 
 
 def iterations_of_map(trace: Trace, owner: Node) -> MapIterations:
-    """Return the iterations of a Map that have begun.
+    """Return the started iterations of a Map.
 
     Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
@@ -271,7 +270,7 @@ def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
 
 
 def _ranks_of(trace: Trace, numbers: list[int]) -> list[int]:
-    """Return how telling the statuses of visits are, 0 for most."""
+    """Return the rank of each visit's status; 0 is the most telling."""
     exits, ended = trace.end_times, trace.ended
     succeeded, running = _RANK[VisitStatus.SUCCEEDED], _RANK[VisitStatus.RUNNING]
     return [
@@ -281,7 +280,7 @@ def _ranks_of(trace: Trace, numbers: list[int]) -> list[int]:
 
 
 def shown_iteration(trace: Trace, name: str, iteration: str) -> ShownIteration | None:
-    """Return which iteration the graph shows inside the Map around a state, None for all."""
+    """Return the iteration shown inside the Map around a state, None for all."""
     node = trace.graph.by_id.get(trace.graph.by_name.get(name, ""))
     index = parse_iteration(iteration)
     owner = _owning_map(trace.graph, node) if node is not None and index else None
@@ -309,7 +308,7 @@ def nodes_within(graph: Graph, owner: Node) -> list[Node]:
 
 
 def _owning_map(graph: Graph, node: Node) -> Node | None:
-    """Return the Map itself, or the innermost Map around a state, whose iterations run here.
+    """Return the Map itself, or the innermost inline Map around a state.
 
     A distributed Map has none: its items run in child executions, with all that is inside of it.
     """
@@ -323,7 +322,7 @@ def _owning_map(graph: Graph, node: Node) -> Node | None:
 
 
 def _map_depth(graph: Graph, owner: Node) -> int:
-    """Return how many Maps surround a Map."""
+    """Return the number of Maps around a Map."""
     owners = {group.id: group.owner for group in graph.groups}
     count, at = 0, graph.by_id.get(owners[owner.group])
     while at is not None:
@@ -352,7 +351,7 @@ def _iteration_groups(iterations: MapIterations, kept_state: str) -> tuple[Itera
 
 @dataclass(frozen=True, slots=True)
 class MapProgress:
-    """How many children of a Map Run, or of several together, are in which state.
+    """Number of children by status, of one Map Run or several.
 
     ``arn``: of the newest one; ``reading``: the items are still being read, so ``total`` grows;
     ``over``: what is pending will not be started any more, but by a redrive.
@@ -372,12 +371,12 @@ class MapProgress:
 
     @property
     def ended(self) -> int:
-        """Return how many have ended."""
+        """Return the number of finished children."""
         return self.succeeded + self.failed + self.timed_out + self.aborted
 
     @property
     def parts(self) -> list[tuple[int, str]]:
-        """Return count and word of each state that some child is in."""
+        """Return count and word of each occurring status."""
         names = ("succeeded", "failed", "timed_out", "aborted", "running", "pending")
         words = {"pending": "never started"} if self.over else {}
         pairs = [(getattr(self, name), words.get(name, name.replace("_", " "))) for name in names]
@@ -386,7 +385,7 @@ class MapProgress:
 
     @property
     def segments(self) -> list[tuple[str, int, float, float]]:
-        """Return the parts of a bar of all children: tone, count, start and share in percent.
+        """Return a bar of all children: tone, count, start and share in percent.
 
         As on the page of the Map Run, what went wrong comes first.
         """
@@ -406,7 +405,7 @@ class MapProgress:
 
     @property
     def note(self) -> str:
-        """Return the counts in the few words that a box of the graph has room for."""
+        """Return the counts in short, for a box of the graph."""
         if self.reading and not self.total:
             return "reading items"
         bad = self.failed + self.timed_out
@@ -415,12 +414,12 @@ class MapProgress:
 
     @property
     def bad(self) -> list[tuple[int, str]]:
-        """Return how many did not end well, and how."""
+        """Return the counts of unsuccessful outcomes."""
         return [(self.failed, "failed"), (self.timed_out, "timed out"), (self.aborted, "aborted")]
 
     @property
     def endings(self) -> str:
-        """Return how many of all did not end well, as for the iterations of an inline Map."""
+        """Return the unsuccessful outcomes of all children, as for an inline Map."""
         return endings_text(self.bad, self.total)
 
 
@@ -433,21 +432,21 @@ class MapRuns:
     """Name of a state inside a distributed Map -> how the children fared in it."""
 
     def of_node(self, node: str) -> MapProgress | None:
-        """Return the counts of a state: of its newest Map Run in each iteration around it."""
+        """Return a state's counts: its latest Map Run in each outer iteration."""
         newest = {where[2]: run for where, run in self.runs if where[0] == node}
         return _sum_progress(newest.values())
 
     def newest_of_visit(self, node: str, visit: int) -> MapRun | None:
-        """Return the newest Map Run of one visit, None if it began none."""
+        """Return the latest Map Run of a visit, None without one."""
         return next((run for where, run in reversed(self.runs) if where[:2] == (node, visit)), None)
 
     def of_visit(self, node: str, visit: int) -> MapProgress | None:
-        """Return the counts of one visit: of its newest Map Run, as a retry makes another."""
+        """Return a visit's counts: of its latest Map Run, because a retry starts another."""
         return _sum_progress([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
 
     @property
     def unsettled(self) -> bool:
-        """Tell whether a count may change although the execution has ended.
+        """Whether counts may still change after the execution's end.
 
         1. A stop ends the execution.  2. A worker ends its Map Runs, and stops their children.
         3. Each child ends, and is counted, in a transaction of its own.
@@ -459,13 +458,13 @@ class MapRuns:
 
     @property
     def stamp(self) -> str:
-        """Return what changes when a count does."""
+        """Return a stamp that changes with the counts."""
         counts = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
         return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]
 
 
 def endings_text(counts: Iterable[tuple[int, str]], total: int = 0) -> str:
-    """Return counts and words of endings, the first of a total: ``1 of 3 failed, 1 aborted``."""
+    """Return counts of outcomes, the first one of a total: ``1 of 3 failed, 1 aborted``."""
     pairs = [(count, word) for count, word in counts if count]
     parts = [f"{count:,} {word}" for count, word in pairs]
     if pairs and total:
@@ -496,7 +495,7 @@ def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
 
 
 def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
-    """Return the Map Runs of an execution, None if it has entered no distributed Map."""
+    """Return the Map Runs of an execution; None if it entered no distributed Map."""
     if not any(node.distributed and trace.visits_of(node.id) for node in trace.graph.nodes):
         return None
     rows = MapRun.objects.filter(parent=execution, task__lte=trace.last).only(*_COLUMNS)
@@ -516,7 +515,7 @@ def _placed(
 
 
 def enclosing_maps(graph: Graph) -> Mapping[str, str]:
-    """Return node id -> id of its outermost distributed Map; nodes outside are left out."""
+    """Return node id -> its outermost distributed Map; nodes outside are omitted."""
     if not any(node.distributed for node in graph.nodes):
         return {}
     around: dict[str, str] = {}  # group id -> the outermost distributed Map around it

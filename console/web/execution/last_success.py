@@ -1,4 +1,4 @@
-"""Find the execution that a failed one is compared with: the last success of its machine."""
+"""Find the last successful execution of a state machine, to compare a failed one with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LOOKED_AT = 10
 
 
 def successes_beside(execution: Execution) -> QuerySet[Execution]:
-    """Return the other executions of the same machine that succeeded, the newest first."""
+    """Return the other successful executions of the state machine, newest first."""
     machine = execution.state_machine_id
     if machine is None:
         return Execution.objects.none()
@@ -28,7 +28,7 @@ def successes_beside(execution: Execution) -> QuerySet[Execution]:
 
 
 def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
-    """Return the first failure of each machine among some executions, if it ever succeeded.
+    """Return each state machine's first failure among some executions, if it ever succeeded.
 
     At most ``MOST_SUGGESTED``, by one query.
     """
@@ -48,7 +48,7 @@ def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
 
 
 def has_last_success(execution: Execution) -> bool:
-    """Tell whether an execution ended badly and there is a success to compare it with.
+    """Whether an execution failed and there is a success to compare it with.
 
     Without a query where ``Scope.execution`` has asked that with the execution.
     """

@@ -1,8 +1,8 @@
-"""Answer the polls of an execution's page with what changed since the reader looked.
+"""Answer the execution page's polls with the changes since the last poll.
 
-A tick carries changes, not pages: new event rows, the states that changed, the words of the
-summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204. After
-the end a page asks seldom, and only if the execution can be redriven: somebody else may do that.
+A response has htmx out-of-band fragments: new event rows, changed states, the summary, and the next
+poller with its cursor. Without news it is a 204. After the end a page polls rarely, and only if the
+execution can be redriven by somebody else.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class _SeenPage:
-    """The state of the page that polls.
+    """The state of the polling page.
 
     ``ended``: it has shown an end; ``current``: that of the execution as it is now.
     """
@@ -113,7 +113,7 @@ class _SeenPage:
 
 @dataclass(frozen=True, slots=True)
 class _LiveParts:
-    """The parts of the page as they are now, and the changes that the trace knows."""
+    """The current parts of the page, and the changes of the trace."""
 
     header: header.Header
     banner: Banner
@@ -128,7 +128,7 @@ class _LiveParts:
 
 @require_safe
 def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer the poll of an execution's page.
+    """Answer a poll of the execution page.
 
     ``after``: the last event the page knows. ``ended``: it knows that the execution has ended, with
     so many redrives. ``maps``: what it knows of its Map Runs, "" if nothing of them changes.
@@ -171,7 +171,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
 def _live_parts(
     execution: Execution, trace: Trace, query: QueryDict, seen: _SeenPage, head: header.Header
 ) -> _LiveParts | None:
-    """Return the parts of the page, None if nothing has changed since the page was shown."""
+    """Return the current parts of the page; None if nothing has changed."""
     note = query.get("note", "") != note_stamp(execution)
     maps = iterations.map_runs_of_execution(execution, trace)
     counted = maps is not None and maps.stamp != seen.maps
@@ -210,7 +210,7 @@ def _live_parts(
 
 
 def _parts_without_history(execution: Execution, head: header.Header) -> _LiveParts:
-    """Return the parts of an execution whose definition cannot be read any more."""
+    """Return the parts of an execution whose definition cannot be parsed any more."""
     return _LiveParts(
         header=head,
         banner=banner_without_history(execution),
@@ -226,7 +226,7 @@ def _changes_of(
     query: QueryDict,
     seen: _SeenPage,
 ) -> Changes:
-    """Return the changes between the page that polls and the parts as they are now."""
+    """Return the changes from the polling page to the current parts."""
     last = live.poll.cursor or 0
     rows = _new_rows(execution, seen.cursor, last, query)
     painted = live.painted
@@ -249,7 +249,7 @@ def _changes_of(
 def time_machine_moment(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> HttpResponse:
-    """Answer the time machine: everything that is coloured, as it was at event ``at``."""
+    """Answer the time machine: all colours at event ``at``."""
     execution = scope_of(request).execution(machine_name, execution_name)
     try:
         painted = past_parts(execution, request.GET, event_table.last_event_id(execution))
@@ -277,12 +277,12 @@ def time_machine_moment(
 
 
 def _table_on_page(painted: PaintedParts | None, query: QueryDict) -> StepsPart | None:
-    """Return the steps, None for a page that has none yet: it reads them when they are chosen."""
+    """Return the steps; None if the page has no steps table yet."""
     return painted.steps if painted is not None and query.get("seen_rows") else None
 
 
 def _bars_are_due(execution: Execution, query: QueryDict) -> bool:
-    """Tell whether the timeline that the page shows has grown enough to be drawn anew."""
+    """Whether the timeline has grown enough for a new drawing."""
     drawn = _number(query.get("drawn", ""))
     if query.get("view") != "timeline" or not drawn:
         return False
@@ -291,7 +291,7 @@ def _bars_are_due(execution: Execution, query: QueryDict) -> bool:
 
 
 def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
-    """Tell whether a worker has sent a heartbeat. A page that awaits none does not ask."""
+    """Whether a worker has sent a heartbeat; False if none is awaited."""
     stamp = query.get("beats", "")
     return bool(stamp) and waiting.heartbeat_stamp(execution) != stamp
 
@@ -299,7 +299,7 @@ def _heartbeats_changed(execution: Execution, query: QueryDict) -> bool:
 def _summaries_on_page(
     painted: PaintedParts, table: StepsPart | None
 ) -> dict[str, steps.StepSummary]:
-    """Return the summaries of the states that the page may show: in the graph or as a row."""
+    """Return summaries of the states on the page: in the graph or as rows."""
     shown = {node.id for node in bound_graph(painted.painting.graph).nodes}
     if table is not None:
         shown |= {row.id for row in table.rows}
@@ -310,7 +310,7 @@ def _summaries_on_page(
 def _new_rows(
     execution: Execution, cursor: int, last: int, query: QueryDict
 ) -> tuple[event_table.EventRow, ...]:
-    """Return rows to append, none if the page on display is not the last one or is full."""
+    """Return event rows to append; none if the last page is not shown or is full."""
     room = event_table.MOST_ROWS - _number(query.get("shown", ""))
     if query.get("follow") != "1" or room <= 0:
         return ()
@@ -319,7 +319,7 @@ def _new_rows(
 
 
 def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: QueryDict) -> str:
-    """Return the words that lead to events this page does not show."""
+    """Return the text of the link to events beyond this page."""
     shown = _number(query.get("shown", "")) + len(rows)
     if query.get("follow") == "1" and shown < event_table.MOST_ROWS:
         return ""
@@ -328,7 +328,7 @@ def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: 
 
 
 def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
-    """Return the states to repaint: those that something happened to since event ``cursor``.
+    """Return the states to repaint: those with events since ``cursor``.
 
     A distributed Map changes with the counts of its Map Runs (``counted``), too, and what is inside
     of it when it is entered.
@@ -341,13 +341,13 @@ def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
 
 
 def _owners_of_folded(trace: Trace, painted: PaintedParts, changed: set[str]) -> set[str]:
-    """Return the groups that changed states may be folded into."""
+    """Return the groups into which changed states may be folded."""
     inside = states_inside(trace.graph) if painted.painting.folded else {}
     return {owner for owner, nodes in inside.items() if not changed.isdisjoint(nodes)}
 
 
 def _paint_json(trace: Trace, changed: set[str], painted: PaintedParts, waits: WaitingPart) -> str:
-    """Return as JSON what the script needs to repaint.
+    """Return the repaint values for the script as JSON.
 
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
@@ -367,7 +367,7 @@ def _paint_json(trace: Trace, changed: set[str], painted: PaintedParts, waits: W
 
 
 def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | None) -> str:
-    """Return as JSON the states inside inline Maps, and the lines that were taken.
+    """Return repaint values of states inside inline Maps, and of taken lines, as JSON.
 
     Both are as the chosen iteration or all of them left them.
     """
@@ -384,7 +384,7 @@ def _repaint_json(trace: Trace, maps: MapRuns | None, shown: ShownIteration | No
 
 
 def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
-    """Tell whether the panel moved on to another visit of its state, or to another state."""
+    """Whether the panel moved to another visit or state."""
     name = shown.node.name if shown is not None else ""
     if name != query.get("seen_step", name):
         return True
@@ -393,7 +393,7 @@ def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
 
 @require_safe
 def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with the panel of a step."""
+    """Return the panel of a step."""
     execution = scope_of(request).execution(machine_name, execution_name)
     name, event = request.GET.get("step", ""), asked_event(request.GET)
     try:

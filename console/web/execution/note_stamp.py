@@ -1,4 +1,4 @@
-"""Tell whether note, pause and breakpoints of an execution that a page shows are the latest."""
+"""Stamp by which a page notices changes of an execution's note, pause or breakpoint stops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def note_stamp(execution: Execution) -> str:
-    """Return what changes with note, assignee, pause and stopped lines, "" if it has none."""
+    """Return a stamp of note, assignee, pause and breakpoint stops, "" if there are none."""
     note = execution.note.stamp if hasattr(execution, "note") else ""
     pause = execution.pause.since_ms if hasattr(execution, "pause") else ""
     halted = execution.halted.stamp if hasattr(execution, "halted") else ""

@@ -25,7 +25,7 @@ _ASSIGNS = {"assign": True, "unassign": False, "look": True, "leave": False}
 
 @require_POST
 def change_note(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Write the note, or say that one looks into the execution or no longer does."""
+    """Save the note, or set or remove the reader as the assignee."""
     scope = scope_of(request)
     require(scope, "PutNote")
     execution = scope.execution(machine_name, execution_name)

@@ -1,4 +1,4 @@
-"""Tell executions of which a redrive would run nothing but a Fail state, which fails at once."""
+"""Find executions whose redrive would only run a Fail state again, and fail at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def runs_only_fail(graph: Graph, again: Sequence[str]) -> bool:
-    """Whether the states that a redrive runs again are Fail states that nothing catches."""
+    """Whether a redrive would only run uncaught Fail states."""
     nodes = [graph.by_id[graph.by_name[name]] for name in again if name in graph.by_name]
     # inside a Parallel or Map it may be retried or caught
     return (

@@ -1,4 +1,4 @@
-"""Put the page of an execution together from its parts, each made in the module of its subject."""
+"""Assemble the execution page from its parts (header, banner, graph, panel, timeline)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SETTLES_WITHIN_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The next request of a page for changes.
+    """The page's next poll.
 
     ``cursor``: the last event that the page has. ``over``: the execution has ended. ``unsettled``:
     the counts of a Map Run may still change, ``settles_soon``: within a minute. ``map_stamp``,
@@ -65,13 +65,13 @@ class Poll:
 
     @property
     def stamps(self) -> str:
-        """Return the stamps as parameters of the next request."""
+        """Return the stamps as query parameters of the next poll."""
         return urlencode({"maps": self.map_stamp, "ending": self.ending_stamp})
 
 
 @dataclass(frozen=True, slots=True)
 class PaintedParts:
-    """The parts of a page that show an execution at one moment.
+    """The parts that show an execution at one time.
 
     ``steps``, ``timeline``: None if the page does not show them. ``past_ms``: the moment, None for
     now; ``moment``: the event on display then.
@@ -87,7 +87,7 @@ class PaintedParts:
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """The parts of the page. ``graph`` and ``panel``: None if the definition cannot be drawn.
+    """All parts of the page. ``graph`` and ``panel``: None if the definition cannot be drawn.
 
     ``payloads``: input and output, None if the panel shows a state instead.
     """
@@ -106,7 +106,7 @@ class PageParts:
 
 
 class _DrawnParts(NamedTuple):
-    """The parts that need a definition which can be drawn."""
+    """The parts that need a drawable definition."""
 
     header: Header
     banner: Banner
@@ -117,7 +117,7 @@ class _DrawnParts(NamedTuple):
 
 
 def page_of(execution: Execution, query: QueryDict, view: GraphView) -> PageParts:
-    """Return the page as it is now; graph, steps, timeline and panel as at the event asked for."""
+    """Return the current page; graph, steps, timeline and panel as of the requested event."""
     head = header.with_starter(header.header_of(execution), execution)
     head = header.with_origin(head, execution)
     filters = EventFilter.of(query)
@@ -152,7 +152,7 @@ def page_of(execution: Execution, query: QueryDict, view: GraphView) -> PagePart
 def _drawn_parts(
     execution: Execution, head: Header, query: QueryDict, view: GraphView
 ) -> _DrawnParts:
-    """Return the parts that follow from the trace; raise ``engine.DefinitionError``."""
+    """Return the parts made from the trace; raise ``engine.DefinitionError``."""
     in_past = bool(time_machine.asked_event(query))
     with open_trace(execution) as trace:
         counts = EventCounts(trace.types, trace.last)
@@ -173,7 +173,7 @@ def _drawn_parts(
 
 
 def poll_of(execution: Execution, cursor: int, maps: MapRuns | None = None) -> Poll:
-    """Return the next request for changes. ``maps``: the Map Runs whose counts the page has."""
+    """Return the next poll. ``maps``: the Map Runs whose counts the page shows."""
     return Poll(
         over=execution.status != ExecutionStatus.RUNNING,
         cursor=cursor,
@@ -184,7 +184,7 @@ def poll_of(execution: Execution, cursor: int, maps: MapRuns | None = None) -> P
 
 
 def past_parts(execution: Execution, query: QueryDict, last: int) -> PaintedParts:
-    """Return an execution at the event asked for; raise ``engine.DefinitionError``."""
+    """Return an execution as of the requested event; raise ``engine.DefinitionError``."""
     with time_machine.open_trace_at(execution, min(time_machine.asked_event(query), last)) as trace:
         moment = time_machine.past_moment(execution, trace, last)
         at_ms = moment.at_ms if moment else execution.start_ms
@@ -201,7 +201,7 @@ def painted_parts(
     maps: MapRuns | None = None,
     signs: Mapping[str, ChildSign] | None = None,
 ) -> PaintedParts:
-    """Return what a trace shows: panel, colours, and the steps and the timeline if in view.
+    """Return panel and colours for a trace, and visible steps and timeline.
 
     ``maps``: the counts of Map Runs as they are now; None in the past, whose counts are not stored.
     """
@@ -220,7 +220,7 @@ def painted_parts(
 
 
 def _shows_tables(query: QueryDict, graph: Graph) -> bool:
-    """Tell whether the page holds the steps or the timeline: each costs as much as the graph.
+    """Whether the page shows steps or timeline: each costs as much as the graph.
 
     It holds the one that the reader looks at; the page asks for the other when it is chosen. Beside
     a graph that folds groups it holds the steps: the search for a state finds in the table what the

@@ -1,7 +1,7 @@
-"""Build the panel of the selected state on the page of an execution.
+"""Build the panel of the selected state: one visit with its attempts and events.
 
-A panel shows one visit of the state, with links to the other visits of a loop or a Map. Events of
-the visit are grouped into attempts (Task, Map or Parallel), each with its outcome.
+Links lead to the state's other visits in a loop or Map. Events of the visit are grouped into
+attempts (Task, Map or Parallel), each with its outcome.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed ou
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One visit of one state, as shown on the page.
+    """One visit of a state, as shown in the panel.
 
     A state without a visit to show has ``number`` and ``count`` 0.
 

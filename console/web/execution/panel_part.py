@@ -1,4 +1,4 @@
-"""Build the panel beside the graph: the chosen step, and the content of the open tab."""
+"""Build the panel beside the graph: the selected step and the content of its open tab."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class PanelPart:
 
 
 def form_parameters(query: QueryDict) -> list[tuple[str, str]]:
-    """Return the parameters of a page's address that its forms send again."""
+    """Return the URL parameters that the page's forms send again."""
     return [(key, str(query[key])) for key in _FORM_PARAMETERS if query.get(key)]
 
 
 def panel_part(
     execution: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
 ) -> PanelPart:
-    """Return the panel of the chosen step; an iteration of a Map leads into the Map."""
+    """Return the panel of the selected step; the URL may select an iteration of a Map."""
     asked = asked_step(execution, trace, query)
     chosen = iterations.leading_state(trace, asked.name, asked.iteration)
     tab = _OLD_TABS.get(query.get("tab", ""), query.get("tab", ""))
@@ -96,7 +96,7 @@ def panel_part(
 
 
 def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenStep:
-    """Return the step in the address, else the default step of the execution."""
+    """Return the step named in the URL, else the execution's default step."""
     visit = asked_visit(query)
     if time_machine.asked_event(query) and not visit:
         return step_of_last_event(trace, query.get("step"), query.get("iteration", ""))
@@ -112,6 +112,6 @@ def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenSt
 
 
 def asked_visit(query: QueryDict) -> int:
-    """Return the number of the visit that the address names, 0 for none."""
+    """Return the visit number in the URL, 0 without one."""
     visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
     return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0

@@ -1,4 +1,4 @@
-"""Find the execution that started another one, and the state of it that did."""
+"""Find the parent of an execution, and the state that started it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_CALLS = 1_000
 
 
 class StartCall(NamedTuple):
-    """A Task that started an execution. ``closed_ms``: None while it is open."""
+    """A Task call that started an execution. ``closed_ms``: None while it is open."""
 
     state: str
     scheduled_ms: int
@@ -26,14 +26,14 @@ class StartCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParentExecution:
-    """The execution that started another one. ``state``: of it, "" if that is not certain."""
+    """The parent of an execution. ``state``: the starting state, "" if ambiguous."""
 
     execution: Execution
     state: str
 
 
 def parent_of(execution: Execution) -> ParentExecution | None:
-    """Return what started an execution, None if no execution did or it was deleted."""
+    """Return the parent of an execution, None without one or if deleted."""
     run = execution.map_run
     number = run.parent_id if run else execution.parent
     if number is None:
@@ -55,7 +55,7 @@ def _state_of_call(parent: Execution, child: Execution, task: int | None) -> str
 
 
 def calls_that_did_not_wait(parents: Collection[int]) -> dict[int, list[StartCall]]:
-    """Return execution number -> its calls that started executions and did not wait for them.
+    """Return execution id -> its calls that started executions without waiting.
 
     One query, none for no executions. A child of such a call does not know its task.
     """
@@ -72,7 +72,7 @@ def calls_that_did_not_wait(parents: Collection[int]) -> dict[int, list[StartCal
 
 
 def only_state_at(calls: Iterable[StartCall], start_ms: int) -> str:
-    """Return the state whose call started an execution at a moment, "" if several may have.
+    """Return the state whose call started an execution at a time, "" if ambiguous.
 
     A call begins before its child, and is over after that.
     """

@@ -1,4 +1,4 @@
-"""Answer with the whole of a payload, as it is stored but for what is masked."""
+"""Views of complete payloads as plain text, masked for the reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELDS = ("input", "output", "cause", "parameters")
 def execution_payload(
     request: HttpRequest, machine_name: str, execution_name: str, field: str
 ) -> HttpResponse:
-    """Answer with ``input``, ``output`` or ``cause`` of an execution."""
+    """Return the ``input``, ``output`` or ``cause`` of an execution."""
     execution = scope_of(request).execution(machine_name, execution_name)
     text = getattr(execution, field) if field in ("input", "output", "cause") else None
     return _text_response(text)
@@ -30,7 +30,7 @@ def execution_payload(
 
 @require_safe
 def definition_text(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with the definition that an execution ran with, as it was stored."""
+    """Return the definition that an execution ran with, as stored."""
     execution = scope_of(request).execution(machine_name, execution_name)
     return _text_response(execution.definition.text)
 
@@ -39,7 +39,7 @@ def definition_text(request: HttpRequest, machine_name: str, execution_name: str
 def event_payload(
     request: HttpRequest, machine_name: str, execution_name: str, number: int, field: str
 ) -> HttpResponse:
-    """Answer with a payload of one event."""
+    """Return a payload of an event."""
     execution = scope_of(request).execution(machine_name, execution_name)
     row = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).first()
     if row is None or field not in _FIELDS:
@@ -52,7 +52,7 @@ def event_payload(
 
 
 def _text_response(text: str | None) -> HttpResponse:
-    """Answer as plain text: nothing in a payload may be taken for a page."""
+    """Return a plain text response: no browser must take a payload for HTML."""
     if text is None:
         raise Http404("There is no such payload.")
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

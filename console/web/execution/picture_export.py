@@ -1,6 +1,6 @@
-"""Draw the picture of an execution that leaves the page: graph, colours and caption.
+"""Export an execution's graph as a standalone SVG with colours and caption.
 
-The SVG needs nothing beside it, neither style nor font; the page's script makes a PNG of it.
+The SVG needs no style sheet or font; the page's script converts it to PNG.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TONES = {
 
 @dataclass(frozen=True, slots=True)
 class PictureFrame:
-    """The picture with its caption above it; pixels, the picture's own corner is 0, 0."""
+    """The picture with its caption, in pixels; the picture's own corner is 0, 0."""
 
     left: float
     top: float
@@ -53,7 +53,7 @@ class PictureFrame:
 
     @property
     def middle(self) -> float:
-        """Return where the caption is centred."""
+        """Return the x of the centred caption."""
         return self.left + self.width / 2
 
 
@@ -103,7 +103,7 @@ def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE
 
 
 def outline_text(execution: Execution) -> str:
-    """Return an execution in words: a line for each state, in the order of the definition.
+    """Return an execution as text: one line per state, in definition order.
 
     No payload and no cause is in it; raise ``engine.DefinitionError``.
     """
@@ -124,12 +124,12 @@ def outline_text(execution: Execution) -> str:
 
 
 def _outline_label(summary: steps.StepSummary) -> str:
-    """Return a state's name, indented by what it stands in."""
+    """Return a state's name, indented by its depth."""
     return "  " * summary.depth + formatting.visible_text(summary.node.name).replace("\n", " ")
 
 
 def execution_title(execution: Execution, failed_at: str) -> str:
-    """Return in one line what an execution is and how it stands."""
+    """Return a one-line title with name and status."""
     machine = execution.state_machine_arn.rpartition(":")[2]
     status = formatting.EXECUTION[execution.status].word
     where = f" at {failed_at}" if failed_at else ""

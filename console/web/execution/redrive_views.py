@@ -1,4 +1,4 @@
-"""Redrive an execution that ended badly, by hand."""
+"""View of the redrive: show what will run again, then redrive a failed execution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDED_BADLY = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
 
 @dataclass(frozen=True, slots=True)
 class ItemsAgain:
-    """What a redrive does with the iterations or child executions (``kind``) of a Map.
+    """A redrive's effect on the iterations or child executions (``kind``) of a Map.
 
     ``bad``: how many run again, in words; ``not_started``: how many begin that had not.
     """
@@ -47,7 +47,7 @@ class ItemsAgain:
 
 @require_http_methods(["GET", "POST"])
 def redrive_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Tell what a redrive would run again, or why there can be none; then do it."""
+    """Show what a redrive would run again, or why it is refused; a POST redrives."""
     scope = scope_of(request)
     require(scope, "RedriveExecution")
     execution = scope.own_execution(machine_name, execution_name)
@@ -70,7 +70,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
 
 
 def _preview(execution: Execution) -> dict[str, Any]:
-    """Return what would run again, and whether that is nothing but the end of a failed way."""
+    """Return the states that would run again, and whether these are only Fail states."""
     again = store.again(execution)
     try:
         graph = engine.build_graph(engine.parse_stored(execution.definition.text))
@@ -88,13 +88,13 @@ def _preview(execution: Execution) -> dict[str, Any]:
 
 
 def _calls_again(execution: Execution, again: list[str]) -> RepeatedCalls:
-    """Return the calls that the states which run again have made."""
+    """Return the recorded calls of the states that run again."""
     with open_trace(execution) as trace:
         return calls_of_redrive(trace, again)
 
 
 def _replays(execution: Execution, graph: Graph, again: list[str]) -> list[str]:
-    """Return the states from which a replay runs the current definition, if that has changed."""
+    """Return the states where a replay with a changed definition can begin."""
     machine = execution.state_machine
     if machine is None or not replay.has_changed(execution):
         return []
@@ -108,7 +108,7 @@ def _replays(execution: Execution, graph: Graph, again: list[str]) -> list[str]:
 
 
 def _items_again(execution: Execution) -> list[ItemsAgain]:
-    """Return what runs again of each Map that did not succeed, the outer ones first."""
+    """Return the items that run again of each unsuccessful Map, outer ones first."""
     every = []
     with open_trace(execution) as trace:
         maps = iterations.map_runs_of_execution(execution, trace)

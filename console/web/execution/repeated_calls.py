@@ -1,7 +1,7 @@
-"""Count the calls of an execution that a replay or a redrive would make again.
+"""Count the calls (Lambda, SQS, ...) that a replay or redrive would make again.
 
-A Task counts once for each of its visits that made a call: its retries are not counted, because the
-next attempt may succeed at once. A visit that a retry of a Parallel or Map replaced is not counted.
+A Task counts once for each of its visits with a call: retries are not counted, because the next
+attempt may succeed at once. Visits replaced by a retry of a Parallel or Map are not counted.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class RepeatedCalls:
-    """How many calls there are of each function or service action, the most frequent first."""
+    """Number of calls by function or service action, most frequent first."""
 
     counts: tuple[tuple[str, int], ...] = ()
 
     @property
     def text(self) -> str:
-        """Return the calls in a line, each name with its count; "" for none."""
+        """Return the calls in one line with counts; "" without any."""
         parts = [f"{name} {TIMES}{count:,}" for name, count in self.counts[:_SHOWN]]
         more = len(self.counts) - _SHOWN
         return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
     @staticmethod
     def summed(calls: Iterable[RepeatedCalls]) -> RepeatedCalls:
-        """Return the calls of several executions together."""
+        """Return the sum of the calls of several executions."""
         total: Counter[str] = Counter()
         for each in calls:
             total.update(dict(each.counts))
@@ -51,7 +51,7 @@ class RepeatedCalls:
 
 
 def calls_of_replay(trace: Trace, graph: Graph, state: str, number: int = 0) -> RepeatedCalls:
-    """Return the calls that an execution has made since it entered a state.
+    """Return the calls of an execution since it entered a state.
 
     ``graph``: of the definition that the replay runs; a Task that it no longer has is left out.
     ``number``: of the visit that the replay repeats, 0 for the one that its page shows first.
@@ -73,7 +73,7 @@ def calls_of_replay(trace: Trace, graph: Graph, state: str, number: int = 0) -> 
 
 
 def calls_of_redrive(trace: Trace, again: Collection[str]) -> RepeatedCalls:
-    """Return the calls that unsuccessful visits have made, of the states that run again."""
+    """Return the calls of unsuccessful visits of the states that run again."""
     called = (
         name
         for name, numbers in _called(trace)
@@ -85,7 +85,7 @@ def calls_of_redrive(trace: Trace, again: Collection[str]) -> RepeatedCalls:
 
 
 def _called(trace: Trace) -> Iterator[tuple[str, list[int]]]:
-    """Yield the names of the Tasks, each with its visits that have made a call."""
+    """Yield the names of Tasks, each with its visits that made a call."""
     for node, visits in trace.visits.items():
         if trace.graph.by_id[node].type == "Task":
             numbers = [number for number in visits.numbers if trace.attempts.get(number)]
@@ -93,7 +93,7 @@ def _called(trace: Trace) -> Iterator[tuple[str, list[int]]]:
 
 
 def _count(graph: Graph, states: Iterable[str]) -> RepeatedCalls:
-    """Count the calls of visits, which are given by the names of their states."""
+    """Count the calls of visits, given by state name."""
     total: Counter[str] = Counter()
     for state, count in Counter(states).items():
         node = graph.by_id.get(graph.by_name.get(state, ""))

@@ -1,8 +1,8 @@
-"""Choose the state from which a replay repeats a failure, so that a corrected definition is tried.
+"""Find the state from which a replay should repeat a failure with a corrected definition.
 
-This is the state whose error was caught, else the one in which the execution ended. If it is inside
-a Parallel or Map, the outermost of these is chosen, because no execution begins inside of one. The
-plan of a replay names the calls that would be made again.
+This is the state whose error was caught, else the one in which the execution ended. Inside a
+Parallel or Map the outermost of these is used, because no execution can begin inside one. The plan
+names the calls that would be made again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReplayPlan:
 
 
 def replay_point(execution: Execution) -> ReplayPoint | None:
-    """Return where a replay with the current definition begins, None if there is no such state.
+    """Return where a replay with the current definition begins, None if it cannot.
 
     There is none if the definition is still that of the execution, if it has lost the state, or if
     only a Fail state would run again.
@@ -51,7 +51,7 @@ def replay_point(execution: Execution) -> ReplayPoint | None:
 
 
 def plan_replay(execution: Execution) -> ReplayPlan:
-    """Return the plan of a replay with the current definition. Changes nothing."""
+    """Return the plan of a replay with the current definition, without any change."""
     machine = execution.state_machine
     if machine is None:
         return ReplayPlan(refusal="Its state machine was deleted")
@@ -72,7 +72,7 @@ def plan_replay(execution: Execution) -> ReplayPlan:
 
 
 def _failed_state(execution: Execution, trace: Trace) -> ReplayPoint:
-    """Return the visit that failed, at the top of the definition; the state is "" if unknown."""
+    """Return the failed visit at the top level of the definition; the state is "" if unknown."""
     root = root_cause.root_cause(execution, trace)
     if root is not None and root.can_begin:
         return ReplayPoint(root.at.state, root.at.visit)
@@ -81,7 +81,7 @@ def _failed_state(execution: Execution, trace: Trace) -> ReplayPoint:
 
 
 def _refusal(graph: Graph, text: str, state: str) -> str:
-    """Return why a replay cannot begin in a failed state with a new definition; "" if it can."""
+    """Return why a replay cannot begin in a state of a new definition; "" if it can."""
     type_ = _type_of(graph, state)
     if not type_:
         return "It ended before its first state, or in a state that is not known"
@@ -93,7 +93,7 @@ def _refusal(graph: Graph, text: str, state: str) -> str:
 
 
 def _outermost(graph: Graph, name: str) -> str:
-    """Return the Parallel or Map at the top around a state, or the state; "" if unknown."""
+    """Return the top-level Parallel or Map around a state, or the state; "" if unknown."""
     owners = {group.id: group.owner for group in graph.groups}
     node = graph.by_name.get(name, "")
     while node and (owner := owners[graph.by_id[node].group]):

@@ -1,4 +1,4 @@
-"""Repeat an execution from one of its states, by hand. AWS has no such operation."""
+"""View of the replay, which starts a new execution from a state of an earlier one (not in AWS)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 @require_http_methods(["GET", "POST"])
 def replay_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Show what would be repeated from ``?step=``, to be edited; then start it."""
+    """Show the input of the state in ``?step=`` for editing; a POST starts the replay."""
     scope = scope_of(request)
     require(scope, "StartExecution")
     execution = scope.own_execution(machine_name, execution_name)
@@ -68,7 +68,7 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
 def _with_masked_values(
     execution: Execution, step: str, visit: str, typed: dict[str, str]
 ) -> dict[str, str]:
-    """Return what was typed with the hidden values of the origin where it shows none."""
+    """Return a typed input with masks replaced by the origin's hidden values."""
     if mask.MASK not in typed["input"] + typed["variables"]:
         return typed
     shown, true = recorded_input(execution, step, visit)
@@ -81,14 +81,14 @@ def _with_masked_values(
 def recorded_input(
     execution: Execution, step: str, visit: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
+    """Return a visit's input, masked and unmasked; raise ``Http404`` without one."""
     return recorded_fields(execution, step, visit), recorded_fields(
         masked_execution.unmask_execution(execution), step, visit
     )
 
 
 def recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
-    """Return input and variables of a visit; raise ``Http404`` if there was none."""
+    """Return input and variables of a visit; raise ``Http404`` without one."""
     number = _visit_number(visit)
     try:
         with open_trace(execution) as trace:
@@ -124,7 +124,7 @@ def _render_form(
 
 
 def _calls_again(execution: Execution, step: str, visit: str, *, keeps: bool) -> dict[str, Any]:
-    """Return what a replay would call again, by definition.
+    """Return the calls that a replay would make again, by definition.
 
     ``keeps``: the current definition has changed, and an execution can begin there.
     """
@@ -146,7 +146,7 @@ def _visit_number(text: str) -> int:
 
 
 def _refusal(execution: Execution, step: str) -> str:
-    """Return why nothing can begin in a state, "" if something can."""
+    """Return why no execution can begin in a state, "" if it can."""
     if execution.map_run_id is not None:
         return "the execution is a child of a Map Run"
     if execution.state_machine is None:

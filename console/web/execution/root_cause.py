@@ -1,11 +1,10 @@
-"""Name the caught error that led an execution to the Fail state it ended in.
+"""Find the root cause of a failure: the caught error that led to the final Fail state.
 
-An error that a Catcher takes is no failure to the engine: the execution goes on, and fails where
-the handler says so, with that state's error. What its reader wants to know is what was caught.
+To the engine a caught error is no failure: the execution continues at the Catcher's target, and
+fails at a Fail state with that state's error. The reader wants to know the caught error.
 
-An error is only named where it led to the end for certain: each Choice on the way must belong to
-the handler, so that no other way leads to it. After a Choice that the usual way passes, too, the
-end may have other reasons.
+An error is only named if it certainly led to the end: each Choice on the way must be reachable by
+the Catcher only. After a Choice on the usual way, the end may have other reasons.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FailingState:
-    """A visit of a state that failed. ``visit``: from 1; ``iteration``: as in addresses.
+    """A failed visit of a state. ``visit``: from 1; ``iteration``: as in URLs.
 
     ``attempts``: how often the work of the state was started.
     """
@@ -41,7 +40,7 @@ class FailingState:
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """The error that was caught, by ``at``.
+    """The caught error, and ``at``, the catching state.
 
     ``inside``: the state in which it arose, if ``at`` is a Parallel or Map around that one.
     ``entered_ms``: when ``at`` was entered; ``child``: the ARN of the execution that it started, ""
@@ -63,7 +62,7 @@ class RootCause:
 
     @property
     def notes(self) -> str:
-        """Return what is to be said of the origin: ``caught, 4 attempts``, "" for nothing."""
+        """Return a note on the origin: ``caught, 4 attempts``, "" without one."""
         parts = [] if self.inside else ["caught"]
         if self.origin.iteration != self.at.iteration:
             parts.append(f"iteration #{self.origin.iteration}")
@@ -73,12 +72,12 @@ class RootCause:
 
     @property
     def notes_of_catcher(self) -> str:
-        """Return how often a Parallel or Map was tried that caught it, "" for once."""
+        """Return the attempts of a catching Parallel or Map, "" for one."""
         return f"{self.at.attempts} attempts" if self.inside and self.at.attempts > 1 else ""
 
     @property
     def text(self) -> str:
-        """Return it in a line: ``ConnectionError at Charge card (caught, 4 attempts)``."""
+        """Return one line: ``ConnectionError at Charge card (caught, 4 attempts)``."""
         error = self.error or "an error without a name"
         notes = f" ({self.notes})" if self.notes else ""
         catcher = f", caught by {self.at.state}" if self.inside else ""
@@ -87,7 +86,7 @@ class RootCause:
 
 
 def root_cause_of(execution: Execution) -> RootCause | None:
-    """Return what led an execution to the Fail state that ended it, None if nothing was caught."""
+    """Return the root cause of an execution that ended in a Fail state, None without one."""
     if execution.status != ExecutionStatus.FAILED:
         return None
     try:
@@ -98,7 +97,7 @@ def root_cause_of(execution: Execution) -> RootCause | None:
 
 
 def root_cause(execution: Execution, trace: Trace) -> RootCause | None:
-    """Return what led to the failure that a trace ends with, None if nothing was caught."""
+    """Return the root cause of a trace's final failure, None if no error was caught."""
     visit = caught_before_failure(trace)
     if visit is None:
         return None
@@ -126,7 +125,7 @@ def _failing_state(trace: Trace, visit: Visit) -> FailingState:
 
 
 def caught_before_failure(trace: Trace) -> Visit | None:
-    """Return the visit whose caught error led to the Fail state at the end, None if none did."""
+    """Return the visit whose caught error led to the final Fail state, None without one."""
     culprit = trace.culprit
     if culprit is None or trace.graph.by_id[culprit.node].type != "Fail":
         return None
@@ -146,7 +145,7 @@ def caught_before_failure(trace: Trace) -> Visit | None:
 
 
 def _leads_to(trace: Trace, caught: Visit, culprit: Visit) -> bool:
-    """Tell whether each Choice between the two can only be reached by catching the error."""
+    """Whether each Choice between two states can only be reached by the Catcher."""
     graph = trace.graph
     usual = _reached_without_error(graph, caught.node)
     for visits in trace.visits.values():
@@ -162,7 +161,7 @@ def _leads_to(trace: Trace, caught: Visit, culprit: Visit) -> bool:
 
 
 def _around(graph: Graph, node: str) -> set[str]:
-    """Return a state and the Parallels and Maps it stands in."""
+    """Return a state and the Parallels and Maps around it."""
     owners = {group.id: group.owner for group in graph.groups}
     around = set()
     while node:
@@ -172,7 +171,7 @@ def _around(graph: Graph, node: str) -> set[str]:
 
 
 def _reached_without_error(graph: Graph, source: str) -> set[str]:
-    """Return the states that the usual way from a state may reach, in its own group."""
+    """Return the states reachable without an error, in the state's own group."""
     targets: dict[str, list[str]] = {}
     for edge in graph.edges:
         if edge.kind is not EdgeKind.CATCH:

@@ -1,4 +1,4 @@
-"""Make links that show an execution to people without an account, and answer these links."""
+"""Share links that show an execution to people without an account, until they expire."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
 
 @require_http_methods(["GET", "POST"])
 def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Show what a link would show; make one."""
+    """Show the content of a link; a POST creates the link."""
     scope = scope_of(request)
     require(scope, shares.ACTION)
     execution = scope.own_execution(machine_name, execution_name)
@@ -58,7 +58,7 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
 @login_not_required
 @require_safe
 def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
-    """Answer a link, without a login: the graph or the outline; 403 when it has expired."""
+    """Show a shared execution without login: graph or outline; 403 when expired."""
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
@@ -71,7 +71,7 @@ def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse
 
 @require_safe
 def execution_outline(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with an execution in words, for who is signed in."""
+    """Show an execution as text, for signed-in readers."""
     execution = scope_of(request).execution(machine_name, execution_name)
     kind = "outline.txt"
     headers = {"Cache-Control": "no-store"}

@@ -1,7 +1,7 @@
-"""Build the rows that the table and the timeline of the steps have.
+"""Build the rows of the steps table and the timeline: the states as a tree.
 
-The states as a tree: what is inside a Parallel or Map stands below it, with the iterations that
-matter. A filter keeps the way down to what it lets through.
+States inside a Parallel or Map are below it, with the most telling iterations. A filter keeps the
+ancestors of matching rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SORTS = ("name", "type", "status", "entered", "duration", "visits")
 
 @dataclass(frozen=True, slots=True)
 class StepFilters:
-    """Filter and order.
+    """Filter and sort order.
 
     ``status``: a key of ``words.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
     ``-`` before it for the other direction; ``opened``: Maps whose iterations are listed.
@@ -54,7 +54,7 @@ class StepFilters:
 
     @classmethod
     def of(cls, query: QueryDict) -> StepFilters:
-        """Read the query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
         named = {(key or "idle"): key for key in formatting.STEP}
         sort = query.get("sort", "")
         return cls(
@@ -66,13 +66,13 @@ class StepFilters:
 
     @property
     def active(self) -> bool:
-        """Tell whether rows are left out."""
+        """Whether rows are filtered out."""
         return self.status is not None or bool(self.find)
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
+    """One row: a state, or an ``iteration`` of a Map. ``key``: of its status.
 
     ``entered_ms``: of the first visit; ``left_ms``: of the last one; ``took``: how long all of
     them, or the iteration, lasted without the gaps before redrives, None while it runs.
@@ -106,35 +106,35 @@ class StepRow:
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return tone and word."""
+        """Return tone and word of the status."""
         return self.apart or self.mixed or formatting.STEP[self.key]
 
     @property
     def level(self) -> int:
-        """Return how far it is indented: its depth, or the most that styles know."""
+        """Return the indentation: the depth, up to the style sheet's maximum."""
         return min(self.depth, MOST_LEVELS)
 
     @property
     def in_children(self) -> bool:
-        """Tell whether the state runs in child executions of its own."""
+        """Whether the state runs in child executions."""
         return self.apart is not None
 
     @property
     def retries_text(self) -> str:
-        """Return how often a Retrier started its work again, "" for never."""
+        """Return the number of retries in words, "" for none."""
         if not self.retries:
             return ""
         return f"({self.retries:,} {'retry' if self.retries == 1 else 'retries'})"
 
     @property
     def of_iterations(self) -> bool:
-        """Tell whether it is about iterations of a Map, not about a state."""
+        """Whether the row is of iterations, not of a state."""
         return bool(self.iteration) or self.iterations is not None
 
 
 @dataclass(frozen=True, slots=True)
 class StepsPart:
-    """The rows of the steps, for the table and the timeline of an execution's page.
+    """The rows of the steps table and timeline.
 
     ``has_steps``: the page holds the table; ``matching``: how many rows the filter lets through,
     of which ``rows`` are the first ones.
@@ -149,7 +149,7 @@ class StepsPart:
 
     @property
     def stamp(self) -> str:
-        """Return the stamp of the rows, by which the page knows whether it has others."""
+        """Return a stamp of the rows, to notice changed ones."""
         return rows_stamp(self.rows)
 
     @property
@@ -164,7 +164,7 @@ class StepsPart:
 
     @property
     def keys(self) -> Mapping[str, formatting.StatusLabel]:
-        """Return the statuses that the rows can be filtered by."""
+        """Return the statuses for the filter."""
         return formatting.STEP
 
 
@@ -176,7 +176,7 @@ def steps_part(
     *,
     has_steps: bool,
 ) -> StepsPart:
-    """Return the rows that the filters of an address let through."""
+    """Return the rows that match the filters of a URL."""
     filters = StepFilters.of(query)
     matching = step_rows(trace, summaries, filters)
     rows = matching[:MOST_ROWS]
@@ -192,7 +192,7 @@ class _StepBranch:
 def step_rows(
     trace: Trace, summaries: dict[str, StepSummary], filters: StepFilters
 ) -> list[StepRow]:
-    """Return the lines in display order."""
+    """Return the rows in display order."""
     states: dict[str, list[Node]] = {}
     for node in trace.graph.nodes:
         states.setdefault(node.group, []).append(node)
@@ -207,7 +207,7 @@ def step_rows(
 
 @dataclass(frozen=True, slots=True)
 class _StepTree:
-    """What the rows are made of.
+    """The data from which rows are made.
 
     ``states``: by group; ``inner``: groups by who holds them; ``in_children``: the states inside a
     distributed Map.
@@ -221,7 +221,7 @@ class _StepTree:
     in_children: Collection[str]
 
     def grow(self, group: str, depth: int) -> tuple[_StepBranch, ...]:
-        """Return the rows of a group's states, each with what is below it."""
+        """Return the rows of a group's states, each with its inner rows."""
         grown = []
         for node in self.states[group]:
             parts = self.inner.get(node.id, ())
@@ -234,7 +234,7 @@ class _StepTree:
         return tuple(grown)
 
     def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
-        """Return the row of all iterations of a Map with the worst of them, or what is filtered."""
+        """Return a Map's summary row with the worst iterations, or the filtered ones."""
         if self.filters.active:
             map_iterations = iterations.iterations_of_map(self.trace, node)
             of_status = list(
@@ -251,7 +251,7 @@ class _StepTree:
 
 
 def rows_stamp(rows: Iterable[StepRow]) -> str:
-    """Return what changes as soon as rows come, go, or stand in another order."""
+    """Return a stamp that changes when rows are added, removed or reordered."""
     text = " ".join(f"{row.id}:{row.matches:d}" for row in rows)
     return f"{crc32(text.encode()):x}"
 
@@ -298,7 +298,7 @@ def _iteration_branches(
 
 
 def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) -> StepRow:
-    """Return the row that sums up the iterations of a Map."""
+    """Return the summary row of a Map's iterations."""
     spans = summary.spans
     entered_ms, left_ms = trace.derive((_sum_row, node.id), None, lambda: _begin_and_end(spans))
     running = left_ms is None
@@ -319,13 +319,13 @@ def _sum_row(trace: Trace, summary: IterationSummary, node: Node, depth: int) ->
 
 
 def _begin_and_end(spans: Sequence[IterationSpan]) -> tuple[int, int | None]:
-    """Return when the first iteration began, and when the last one ended, None if not yet."""
+    """Return the start of the first iteration and the end of the last; None while running."""
     ends = [span.end for span in spans if span.end is not None]
     return min(span.begin for span in spans), max(ends) if len(ends) == len(spans) else None
 
 
 def _running_since(trace: Trace, entered: int | None) -> int | None:
-    """Return what the clock of iterations counts from: later by the gaps before redrives."""
+    """Return the start for a running clock: later by the gaps before redrives."""
     if entered is None:
         return None
     return entered + sum(
@@ -362,7 +362,7 @@ def _iteration(
 
 
 def _pruned(grown: tuple[_StepBranch, ...], filters: StepFilters) -> tuple[_StepBranch, ...]:
-    """Leave out what neither matches nor leads down to a match."""
+    """Remove rows that neither match nor contain a match."""
     if not filters.active:
         return grown
     branches = []
@@ -381,7 +381,7 @@ def _matches(row: StepRow, filters: StepFilters) -> bool:
 
 
 def _flat(grown: tuple[_StepBranch, ...], filters: StepFilters) -> Iterable[StepRow]:
-    """Yield each row before what is below it, sorted among its neighbours."""
+    """Yield each row before its inner rows, sorted among its siblings."""
     name = filters.sort.removeprefix("-")
     if name:
         by = _KEYS[name]

@@ -1,7 +1,4 @@
-"""Summarize each state of an execution.
-
-The summaries feed the graph and the steps table.
-"""
+"""Summarize each state of an execution, for the graph and the steps table."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepSummary:
-    """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in.
+    """The summary of a state. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: nesting level.
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
     is. ``worked``: how long all its visits lasted, "" while it runs, and ``took_ms`` in
@@ -62,18 +59,18 @@ class StepSummary:
 
     @property
     def badge(self) -> str:
-        """Return how often it was visited and how often its work was retried, "" for once."""
+        """Return the number of visits and retries, "" for a single one."""
         visits = f"×{self.visits}" if 1 < self.visits < _WIDE else ""  # noqa: RUF001
         return " ".join(filter(None, (visits, f"↻ {self.retries}" if self.retries else "")))
 
     @property
     def badge_place(self) -> tuple[int, int, int]:
-        """Return where the badge stands at its box, as ``shapes.badge_place`` has it."""
+        """Return the position of the badge (``shapes.badge_place``)."""
         return badge_place(self.badge)
 
     @property
     def label(self) -> str:
-        """Return the state in words, for those who do not see the picture."""
+        """Return the state in words, for screen readers."""
         parts = [self.node.name, self.node.type, self.status.word.lower()]
         if self.visits > 1:
             parts.append(f"{self.visits} visits")
@@ -87,7 +84,7 @@ class StepSummary:
 
     @property
     def children(self) -> str:
-        """Return how the child executions of a distributed Map fare: how many have ended.
+        """Return the progress of a distributed Map's child executions.
 
         Of a state inside it how many have left it, and how; "" of other states.
         """
@@ -158,7 +155,7 @@ def step_summaries(
 
 
 class InProgress(Protocol):
-    """A box of the graph that may be in progress."""
+    """A box of the graph with a state that may be running."""
 
     @property
     def under(self) -> str:
@@ -166,11 +163,11 @@ class InProgress(Protocol):
 
     @property
     def running_since(self) -> int | None:
-        """Return what its clock counts from, None if it is not in progress."""
+        """Return the start for the running clock, None if it is not running."""
 
 
 def line_at(summary: InProgress, past_ms: int) -> str:
-    """Return the line of a state in progress in the past, with how long it had been so."""
+    """Return the line of a state in progress at a past time, with its duration by then."""
     began = past_ms if summary.running_since is None else summary.running_since
     spent = formatting.duration_text(past_ms - began)
     line = f"{summary.under} · {spent} so far"
@@ -183,7 +180,7 @@ def line_at(summary: InProgress, past_ms: int) -> str:
 
 
 def _fitting_end(parts: list[str], room: float) -> list[str]:
-    """Return the last parts, as many as there is room for."""
+    """Return the last parts that fit into the box."""
     backwards = fitting_line(parts[::-1], room).split(" · ")
     return backwards[::-1]
 
@@ -193,7 +190,7 @@ def _fits(line: str, room: float) -> bool:
 
 
 def _fitting_endings(before: list[str], endings: str, room: float) -> str:
-    """Return how iterations ended, without the last endings where there is no room for them."""
+    """Return the outcomes of iterations that fit into the box."""
     parts = endings.split(", ")
     for count in range(len(parts), 0, -1):
         line = " · ".join([*before, ", ".join(parts[:count])])
@@ -212,10 +209,7 @@ _ENDINGS = {
 
 
 def endings_label(status: str, counts: Mapping[str, int]) -> formatting.StatusLabel:
-    """Return the label of a state; of visits that ended differently it counts each ending.
-
-    The tone is the one of ``status``, which tells most. While a visit goes on, that is said.
-    """
+    """Return the label of a state; different outcomes of visits are counted."""
     label = formatting.STEP[status]
     endings = [f"{counts[key]:,} {word}" for key, word in _ENDINGS.items() if counts.get(key)]
     if len(endings) < _DIFFERENT or counts.get(VisitStatus.RUNNING):
@@ -227,7 +221,7 @@ _DIFFERENT = 2
 
 
 def _counted_summary(summary: StepSummary, counts: Mapping[str, int] | None) -> StepSummary:
-    """Return the summary of a state inside an inline Map with how its visits ended."""
+    """Return the summary of a state inside an inline Map, with counts of outcomes."""
     if not counts or not summary.key:
         return summary
     label = endings_label(summary.key, counts)
@@ -256,13 +250,13 @@ def _summary(
 
 
 def _first_and_last(visits: Visits) -> tuple[int, int | None]:
-    """Return when the first visit began and the last one ended, None if the newest has not."""
+    """Return the start of the first visit and the end of the last; None while running."""
     begin, end = visits.span(0)
     return begin, None if visits[-1].left_ms is None else end
 
 
 def _newest_running(trace: Trace, visits: Visits) -> Visit:
-    """Return the newest visit that is in progress, the newest of all if none is."""
+    """Return the latest running visit, else the latest one."""
     places = range(len(visits) - 1, -1, -1)
     running = (
         place for place in places if trace.status(visits.numbers[place]) == VisitStatus.RUNNING
@@ -286,7 +280,7 @@ def _summary_in_iteration(
 
 
 def _with_worked_time(summary: StepSummary, visits: Visits, newest_ms: int) -> StepSummary:
-    """Return the summary with how long all visits lasted; it has what the last one did.
+    """Return the summary with the total time of all visits.
 
     ``newest_ms``: the newest event; from then on the time of a running state grows as the clock.
     """
@@ -300,7 +294,7 @@ def _with_worked_time(summary: StepSummary, visits: Visits, newest_ms: int) -> S
 def _visited_summary(
     node: Node, depth: int, status: str, last: Visit, visits: int, done: str
 ) -> StepSummary:
-    """Return the summary of a state by its last visit. ``done``: how far a Map is."""
+    """Return the summary of a state from its last visit. ``done``: a Map's progress."""
     spent = "" if last.took_ms is None else formatting.duration_text(last.took_ms)
     return StepSummary(
         node=node,
@@ -321,7 +315,7 @@ def _visited_summary(
 def _map_progress_text(
     trace: Trace, node: Node, counted: MapProgress | None, within: iterations.Index = ()
 ) -> str:
-    """Return how far a Map is, "" of other states and where nobody knows.
+    """Return the progress of a Map, "" if unknown or for other states.
 
     ``within``: count only the visits in this iteration of the Maps around it.
     """
@@ -340,7 +334,7 @@ def _endings_text(
     counted: MapProgress | None,
     within: iterations.Index = (),
 ) -> str:
-    """Return how iterations or children of a Map ended that did not succeed, "" of other states.
+    """Return the unsuccessful outcomes of a Map's items, "" for other states.
 
     The counts are those of its panel: ``1 of 3 failed, 1 aborted``. ``within``: count only the
     visits in this iteration of the Maps around it.
@@ -365,7 +359,7 @@ _WIDE = 1000  # above this number, there is no room for the word
 
 
 def _note_text(done: str, spent: str, attempts: int, visits: int) -> str:
-    """Return the one or two most telling facts; there is little room in a box."""
+    """Return the one or two most important facts that fit into the box."""
     parts = []
     if done:
         parts.append(done)
@@ -379,7 +373,7 @@ def _note_text(done: str, spent: str, attempts: int, visits: int) -> str:
 
 
 def _depths(trace: Trace) -> dict[str, int]:
-    """Return group id -> how deep its states stand."""
+    """Return group id -> depth of its states."""
     depths: dict[str, int] = {}
     for group in trace.graph.groups:  # outer groups come first
         owner = trace.graph.by_id.get(group.owner)

@@ -1,4 +1,4 @@
-"""Stop a running execution, by hand."""
+"""View of the stop: ask for confirmation, then stop a running execution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def stop_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Ask once (page or dialog), then stop; the page learns of it by its poll."""
+    """Ask once, on a page or in a dialog, then stop."""
     scope = scope_of(request)
     require(scope, "StopExecution")
     execution = scope.own_execution(machine_name, execution_name)

@@ -1,4 +1,4 @@
-"""Show how an execution stood at one of its events."""
+"""Time machine: show an execution as of one of its events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _past: OrderedDict[int, Trace] = OrderedDict()
 
 @dataclass(frozen=True, slots=True)
 class PastMoment:
-    """The event on display, of ``last``."""
+    """The selected event, of ``last`` events."""
 
     number: int
     last: int
@@ -45,12 +45,12 @@ class PastMoment:
 
     @property
     def previous(self) -> int:
-        """Return the event before, 0 if there is none."""
+        """Return the previous event, 0 without one."""
         return self.number - 1
 
     @property
     def next(self) -> int:
-        """Return the event after, 0 if there is none."""
+        """Return the next event, 0 without one."""
         return self.number + 1 if self.number < self.last else 0
 
     @property
@@ -60,14 +60,14 @@ class PastMoment:
 
 
 def asked_event(query: QueryDict) -> int:
-    """Return which event was asked for, 0 for the present."""
+    """Return the event number in the URL, 0 for the present."""
     text = query.get("at", "")
     return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
 
 
 @contextmanager
 def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
-    """Yield the trace of the events up to ``number``; 0: of everything there is."""
+    """Yield the trace of the events up to ``number``; 0: all events."""
     if not number:
         with open_trace(execution) as trace:
             yield trace
@@ -88,12 +88,12 @@ def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
 
 
 def past_ms(execution: Execution, trace: Trace) -> int:
-    """Return when the last event of ``trace`` happened."""
+    """Return the time of the last event of ``trace``."""
     return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
 
 
 def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | None:
-    """Return what is said of the last event of ``trace``."""
+    """Return the description of the last event of ``trace``."""
     event = trace.last_event
     if event is None:
         return None
@@ -112,7 +112,7 @@ def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | N
 
 
 def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
-    """Return name -> value as JSON text of the workflow variables, after event ``event``.
+    """Return the workflow variables after event ``event``: name -> JSON text.
 
     A variable belongs to the line of control that assigned it: the execution, a branch, an
     iteration. Inner lines see those of the outer ones.

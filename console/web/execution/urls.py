@@ -1,4 +1,4 @@
-"""The addresses of the package execution."""
+"""URLs of the package execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List what an execution waits for, and the tasks that wait for somebody outside."""
+"""List what an execution waits for, and the open tasks: callbacks, activities, approvals."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ _BARE = ("input", "credentials", "execution__input", "execution__output", "execu
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When a task times out unless something happens, and which clock that is."""
+    """The next timeout of a task, with its kind."""
 
     at_ms: int
     clock: str
 
     @property
     def words(self) -> str:
-        """Name the clock."""
+        """Return the kind of timeout in words."""
         return task_timeouts.WORDS.get(self.clock, "TimeoutSeconds")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """A task as the pages show it. ``answerable``: somebody outside may end it."""
+    """An open task for display. ``answerable``: a person or worker may complete it."""
 
     row: TaskRow
     kind: str
@@ -71,17 +71,17 @@ class OpenTask:
 
     @property
     def key(self) -> str:
-        """Return the numbers of the execution and of the task, for a form."""
+        """Return execution id and task number, for a form."""
         return f"{self.row.execution_id}-{self.row.task}"
 
     @property
     def offered(self) -> bool:
-        """Tell whether a list offers to end it: no worker that has taken it is about to."""
+        """Whether a list offers to complete it: no worker has taken it."""
         return self.answerable and self.taken_ms is None
 
     @property
     def is_approval(self) -> bool:
-        """Tell whether it asks a person, by the names of its state and of what it waits for.
+        """Whether it asks a person, by the names of its state and resource.
 
         Nothing else of a task says so: a program and a person answer with the same calls.
         """
@@ -89,12 +89,12 @@ class OpenTask:
 
     @property
     def taken_ms(self) -> int | None:
-        """Return when a worker took an activity task, None if it is another task or none did."""
+        """Return when a worker took the activity task, None if no worker did."""
         return self.row.started_ms if self.row.kind == TaskKind.ACTIVITY else None
 
     @property
     def later_deadlines(self) -> list[tuple[str, str]]:
-        """Return length and name of the clocks that begin when somebody takes an activity task."""
+        """Return the timeouts that begin when a worker takes the activity task."""
         row = self.row
         if row.kind != TaskKind.ACTIVITY or row.status != TaskStatus.SCHEDULED:
             return []
@@ -107,17 +107,17 @@ class OpenTask:
 
     @property
     def since_ms(self) -> int:
-        """Return when its worker or call began, before that when it was scheduled."""
+        """Return when its worker or call began, else when it was scheduled."""
         return self.row.started_ms or self.row.scheduled_ms
 
     @property
     def again(self) -> str:
-        """Say that it was sent more than once, "" if it was not."""
+        """Return a note if it was dispatched more than once, else ""."""
         return task_timeouts.resend_note(self.row)
 
     @property
     def who(self) -> str:
-        """Say who can end it."""
+        """Return who can complete it, in words."""
         if self.row.kind == TaskKind.ACTIVITY:
             return "an activity worker or an operator"
         if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
@@ -126,7 +126,7 @@ class OpenTask:
 
 
 def open_task(row: TaskRow) -> OpenTask:
-    """Return a task as the pages show it."""
+    """Return a task for display."""
     return OpenTask(
         row=row,
         kind=_task_kind(row),
@@ -179,7 +179,7 @@ def _task_status(row: TaskRow) -> formatting.StatusLabel:
 
 
 def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
-    """Say who works a task that was handed out."""
+    """Describe who is working on a dispatched task."""
     kind = TaskKind(row.kind)
     match kind:
         case TaskKind.ACTIVITY:
@@ -193,7 +193,7 @@ def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
 
 
 def _words_of_waiting(row: TaskRow) -> str:
-    """Say what ends a task whose call was answered."""
+    """Describe who completes a task that waits for a callback or job."""
     match _task_kind(row):
         case "Callback":
             return "Waiting for its task token"
@@ -204,14 +204,14 @@ def _words_of_waiting(row: TaskRow) -> str:
 
 
 def _worker_text(row: TaskRow) -> str:
-    """Return who has a task, "" if nobody: its call was answered, and others end it now."""
+    """Return the worker of a task, "" without one."""
     if row.status == TaskStatus.WAITING:
         return ""
     return "this server" if row.worker == OWN + BUILTIN_WORKER else row.worker.removeprefix(OWN)
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
-    """Return the clock that runs out first; the year that every task has is none to speak of."""
+    """Return the next timeout; the default of a year is left out."""
     due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, TaskClock.HEARTBEAT)]
     deadlines = [Deadline(at, clock) for at, clock in due if at and clock != TaskClock.YEAR]
     return min(deadlines, key=lambda deadline: deadline.at_ms, default=None)
@@ -222,7 +222,7 @@ def _deadline(row: TaskRow) -> Deadline | None:
 
 @dataclass(frozen=True, slots=True)
 class TaskFilters:
-    """What the reader asked of the list of tasks; ``activity``: a name, "" for all kinds."""
+    """Filters of the list of tasks; ``activity``: a name, "" for all kinds."""
 
     kind: str = ""
     activity: str = ""
@@ -230,7 +230,7 @@ class TaskFilters:
 
     @classmethod
     def of(cls, query: QueryDict, activity: str = "") -> TaskFilters:
-        """Read the query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
         kind, after = query.get("kind", ""), query.get("after", "").split("-")
         key = tuple(int(part) for part in after if part.isdecimal() and len(part) < 16)  # noqa: PLR2004
         return cls(
@@ -242,7 +242,7 @@ class TaskFilters:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """A page of open tasks, first scheduled first; ``after``: key of the next page, or ""."""
+    """A page of open tasks, oldest first; ``after``: key of the next page, or ""."""
 
     rows: tuple[OpenTask, ...]
     total: int
@@ -251,7 +251,7 @@ class TaskPage:
 
 
 def open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
-    """Return the query of the open tasks that somebody outside ends."""
+    """Return the query of open tasks that a person or worker completes."""
     token = Q(kind=TaskKind.SERVICE, pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind=TaskKind.ACTIVITY)
     if filters.activity:
@@ -267,13 +267,13 @@ def open_tasks(scope: Scope, filters: TaskFilters) -> QuerySet[TaskRow]:
 
 
 def open_task_count(scope: Scope, key: str) -> QuerySet[TaskRow, tuple[str, int]]:
-    """Return the query of one row: ``key``, and how many tasks somebody outside has to end."""
+    """Return a one-row query: ``key``, and the number of open tasks."""
     rows = open_tasks(scope, TaskFilters()).order_by().annotate(key=Value(key))
     return rows.values_list("key").annotate(Count("task"))
 
 
 def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
-    """Return open tasks that somebody outside ends."""
+    """Return a page of open tasks."""
     every = open_tasks(scope, filters)
     rows = list(
         _following(every, filters)
@@ -287,7 +287,7 @@ def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
 
 
 def oldest_open_tasks(scope: Scope, most: int) -> tuple[OpenTask, ...]:
-    """Return the first scheduled open tasks that somebody outside ends."""
+    """Return the oldest open tasks."""
     rows = open_tasks(scope, TaskFilters()).select_related("execution").defer(*_BARE)
     return tuple(open_task(row) for row in rows.order_by("scheduled_ms", *_SAME_MOMENT)[:most])
 
@@ -309,7 +309,7 @@ def _following(every: Any, filters: TaskFilters) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
-    """One thing that an execution waits for.
+    """One line of control that waits.
 
     ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``event``: the last one
     of the visit that pauses.
@@ -327,16 +327,16 @@ class WaitingLine:
 
     @property
     def is_halted(self) -> bool:
-        """Tell whether the line of control stands at a breakpoint."""
+        """Whether it is stopped at a breakpoint."""
         return self.kind == BREAKPOINT
 
     @property
     def is_pause(self) -> bool:
-        """Tell whether the state goes on by itself when the time is over: a Wait, or a backoff."""
+        """Whether it continues by itself after a time: a Wait, or a retry's backoff."""
         return self.kind in _PAUSES
 
     def countdown(self, *, together: int) -> dict[str, str | int] | None:
-        """Return the words around the time left that a box of the graph shows, None if none.
+        """Return the words around the remaining time in a graph box, None without one.
 
         At a breakpoint: around the time since. ``together``: how many lines are about its state,
         this one included.
@@ -359,7 +359,7 @@ _MANY = {"Wait": "wait", "Retry": "retry"}
 
 @dataclass(frozen=True, slots=True)
 class WaitingPart:
-    """Everything that a running execution waits for; nothing once it has ended.
+    """Everything a running execution waits for; empty after its end.
 
     ``more``: there are other lines. ``countdowns``: state -> its time left, as its box shows it.
     ``lone_states``: the states that a single line is about. ``heartbeats``: a stamp that changes
@@ -375,7 +375,7 @@ class WaitingPart:
 
 
 def waiting_part(execution: Execution, *, whole: bool = True) -> WaitingPart:
-    """Return what an execution waits for. ``whole``: the graph shows all iterations of a Map."""
+    """Return what an execution waits for. ``whole``: the graph shows all iterations."""
     if execution.status != ExecutionStatus.RUNNING:
         return WaitingPart()
     rows = read_models("open tasks of an execution", _read_open_tasks, execution.pk)
@@ -401,7 +401,7 @@ def _read_open_tasks(execution: int) -> QuerySet[TaskRow]:
 def _countdowns(
     lines: Sequence[WaitingLine], times: Mapping[str, int], *, whole: bool
 ) -> dict[str, dict[str, str | int]]:
-    """Return state -> its time left; where several iterations wait in it, that of the first."""
+    """Return state -> remaining time; of several iterations the shortest one."""
     countdowns: dict[str, dict[str, str | int]] = {}
     pauses = Counter((line.state, line.kind) for line in lines)
     for line in lines:
@@ -413,14 +413,14 @@ def _countdowns(
 
 
 def heartbeat_stamp(execution: Execution) -> str:
-    """Return what changes with each heartbeat, which no event tells of; "" if none is awaited."""
+    """Return a stamp that changes with each heartbeat; "" if none is awaited."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, heartbeat_due_ms__isnull=False)
     due = rows.exclude(status=TaskStatus.CLOSED).aggregate(due=Sum("heartbeat_due_ms"))["due"]
     return f"{due:x}" if due else ""
 
 
 def states_with_heartbeats(lines: Iterable[WaitingLine]) -> set[str]:
-    """Return the names of the states whose tasks must send heartbeats."""
+    """Return the names of states whose tasks need heartbeats."""
     return {line.state for line in lines if line.task and line.task.row.heartbeat_due_ms}
 
 
@@ -451,7 +451,7 @@ def _map_run_line(run: MapRun | None) -> str:
 
 
 def _child_execution_line(row: TaskRow) -> str:
-    """Return the ARN of the execution that a task has started and waits for."""
+    """Return the ARN of the child execution that a task waits for."""
     if not row.job or row.service not in ("states", "aws-sdk:sfn"):
         return ""
     job = engine.loads(row.job)
@@ -459,7 +459,7 @@ def _child_execution_line(row: TaskRow) -> str:
 
 
 class _NoTexts:
-    """Stands for the long texts of a run, where only its lines of control are looked at."""
+    """Placeholder for the long texts of a run, when only lines of control are read."""
 
     def many(self, keys: Sequence[str]) -> list[str]:
         """Return as many empty texts."""
@@ -467,7 +467,7 @@ class _NoTexts:
 
 
 def _timer_lines(execution: Execution, *, alone: bool) -> Iterator[WaitingLine]:
-    """Yield the timers, and the lines of control at breakpoints. ``alone``: no task is open."""
+    """Yield timers, and lines stopped at breakpoints. ``alone``: no task is open."""
     stands = hasattr(execution, "halted")
     armed: dict[str, int] = dict(read_rows("timers", _read_timers, execution.pk))
     limit = armed.pop(_EXECUTION_TIMER, None)
@@ -498,7 +498,7 @@ def _halted_line(run: engine.Run, halt: engine.Halt) -> WaitingLine:
 
 
 def _read_run(execution: Execution) -> engine.Run | None:
-    """Return the run of an execution without its long texts; None for one of a later version.
+    """Return the run of an execution without long texts; None for one of a later version.
 
     None, too, if it has succeeded meanwhile. It is read now: what came with the execution
     may be older than the timers, and than the last event, behind which a page asks for more.

@@ -1,1 +1,1 @@
-"""The timeline of an execution: its axis with idle time folded, and the bars of its states."""
+"""The timeline of an execution: a time axis with idle time folded, and a bar per step."""

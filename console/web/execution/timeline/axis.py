@@ -304,12 +304,12 @@ class TimeAxis:
 
     @property
     def height(self) -> int:
-        """Return how high a bar is, in pixels."""
+        """Return the height of a bar in pixels."""
         return 22 if self.lanes == 1 else 16 * self.lanes
 
     @property
     def units(self) -> int:
-        """Return how high a bar is, in its own units."""
+        """Return the height of a bar in its own units."""
         return LANE * self.lanes
 
     @property
@@ -319,23 +319,23 @@ class TimeAxis:
 
     @property
     def lanes_grid(self) -> SafeString:
-        """Return the same for a bar of iterations, which cuts it off at its own height."""
+        """Return the grid for a bar of iterations, cut off at its own height."""
         return _grid_of(self.span, _ANY_HEIGHT)
 
     @property
     def lanes(self) -> int:
-        """Return how many lanes a bar has."""
+        """Return the number of lanes of a bar."""
         return min(len(self.shown), MOST_LANES)
 
     def lane(self, attempt: ExecutionAttempt) -> int:
-        """Return an attempt's lane; where there are too many the first ones share one."""
+        """Return an attempt's lane; the first attempts share one if there are too many."""
         place = [fold.number for fold in self.shown].index(attempt.number)
         return max(0, place - (len(self.shown) - self.lanes))
 
 
 @lru_cache(maxsize=64)
 def _grid_of(span: AxisSpan, units: int) -> SafeString:
-    """Return what all bars of a timeline have behind them."""
+    """Return the background grid of all bars."""
     return SafeString("".join(f"M{tick.x} 0V{units}" for tick in span.ticks))
 
 

@@ -1,7 +1,7 @@
-"""Draw when each step worked: a bar with one segment for each attempt.
+"""Draw the timeline bar of each step, with a segment per attempt.
 
-A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has its words,
-so nothing hangs on colour.
+A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has a text, so
+colour is not the only information.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _FAILED_BEFORE = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a bar. ``tone``: a status's, or ``wait`` for the pause before an attempt.
+    """A segment of a bar. ``tone``: of a status, or ``wait`` for a pause before an attempt.
 
     ``lane``: which of the bar's lanes it stands in, from 0; ``critical``: it is on the critical
     path.
@@ -82,7 +82,7 @@ class Segment:
 
     @property
     def drawing(self) -> SafeString:
-        """Return it as SVG, which no template makes: a page may have hundreds of segments."""
+        """Return the SVG; no template is used, because a page may have hundreds."""
         text, across = escape(self.text), f'x="{self.x}" width="{self.width}"'
         top, height = _TOP_AND_HEIGHT.get(self.tone, (2, 18))
         place = f' transform="translate(0 {self.lane * LANE})"' if self.lane else ""
@@ -102,7 +102,7 @@ def timeline_bars(
     past_ms: int | None = None,
     zoom: TimelineZoom = WHOLE_TIME,
 ) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
-    """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
+    """Return the axis and row id -> segments; ``past_ms``: as of that time.
 
     ``zoom``: what of it the reader wants to see.
     """
@@ -137,7 +137,7 @@ def timeline_bars(
 def _trace_of_attempt(
     execution: Execution, trace: Trace, attempts: Sequence[ExecutionAttempt], chosen: int
 ) -> Iterator[Trace]:
-    """Yield the trace as it was when an attempt ended: a redrive opens again what had failed."""
+    """Yield the trace at the end of an attempt: a redrive reopens failed states."""
     if chosen in (0, len(attempts)):
         yield trace
         return
@@ -152,7 +152,7 @@ def _axis_limits(
     now_ms: int,
     past_ms: int | None,
 ) -> tuple[int, int, int]:
-    """Return begin and end of the axis, and what counts as now."""
+    """Return begin and end of the axis, and the time that counts as now."""
     end = now_ms if execution.stop_ms is None else execution.stop_ms
     now = end if past_ms is None else past_ms
     if not chosen:
@@ -165,7 +165,7 @@ def _axis_limits(
 
 
 def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
-    """Tell whether there is no pause to fold, as in most loops, where to look for one is long."""
+    """Whether there is surely no idle time to fold: a fast test for long loops."""
     edges = {begin, end, now}
     for visits in trace.visits.values():
         edges.update(visits.begins(), visits.ends(now))
@@ -179,7 +179,7 @@ def _busy_stretches(
     retried: dict[int, list[VisitEvent]],
     now: int,
 ) -> Iterator[tuple[int, int]]:
-    """Yield when states worked: neither waits nor what only holds other states."""
+    """Yield the times of work: without waits and without containers of other states."""
     quiet = {node.id for node in trace.graph.nodes if node.type in ("Wait", "Map", "Parallel")}
     for attempt in attempts:
         yield attempt.since, attempt.since
@@ -196,7 +196,7 @@ def _busy_stretches(
 
 
 def _future(every: Sequence[ExecutionAttempt], past_ms: int | None) -> Iterator[tuple[int, int]]:
-    """Yield when attempts go on after a moment in the past: it does not know what they do."""
+    """Yield the times of attempts after a past moment, to leave them blank."""
     for attempt in every:
         if past_ms is not None and attempt.until > past_ms:
             yield max(attempt.since, past_ms), attempt.until
@@ -217,7 +217,7 @@ _ON_TOP = {"caught": 1, "failed": 2}
 
 
 def _drawing_order(row: StepRow, segments: Iterator[Segment]) -> tuple[Segment, ...]:
-    """Return a row's segments; iterations side by side do not hide one that failed."""
+    """Return a row's segments; failed parallel iterations are drawn on top."""
     if not row.visits_made or not row.visits_made[0].iteration:
         return tuple(segments)
     return tuple(sorted(segments, key=lambda each: (each.lane, _ON_TOP.get(each.tone, 0))))
@@ -251,7 +251,7 @@ def _segments(
 def _close_pieces(
     visits: Visits, axis: TimeAxis, trace: Trace, row_id: str
 ) -> tuple[BarPiece, ...]:
-    """Return many visits, those as one piece between which there is no room for a gap."""
+    """Join visits without room for a gap between them to one piece."""
     limits = (axis.span.now, axis.span.least_ms, axis.critical.visits)
     return trace.derive(
         (_close_pieces, row_id), limits, lambda: tuple(_close_visits(visits, *limits))
@@ -261,7 +261,7 @@ def _close_pieces(
 def _close_visits(
     visits: Visits, now: int, least: float, on_path: frozenset[int]
 ) -> Iterator[BarPiece]:
-    """Yield pieces of many visits. It takes maps for that: a long loop has ten thousand."""
+    """Yield joined pieces of many visits, from arrays: a loop may have ten thousand."""
     begins, ends = visits.begins(), visits.ends(now)
     statuses = visits.statuses()
     # All before a visit have ended if as many have ended as began before it, see ``covered_ms``.
@@ -277,7 +277,7 @@ def _close_visits(
 def _join_visits(
     begins: list[int], ends: list[int], statuses: list[VisitStatus], *, critical: bool
 ) -> BarPiece:
-    """Return the piece of visits that are drawn as one, in the order of their entries.
+    """Return one piece for visits drawn together, in the order of their entries.
 
     It has the colour of the worst of them, and says how many have each status.
     """
@@ -290,7 +290,7 @@ def _join_visits(
 
 
 def _span_of_row(visits: Sequence[Visit], now: int) -> tuple[int, int]:
-    """Return where a row begins and ends that is drawn as one piece."""
+    """Return begin and end of a row drawn as one piece."""
     if isinstance(visits, Visits):
         return visits.span(now)
     ends = (now if visit.left_ms is None else visit.left_ms for visit in visits)
@@ -298,7 +298,7 @@ def _span_of_row(visits: Sequence[Visit], now: int) -> tuple[int, int]:
 
 
 def _segments_by_attempt(row: StepRow, axis: TimeAxis, trace: Trace) -> Iterator[Segment]:
-    """Yield one segment of a row with many visits for each attempt that it was in."""
+    """Yield a segment per attempt for a row with many visits."""
     visits = row.visits_made
     numbers = visits.numbers if isinstance(visits, Visits) else [visit.number for visit in visits]
     for stay in stays_by_attempt(trace, numbers, axis, row.key if row.iteration else ""):
@@ -310,7 +310,7 @@ def _segments_by_attempt(row: StepRow, axis: TimeAxis, trace: Trace) -> Iterator
 
 
 def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
-    """Yield a piece's segments: one for each attempt at the execution it lasted through."""
+    """Yield the segments of a piece, one per attempt of the execution."""
     for attempt, since, until in clip_piece(piece, axis.attempts):
         if piece.tone == "wait" and since == until:
             continue
@@ -325,7 +325,7 @@ def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
 def _placed(
     piece: BarPiece, axis: TimeAxis, attempt: ExecutionAttempt, since: int, until: int
 ) -> Iterator[Segment]:
-    """Yield the segment of a piece in an attempt, if that is on display."""
+    """Yield the segment of a piece in an attempt, if displayed."""
     if attempt not in axis.shown:
         return
     if axis.zoomed and (until < axis.span.begin or since > axis.span.end):
@@ -342,7 +342,7 @@ def _placed(
 
 
 def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPiece]:
-    """Yield what a visit consists of: its attempts and the pauses between, or one piece."""
+    """Yield the pieces of a visit: its attempts and pauses, or a single piece."""
     end = now if visit.left_ms is None else visit.left_ms
     status = formatting.STEP[visit.status]
     if not events:
@@ -368,7 +368,7 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[BarPie
 def _retry_events(
     execution: Execution, trace: Trace, rows: list[StepRow]
 ) -> dict[int, list[VisitEvent]]:
-    """Return first event -> the events that tell attempts apart, of visits with more than one."""
+    """Return first event -> the events that separate attempts, for visits with several."""
     retried = [
         visit
         for row in rows

@@ -1,9 +1,9 @@
-"""Find the critical path of an execution: the chain of steps whose ends bound its end.
+"""Find the critical path of an execution: the chain of steps that determines its duration.
 
-It is read backwards from the end. The visits of one line of control follow each other, so all of
-them are on the path. Of what a Parallel or Map holds, the branch or iteration that ended last is on
-it; one that was aborted because another had failed is not. If it began after its Parallel or Map
-did (it waited for a place, or for a retry), so is the one that ended last before it began, and so
+It is traced backwards from the end. The visits of one line of control follow each other, so all are
+on the path. In a Parallel or Map, the branch or iteration that ended last is on it, unless it was
+aborted after another one's failure. If that one began later than its Parallel or Map (it waited for
+concurrency, or for a retry), the one that ended last before its begin is on the path, too, and so
 on.
 """
 
@@ -28,11 +28,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class PathShare:
-    """How long the critical path was in a state, together.
-
-    ``percent``: of the time the execution ran; ``paused_ms``: how much of it the state waited for
-    its retries.
-    """
+    """The total time of the critical path in one state."""
 
     state: str
     spent_ms: int
@@ -42,14 +38,14 @@ class PathShare:
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """``visits``: the events that began the visits on it; ``shares``: where it was longest."""
+    """``visits``: entry events of the visits on it; ``shares``: the largest shares."""
 
     visits: frozenset[int] = frozenset()
     shares: tuple[PathShare, ...] = ()
 
 
 def critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPath:
-    """Return the critical path of what of an execution lies between two times, epoch milliseconds.
+    """Return the critical path between two times in epoch milliseconds.
 
     It has ended: as a whole, or ``trace`` ends with an attempt at it. A Parallel or Map itself has
     the time in which nothing inside of it is on the path, such as the pause before a retry.
@@ -96,7 +92,7 @@ def _find_critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPat
 
 
 class _PathFinder:
-    """The lines of control of an execution, by what holds them.
+    """The lines of control of an execution, by their Parallel or Map.
 
     ``holders``: states with lines; ``outermost``: visits of the states that no line holds. All of
     these are on the path. ``covered``: state -> how long what it holds was on the path instead.
@@ -128,7 +124,7 @@ class _PathFinder:
         self.holders = {node for _, node in self._lines}
 
     def _visits_of_lines(self, numbers: list[int]) -> dict[ControlLine, list[int]]:
-        """Return the visits of each line that some Parallel or Map holds, in order."""
+        """Return the visits of each line of control in a Parallel or Map, in order."""
         lines, first = self._trace.lines, self._begin_ms
         visits_of: defaultdict[ControlLine, list[int]] = defaultdict(list)
         if self._trace.gaps:  # some of them may have been before
@@ -138,7 +134,7 @@ class _PathFinder:
         return visits_of
 
     def _lines_by_holder(self) -> dict[tuple[ControlLine, str], list[tuple[int, ControlLine]]]:
-        """Return line and state that it is in -> the lines this holds, by when they ended."""
+        """Return (line, its state) -> the inner lines of control, by their ends."""
         exits, end_ms = self._trace.end_times, self._end_ms
         by_attempt: defaultdict[GroupAttempt, list[tuple[int, ControlLine]]] = defaultdict(list)
         for line, numbers in self._visits_of.items():
@@ -159,7 +155,7 @@ class _PathFinder:
         return self._trace.end_times.get(number, self._end_ms)
 
     def stays(self, node: str) -> list[tuple[int, int, int]]:
-        """Return event, beginning and end of the visits of a state, without what was before."""
+        """Return event, begin and end of a state's visits, clipped to the period."""
         stays = self._trace.visits[node].stays(self._end_ms)
         return [
             (number, max(entered_ms, self._begin_ms), left_ms)
@@ -170,7 +166,7 @@ class _PathFinder:
         ]
 
     def inner_path(self) -> Iterator[tuple[int, str, int, int]]:
-        """Yield event, state, beginning and end of each visit on the path that a line holds."""
+        """Yield event, state, begin and end of each visit on a line's critical path."""
         trace = self._trace
         waiting: list[ControlLine] = []
         for node in self.outermost.keys() & self.holders:
@@ -188,7 +184,7 @@ class _PathFinder:
     def _bounding(
         self, line: ControlLine, node: str, entered_ms: int, left_ms: int
     ) -> Iterator[ControlLine]:
-        """Yield the branches or iterations that bound the end of their Parallel or Map."""
+        """Yield the branches or iterations that determine the end of a Parallel or Map."""
         until = left_ms
         ends = self._ends.get((line, node), [])
         lines = self._lines.get((line, node), [])

@@ -1,4 +1,4 @@
-"""Draw how many iterations of a Map ran at once: each stands in the first lane that is free."""
+"""Draw concurrent iterations of a Map in lanes: each in the first free lane."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RANKS = {formatting.STEP[status].tone: -rank for rank, status in enumerate(reve
 
 @dataclass(slots=True)
 class LaneRectangle:
-    """One iteration, or several of a lane that ended alike. Units of the axis."""
+    """One iteration, or adjacent ones with the same outcome. Units of the axis."""
 
     lane: int
     x: float
@@ -46,7 +46,7 @@ class LaneRectangle:
 
     @property
     def drawing(self) -> str:
-        """Return it as SVG, with a gap to the next one."""
+        """Return the SVG, with a gap to the next one."""
         width = self.width - 1 if self.width > _SEEN else self.width
         return (
             f'<rect class="{self.tone}" x="{self.x}" y="{self.lane}" width="{width}" height=".8"/>'
@@ -55,7 +55,7 @@ class LaneRectangle:
 
 @dataclass(frozen=True, slots=True)
 class LaneBar:
-    """The iterations of a Map over time. ``peak``: how many ran at once at most.
+    """The iterations of a Map over time. ``peak``: the maximum concurrency.
 
     ``critical``: x and width of what is on the critical path, in units. ``endings``: how they ended
     in the attempts on display.
@@ -70,24 +70,24 @@ class LaneBar:
 
     @property
     def drawing(self) -> SafeString:
-        """Return the rectangles as SVG, which no template makes: there may be hundreds."""
+        """Return the SVG of all rectangles; no template, because there may be hundreds."""
         # Short iterations are widened to be seen, so that they overlap: the worst stands on top.
         ordered = sorted(self.rectangles, key=lambda each: _RANKS[each.tone], reverse=True)
         return SafeString("".join([rectangle.drawing for rectangle in ordered]))
 
     @property
     def height(self) -> int:
-        """Return how high it is, in pixels."""
+        """Return the height in pixels."""
         return self._lanes_px + (_STRIP_GAP + _STRIP if self.critical else 0)
 
     @property
     def units(self) -> float:
-        """Return how high it is, in lanes."""
+        """Return the height in lanes."""
         return round(self.lanes * self.height / self._lanes_px, 3)
 
     @property
     def strip(self) -> tuple[float, float]:
-        """Return where the mark of the critical path begins, and how high it is, in lanes."""
+        """Return the place and height of the critical path's mark, in lanes."""
         lane = self.lanes / self._lanes_px
         return round(lane * (self._lanes_px + _STRIP_GAP), 3), round(lane * _STRIP, 3)
 
@@ -97,7 +97,7 @@ class LaneBar:
 
 
 def iteration_lanes(trace: Trace, summary: IterationSummary, axis: TimeAxis) -> LaneBar:
-    """Return the lanes of a Map's iterations, cut by the attempts at the execution."""
+    """Return the lanes of a Map's iterations, split by attempt of the execution."""
     if len(axis.attempts) == 1:
         drawn = (summary.spans, axis.span, summary.text, axis.critical.visits)
         return trace.derive((lane_bar, summary.owner), drawn, lambda: lane_bar(*drawn))
@@ -110,7 +110,7 @@ def iteration_lanes(trace: Trace, summary: IterationSummary, axis: TimeAxis) -> 
 
 
 def _cut_by_attempt(trace: Trace, whole: IterationSpan, axis: TimeAxis) -> Iterator[IterationSpan]:
-    """Yield an iteration in each attempt on display, with how that attempt left it."""
+    """Yield an iteration for each displayed attempt, with its outcome there."""
     for stay in stays_by_attempt(trace, whole.visits, axis, whole.status):
         if stay.attempt in axis.shown:
             runs = whole.end is None and stay.status == whole.status
@@ -124,7 +124,7 @@ def lane_bar(
     text: str,
     on_path: frozenset[int] = frozenset(),
 ) -> LaneBar:
-    """Return the lanes of iterations.
+    """Return the bar of iterations.
 
     ``text``: how they ended, in words; ``on_path``: visits on the critical path.
     """
@@ -144,7 +144,7 @@ def _draw_lanes(
     peak: int,
     on_path: frozenset[int],
 ) -> tuple[list[LaneRectangle], list[tuple[float, float]]]:
-    """Return the rectangles of iterations, and x and width of those on the critical path.
+    """Return the rectangles of iterations, and (x, width) of those on the critical path.
 
     ``placed``: each with its number among the ``peak`` that ran at once. One loop without calls:
     there may be thousands.
@@ -181,7 +181,7 @@ def _draw_lanes(
 
 
 def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return marks of the critical path with those as one that touch each other."""
+    """Join touching marks of the critical path."""
     merged: list[tuple[float, float]] = []
     for x, width in sorted(marks):
         if merged and x - sum(merged[-1]) < _APART:
@@ -195,7 +195,7 @@ def _merged_marks(marks: list[tuple[float, float]]) -> list[tuple[float, float]]
 def _assign_lanes(
     spans: Sequence[IterationSpan], now: int
 ) -> tuple[list[tuple[IterationSpan, int]], int]:
-    """Return each iteration with its lane, by beginning, and how many lanes there are."""
+    """Return each iteration with its lane, by start, and the number of lanes."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
     placed: list[tuple[IterationSpan, int]] = []

@@ -1,6 +1,6 @@
-"""Cut the stretches of a row by the attempts at its execution.
+"""Split the bars of a timeline row by the attempts of its execution.
 
-Between the end of an attempt and the redrive after it nothing went on, so nothing is drawn there.
+Nothing is drawn between the end of an attempt and the next redrive, because nothing ran.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BarPiece:
-    """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt.
+    """A period of a row's work, not yet positioned. ``retry``: it ends with its attempt.
 
     ``interrupted``: attempt at the execution -> how its visit ended there, before a redrive;
     ``worked_ms``: how long its visits lasted together, if there is time between them.
@@ -37,7 +37,7 @@ class BarPiece:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStay:
-    """Visits in one attempt at the execution, from the beginning of the first to the last end.
+    """The time of some visits in one attempt of the execution, first begin to last end.
 
     ``status``: how the attempt left them, the worst of them; ``cut``: a redrive went on with one of
     them; ``visits``: how many they are; ``critical``: one of them is on the critical path.
@@ -55,7 +55,7 @@ class AttemptStay:
 def clip_piece(
     piece: BarPiece, attempts: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
-    """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
+    """Yield the parts of a piece, one per attempt of the execution."""
     for place, attempt in enumerate(attempts, 1):
         since = piece.since if place == 1 else max(piece.since, attempt.since)
         until = piece.until if place == len(attempts) else min(piece.until, attempt.until)
@@ -66,7 +66,7 @@ def clip_piece(
 
 
 def _ended_at_once(piece: BarPiece, attempts: Sequence[ExecutionAttempt], place: int) -> bool:
-    """Tell whether a piece of an earlier attempt ended in the millisecond of this redrive.
+    """Whether a piece of an earlier attempt ended in the millisecond of this redrive.
 
     An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
     ended with it, and is not drawn twice.
@@ -78,7 +78,7 @@ def _ended_at_once(piece: BarPiece, attempts: Sequence[ExecutionAttempt], place:
 def stays_by_attempt(
     trace: Trace, numbers: Iterable[int], axis: TimeAxis, final: str = ""
 ) -> list[AttemptStay]:
-    """Return one stay for each attempt in which any of some visits was. ``numbers``: of these.
+    """Return the time of some visits in each attempt. ``numbers``: the attempts.
 
     ``final``: the status of what they belong to, which is that of its last stay.
     """
@@ -101,7 +101,7 @@ def stays_by_attempt(
 
 
 def _join_stays(first: AttemptStay, second: AttemptStay) -> AttemptStay:
-    """Return both as one; what a redrive went on with tells most of how an attempt ended."""
+    """Join two stays; the outcome is that of the redriven one."""
     telling = min((first, second), key=lambda stay: (not stay.cut, WORST_FIRST.index(stay.status)))
     return replace(
         telling,

@@ -1,4 +1,4 @@
-"""Build the timeline of an execution's page: its axis, and the bar and duration of each row."""
+"""Build the timeline of the execution page: its axis, and bar and duration of each row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePart:
-    """The timeline of an execution. ``bars``, ``durations``, ``lanes``: row id -> its drawing.
+    """The timeline of an execution. ``bars``, ``durations``, ``lanes``: by row id.
 
     ``drawn_ms``: when it was drawn; the bars of a running execution are drawn anew later.
     """
@@ -46,7 +46,7 @@ def timeline_part(
     query: QueryDict,
     past_ms: int | None,
 ) -> TimelinePart:
-    """Return the timeline of some rows. ``past_ms``: the moment on display, None for now."""
+    """Return the timeline of some rows. ``past_ms``: the displayed time, None for now."""
     zoom = TimelineZoom.of(query)
     now = clock.now_ms()
     axis, drawn = bars.timeline_bars(execution, trace, rows, now, past_ms, zoom)
@@ -66,7 +66,7 @@ def timeline_part(
 
 @dataclass(frozen=True, slots=True)
 class RowDuration:
-    """What the timeline says of a row. ``worked``: "" if it was not in the attempt, or runs.
+    """The duration of a row. ``worked``: "" if it was not in the attempt, or is running.
 
     ``since``: what the clock of a row that runs counts from; ``visits``: how many it made.
     """
@@ -77,12 +77,12 @@ class RowDuration:
 
     @property
     def paint(self) -> dict[str, str | int | None]:
-        """Return what the script repaints the cell with."""
+        """Return the values with which the script repaints the cell."""
         return {"worked": self.worked, "worked_since": self.since, "visits": self.visits}
 
 
 def attempt_durations(rows: Iterable[StepRow], axis: TimeAxis) -> dict[str, RowDuration]:
-    """Return row id -> its duration in the attempt that was chosen, none if all are shown."""
+    """Return row id -> duration in the selected attempt; empty if all are shown."""
     if not axis.chosen:
         return {}
     return {row.id: _duration(row, axis) for row in rows}
@@ -105,7 +105,7 @@ def _duration(row: StepRow, axis: TimeAxis) -> RowDuration:
 
 
 def _pieces(row: StepRow, now: int) -> Iterator[BarPiece]:
-    """Yield the visits of a state; of iterations the time from the first to the last."""
+    """Yield the visits of a state; for iterations the time from first to last."""
     if isinstance(row.visits_made, Visits):
         for since, until in row.visits_made.stays(now):
             yield BarPiece(since, until, "", "")

@@ -1,4 +1,4 @@
-"""Read from an address which part of an execution's timeline its reader wants to see."""
+"""Read the zoom of the timeline from the query string: an attempt or a time range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ATTEMPT = re.compile(r"\d{1,4}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TimelineZoom:
-    """The part of a timeline that its reader wants to see.
+    """The selected part of the timeline.
 
     ``attempt``: at the whole execution, 0 for all of them.
 
@@ -28,7 +28,7 @@ class TimelineZoom:
 
     @classmethod
     def of(cls, query: QueryDict) -> TimelineZoom:
-        """Read the query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
         chosen = query.get("attempt", "")
         since, until = (_milliseconds(query.get(name, "")) for name in ("from", "to"))
         if since is not None and until is not None and since >= until:
@@ -36,14 +36,14 @@ class TimelineZoom:
         return cls(int(chosen) if _ATTEMPT.fullmatch(chosen) else 0, since, until)
 
     def cut(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the part of a stretch of epoch milliseconds; all of it if nothing is left."""
+        """Return the selected part of a time range; the whole range if it would be empty."""
         since = begin if self.since is None else begin + self.since
         until = end if self.until is None else min(end, begin + self.until)
         return (since, until) if since < until else (begin, end)
 
     @property
     def seconds(self) -> tuple[str, str]:
-        """Return beginning and end as the fields of the page show them, "" for none."""
+        """Return begin and end for the form's fields, "" for none."""
         texts = ("" if ms is None else f"{ms / 1000:g}" for ms in (self.since, self.until))
         first, last = texts
         return first, last
