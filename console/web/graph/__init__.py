@@ -1,4 +1,4 @@
-"""The drawing of a definition: the layout by Graphviz, its cache, and the formats it is written in.
+"""Draw a definition as a graph: Graphviz layout, cache of layouts, and output formats.
 
-The package draws definitions; the package ``execution`` paints on a drawing what happened.
+This package draws definitions; the package ``execution`` adds the status colours.
 """

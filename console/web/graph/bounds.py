@@ -1,4 +1,4 @@
-"""Bound what is drawn of a graph: a page with more states neither comes in time nor can be read."""
+"""Limit a graph to a drawable number of states: those nearest to the start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_ARROWS = 2000
 
 
 def bound_graph(graph: Graph) -> Graph:
-    """Return the part of a graph that is drawn: the states nearest to the start.
+    """Return the part of a graph to draw: the states nearest to the start.
 
     A state inside a Parallel or Map is as near as the state that holds it.
     """
@@ -44,7 +44,7 @@ def bound_graph(graph: Graph) -> Graph:
 
 
 def _nearest(graph: Graph) -> Iterator[str]:
-    """Yield the ids of all states that can be reached, breadth first."""
+    """Yield the ids of all reachable states, breadth first."""
     inner: dict[str, list[StateGroup]] = {}
     for group in graph.groups:
         inner.setdefault(group.owner, []).append(group)

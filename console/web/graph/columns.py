@@ -1,8 +1,8 @@
-"""Wrap a long diagram into columns, as a newspaper does: a chain of 100 states has one otherwise.
+"""Wrap a long graph into columns, as a newspaper does, for chains such as 100 states.
 
-The diagram is cut between its rows. What is above the first cut is the first column, and so on.
-Arrows inside a column stay as they are. An arrow from one column to another leaves below its row,
-runs in a lane between the columns and comes in above its target.
+The graph is cut between rows; the part above the first cut is the first column, and so on. Arrows
+within a column stay unchanged. An arrow to another column leaves below its row, runs in a lane
+between the columns and enters above its target.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
 def in_columns(diagram: Diagram, drawn: Drawn) -> Drawn:
-    """Return a layout in columns (in rows, if it leads to the right) if it is long and slim."""
+    """Return a long slim layout in columns (in rows, if it runs to the right)."""
     if diagram.direction is Direction.RIGHT:
         return mirrored(_wrapped(turned(diagram), mirrored(drawn), 1 / _RATIO))
     return _wrapped(diagram, drawn, _RATIO)
@@ -66,7 +66,7 @@ def _wrapped(diagram: Diagram, drawn: Drawn, ratio: float) -> Drawn:
 
 
 def _rows(sizes: Mapping[str, Rectangle], spots: Mapping[str, Point]) -> list[_Row]:
-    """Return the boxes from top to bottom: what overlaps in height stands in one row."""
+    """Return the boxes in rows, top to bottom; boxes with overlapping heights share a row."""
     rows: list[_Row] = []
     for box in sorted(sizes, key=lambda box: spots[box][1] - sizes[box].height / 2):
         middle, half = spots[box][1], sizes[box].height / 2
@@ -79,7 +79,7 @@ def _rows(sizes: Mapping[str, Rectangle], spots: Mapping[str, Point]) -> list[_R
 
 
 def _cuts(rows: Sequence[_Row], arrows: Sequence[Arrow], height: float) -> list[int]:
-    """Return the rows that begin a column: near multiples of a height, crossed by few arrows."""
+    """Return the first row of each column: near multiples of a height, crossed by few arrows."""
     row_of = {box: number for number, row in enumerate(rows) for box in row.boxes}
     crossed = [0] * (len(rows) + 1)
     for arrow in arrows:
@@ -166,7 +166,7 @@ class _Columns:
         return 2 * _AWAY + _LANE * (lanes - 1) if lanes else 0.0 if outer else 2.0 * _AWAY
 
     def _extent(self, column: int) -> tuple[float, float]:
-        """Return the left and the right edge of a column: of its boxes, arrows and labels."""
+        """Return the left and right edge of a column's boxes, arrows and labels."""
         edges: list[float] = []
         for row in self._parts[column]:
             for box in row.boxes:
@@ -225,7 +225,7 @@ def _moved_path(path: str, shift: Point) -> str:
 
 
 def _rounded(points: Sequence[Point]) -> str:
-    """Return a way through points, across and along in turn, with round corners."""
+    """Return a path through points, alternately across and along, with round corners."""
     path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         radius = min(_RADIUS, _length(before, corner) / 2, _length(corner, after) / 2)

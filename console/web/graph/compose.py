@@ -1,9 +1,9 @@
-"""Compose the picture of a graph from the layouts of its groups.
+"""Compose the picture of a graph from separate layouts of its groups.
 
-One group at a time is laid out: the machine, a branch, an item processor. An inner group becomes a
-box of its parent, so boxes nest cleanly. What holds groups leads into them and out of them by
-threads of its own: from its head to the first state of each, and from the last ones to its edge.
-A thread bends only in the strip before and after the groups, so that it crosses no box of another.
+A group is the state machine, a Parallel's branch or a Map's processor, and is laid out alone. An
+inner group becomes a box in its parent, so boxes nest cleanly. A Parallel or Map has threads: lines
+from its head to the first state of each branch, and from the last states to its edge. A thread
+bends only before and after the groups, so that it crosses no box.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def compose_picture(graph: Graph, draw: Draw, view: GraphView) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class _GroupStates:
-    """One group, its states and transitions, what lies inside of its states, and their sizes."""
+    """One group: its states, transitions, inner groups, and sizes."""
 
     group: StateGroup
     nodes: list[Node]
@@ -76,12 +76,12 @@ class _GroupStates:
 
     @property
     def outer(self) -> bool:
-        """Tell whether it is the machine itself."""
+        """Whether it is the state machine itself."""
         return not self.group.owner
 
     @property
     def last(self) -> Node | None:
-        """Return the only state that a line of control ends at, if it surely stands last.
+        """Return the only final state of the group, if it is surely placed last.
 
         Without loops every other state stands before it, and a thread can leave from its edge.
         """
@@ -100,7 +100,7 @@ class _GroupStates:
 
     @property
     def has_start(self) -> bool:
-        """Tell whether its beginning is drawn: the machine's, or where a loop leads back to it.
+        """Whether its start is drawn: of the state machine, or if a loop leads back to it.
 
         Without loops, the first state stands before all others, and a thread can reach it.
         """
@@ -108,7 +108,7 @@ class _GroupStates:
 
 
 class _Composer:
-    """Lays out a group, its inner groups first. ``groups``: by the state that holds them."""
+    """Lays out a group after its inner groups. ``groups``: by owning state."""
 
     def __init__(self, graph: Graph, draw: Draw, view: GraphView) -> None:
         self._draw = draw
@@ -142,7 +142,7 @@ class _Composer:
 def _side_by_side(
     node: Node, groups: list[StateGroup], parts: list[Picture], view: GraphView
 ) -> Picture:
-    """Return branches that lead down."""
+    """Return the branches side by side, for a graph that runs down."""
     width = sum(part.width for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node, compact=view.compact) - 2 * PAD
     offset = max(0.0, (least - width) / 2)
@@ -170,7 +170,7 @@ def _side_by_side(
 def _one_below_the_other(
     node: Node, groups: list[StateGroup], parts: list[Picture], view: GraphView
 ) -> Picture:
-    """Return branches that lead to the right."""
+    """Return the branches one below the other, for a graph that runs to the right."""
     height = sum(part.height for part in parts) + GAP * (len(parts) - 1)
     least = text_width(node, compact=view.compact) - 2 * PAD - ENTRY - EXIT
     width = max(least, *(part.width for part in parts))
@@ -197,7 +197,7 @@ def _one_below_the_other(
 
 
 def _thread(group: StateGroup, points: list[Point], kind: str, direction: Direction) -> EdgeLine:
-    """Join the head or edge of a Parallel or Map with one of its branches.
+    """Connect the head or edge of a Parallel or Map with one of its branches.
 
     ``points``: three; it bends in the strip where there are no boxes, and is straight elsewhere.
     """
@@ -212,11 +212,7 @@ def _thread(group: StateGroup, points: list[Point], kind: str, direction: Direct
 
 
 def _bend(start: Point, end: Point, kind: str, direction: Direction) -> str:
-    """Lead to a line beside this one: straight on, across with round corners, and straight on.
-
-    All branches of a group go across at the same place, near to them, so that what is common to
-    their ways is one line, and an arrow head has a straight way before it.
-    """
+    """Return a path to a parallel line: straight, across with round corners, and straight."""
     down = direction is Direction.DOWN
     (x, y), (to_x, to_y) = (start, end) if down else (start[::-1], end[::-1])
     if abs(to_x - x) < 1:
@@ -271,7 +267,7 @@ def _compose(states: _GroupStates, drawn: Drawn, view: GraphView) -> Picture:
 def _edge_point(
     states: _GroupStates, drawn: Drawn, node: str, direction: Direction, side: int
 ) -> Point:
-    """Return the middle of a box's edge. ``side``: -1 where lines come in, 1 where they leave."""
+    """Return the middle of a box's edge. ``side``: -1 where lines enter, 1 where they leave."""
     (x, y), (width, height) = drawn.spots[node], states.sizes[node]
     if direction is Direction.DOWN:
         return x, y + side * height / 2
@@ -279,7 +275,7 @@ def _edge_point(
 
 
 def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
-    """Return what is laid out of a group: ids and sizes, in the order of the definition."""
+    """Return the diagram of a group: ids and sizes, in definition order."""
     end = _TERMINAL if states.outer else _JOINT
     first = states.group.start
     parts: list[Rectangle | Arrow] = []
@@ -304,14 +300,14 @@ def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
 
 
 def _middle_width(edge: Edge, view: GraphView, *, alone: bool) -> float:
-    """Return the room in the middle of an edge: for its label, or beside others of its two ends."""
+    """Return the width to reserve at the middle of an edge: for its label, or parallel edges."""
     if view.compact:  # no edge has a label, and they share the room evenly
         return 0
     return label_width(cut_text(edge.label)) if edge.label else 0 if alone else _APART
 
 
 def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
-    """Return who leads to End. A Fail is an end of its own, unless the machine has no other."""
+    """Return the states that lead to End. A Fail needs no End, unless there is no other."""
     last = [node for node in nodes if node.ends]
     happy = [node for node in last if node.type != "Fail"]
     return happy if happy or not outer else last
@@ -369,7 +365,7 @@ _PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
 def _inner_corner(rows: int, view: GraphView) -> Point:
-    """Return where in its box the inside of a Parallel or Map begins."""
+    """Return the corner of the inner area in a Parallel's or Map's box."""
     head = head_height(rows, plain=view.plain, compact=view.compact)
     down = view.direction is Direction.DOWN
     return (PAD, head + ENTRY) if down else (PAD + ENTRY, head + PAD)

@@ -1,4 +1,4 @@
-"""Show a definition: its graph beside its text, in which each state can be jumped to."""
+"""Show a definition: its graph beside its JSON text, with links from and to each state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def definition_context(
     plain: bool = True,
     steps: str = "",
 ) -> dict[str, Any]:
-    """Return what ``graph/_definition.html`` shows of a definition.
+    """Return the template context of ``graph/_definition.html``.
 
     The address may name a state by its ``state`` id, and a ``page`` of a long text. ``plain``: its
     boxes have no room for statuses. ``steps``: as in ``StateLinks``.
@@ -62,7 +62,7 @@ def definition_context(
 def picture_context(
     text: str, machine_type: str, view: GraphView, state: str = ""
 ) -> dict[str, Any]:
-    """Return the picture of a definition, None if it cannot be drawn.
+    """Return the context of a definition's picture, None if it cannot be drawn.
 
     Groups of a large machine are folded. ``state``: the id of one that must be seen, "" for none.
     """
@@ -93,7 +93,7 @@ def readable_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """A part of a definition's text as HTML, and which of how many it is."""
+    """A page of a definition's text as HTML, with its number."""
 
     html: SafeString
     number: int
@@ -101,18 +101,18 @@ class TextPage:
 
     @property
     def previous(self) -> int:
-        """Return the page before this one, 0 if there is none."""
+        """Return the previous page, 0 without one."""
         return self.number - 1
 
     @property
     def next(self) -> int:
-        """Return the page after this one, 0 if there is none."""
+        """Return the next page, 0 without one."""
         return self.number + 1 if self.number < self.pages else 0
 
 
 @dataclass(frozen=True, slots=True)
 class StateLinks:
-    """Where a text leads: from the name of a state, and from where another one names it.
+    """The URLs of links on state names and on references to states.
 
     ``steps``: the address of an execution's step, up to the state's name, "" for none;
     ``places``: that of a state's place in the text, up to its id.
@@ -177,7 +177,7 @@ def _token_marks(
     named: set[int],
     links: StateLinks,
 ) -> Iterator[_Mark]:
-    """Yield the colours of a part of a text, and its links. ``named``: where keys name states."""
+    """Yield the colours and links of a part of a text. ``named``: keys that name states."""
     key = ""
     for match in _COLOURED.finditer(text, *part):
         start, end, kind = match.start(), match.end(), match.lastgroup or ""
@@ -202,7 +202,7 @@ def _token_marks(
 
 
 def _name(token: str) -> str:
-    """Return what a string in quotes says, "" of other values."""
+    """Return the value of a JSON string, "" for other values."""
     try:
         value = json.loads(token)
     except ValueError:
@@ -211,7 +211,7 @@ def _name(token: str) -> str:
 
 
 def _with_tags(text: str, part: tuple[int, int], marks: Iterable[_Mark]) -> SafeString:
-    """Return a part of a text as HTML, with the tags of its marks, which are in order."""
+    """Return a part of a text as HTML with its marks, which are in order."""
     pieces: list[str] = []
     place, end = part
     for start, _, tag in marks:
@@ -221,7 +221,7 @@ def _with_tags(text: str, part: tuple[int, int], marks: Iterable[_Mark]) -> Safe
 
 
 def coloured_text(text: str) -> SafeString:
-    """Return a JSON text as HTML with its kinds of values told apart."""
+    """Return a JSON text as HTML, coloured by type of value."""
     whole = 0, len(text)
     return _with_tags(text, whole, _token_marks(text, whole, {}, set(), NO_LINKS))
 
@@ -234,7 +234,7 @@ def state_places(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_state(path: Path) -> bool:
-    """Tell whether a path leads to a state, not to something of the same name in a payload."""
+    """Whether a JSON path is a state's, not that of a payload with the same names."""
     while len(path) >= 2 and path[-2] == "States":  # noqa: PLR2004 - "States", its name
         path = path[:-2]
         if not path:
@@ -250,7 +250,7 @@ def _is_state(path: Path) -> bool:
 
 @dataclass(slots=True)
 class _Open:
-    """A container that is being read; ``key``: the current one, ``start``: of its owner's key."""
+    """A container being read; ``key``: its current key, ``start``: of its own key."""
 
     start: int
     index: int | None

@@ -1,4 +1,4 @@
-"""What is laid out, and how it lies: boxes and arrows by opaque ids, without any text of a user."""
+"""Types of a layout: the input (``Diagram``) and its result (``Drawn``), with opaque ids only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Direction(StrEnum):
-    """Where a graph leads to. Pages use the values as names in cookies and addresses."""
+    """The direction of a graph; the values are used in cookies and URLs."""
 
     DOWN = "down"
     """From the top to the bottom."""
@@ -23,7 +23,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """Something with a place; pixels."""
+    """A box; pixels."""
 
     id: str
     width: float
@@ -32,7 +32,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A way from one rectangle to another. ``label_width``: pixels, 0 without a label."""
+    """An edge between two rectangles. ``label_width``: pixels, 0 without a label."""
 
     id: str
     source: str
@@ -43,7 +43,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """One group of a graph; the first rectangle is where it begins. ``tight``: with small gaps."""
+    """One group of a graph; the first rectangle is its start. ``tight``: with small gaps."""
 
     parts: tuple[Rectangle | Arrow, ...]
     direction: Direction = Direction.DOWN
@@ -52,7 +52,7 @@ class Diagram:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An arrow's way as SVG path data. ``label_at``: the middle of its label."""
+    """An edge's path as SVG path data. ``label_at``: the middle of its label."""
 
     id: str
     path: str
@@ -61,7 +61,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A diagram with places; pixels, downwards. ``spots``: the middle of each rectangle."""
+    """A laid-out diagram; pixels, downwards. ``spots``: the middle of each rectangle."""
 
     width: float
     height: float

@@ -1,4 +1,4 @@
-"""Write a diagram in Graphviz's language, and read what Graphviz made of it.
+"""Convert a diagram to Graphviz's DOT language, and its output to a layout.
 
 Graphviz writes attributes unescaped, so no text of a user may reach it: it gets ids and sizes.
 """
@@ -42,7 +42,7 @@ def dot_source(diagram: Diagram) -> str:
 
 
 def _attributes(arrow: Arrow) -> dict[str, str]:
-    """Reserve room for a label with an empty table of its size."""
+    """Return an edge's attributes; an empty table reserves room for the label."""
     attributes = {"dir": "none"} if arrow.headless else {}
     if arrow.label_width:
         size = f'WIDTH="{round(arrow.label_width)}" HEIGHT="{LABEL_HEIGHT}"'
@@ -52,7 +52,7 @@ def _attributes(arrow: Arrow) -> dict[str, str]:
 
 
 def parse_layout(answer: dict[str, Any]) -> Drawn:
-    """Return what the child drew (see ``layout_child.read_json``).
+    """Convert the child's answer (``layout_child.read_json``) to a layout.
 
     Raise ``KeyError``, ``TypeError``, ``ValueError`` or ``IndexError`` on anything else.
     """
@@ -75,7 +75,7 @@ def _parse_point(text: str, height: float) -> Point:
 
 
 def _parse_path(pos: str, height: float) -> str:
-    """Return SVG path data: a start, cubic curves of three points each, a straight last bit."""
+    """Return SVG path data: start, cubic curves of three points each, a final straight line."""
     points = [_parse_point(part, height) for part in pos.removeprefix("e,").split()]
     tip, *curve = points if pos.startswith("e,") else (points[-1], *points)
     first, *rest = (f"{x:.1f},{y:.1f}" for x, y in [*curve, tip])

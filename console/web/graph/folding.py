@@ -1,4 +1,4 @@
-"""Fold the groups of a large machine: a Parallel or Map with all that is inside becomes one box."""
+"""Fold a Parallel or Map of a large state machine into one box."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLD_ABOVE = 150
 
 
 def states_inside(graph: Graph) -> dict[str, list[str]]:
-    """Return Parallel or Map -> the ids of the states inside of it, at any depth."""
+    """Return Parallel or Map -> the ids of the states inside, at any depth."""
     owners = {group.id: group.owner for group in graph.groups}
     inside: dict[str, list[str]] = {group.owner: [] for group in graph.groups if group.owner}
     for node in graph.nodes:
@@ -29,7 +29,7 @@ def states_inside(graph: Graph) -> dict[str, list[str]]:
 
 
 def owners_around(graph: Graph, name: str) -> set[str]:
-    """Return the ids of each Parallel and Map that a state stands in; none of an unknown one."""
+    """Return the ids of the Parallels and Maps around a state; none for an unknown one."""
     owners = {group.id: group.owner for group in graph.groups}
     around: set[str] = set()
     node = graph.by_name.get(name, "")
@@ -39,7 +39,7 @@ def owners_around(graph: Graph, name: str) -> set[str]:
 
 
 def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping[str, int]]:
-    """Return a graph without what is inside of folded groups; and owner -> how many states."""
+    """Return a graph without the states of folded groups; and owner -> number of states."""
     inside = states_inside(graph)
     folded = {owner: len(nodes) for owner, nodes in inside.items() if owner not in unfolded}
     hidden = {node for owner in folded for node in inside[owner]}
@@ -61,12 +61,12 @@ def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping
 
 
 def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:
-    """Return a view in which the chosen state is seen. A machine that is small folds nothing."""
+    """Return a view that shows the selected state. Small state machines have no folds."""
     return view.folding(owners_around(graph, chosen) if len(graph.nodes) > FOLD_ABOVE else None)
 
 
 def fold_links(view: GraphView, picture: Picture) -> dict[str, str]:
-    """Return box -> what the address names as unfolded after a press on the box's sign."""
+    """Return box -> URL parameter of unfolded groups after a click on its sign."""
     return {
         box.node.id: ",".join(sorted(view.unfolded ^ {box.node.id}))
         for box in picture.boxes

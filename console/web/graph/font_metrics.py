@@ -1,8 +1,8 @@
-"""Measure texts of the graph in pixels, from the metrics of the fonts it is shown in.
+"""Measure text widths of the graph in pixels, from metrics of common fonts.
 
-The page uses the reader's own font. Of each character the wider one of DejaVu Sans and Liberation
-Sans (with the metrics of Arial) is taken; the usual fonts of other systems lie between the two, so
-a box is wide enough whichever of them it is. Widths are thousandths of the size of the text.
+The page uses the reader's own font. For each character the wider one of DejaVu Sans and Liberation
+Sans (with the metrics of Arial) is used; the usual fonts of other systems lie between the two, so
+boxes are always wide enough. Widths are thousandths of the font size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WIDE, _OTHER = 1250, 900
 
 
 def text_width_px(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how wide a text of some size (pixels) is shown at most."""
+    """Return the maximum width in pixels of a text at a font size."""
     return _thousandths(text, bold=bold) * size / 1000
 
 

@@ -18,7 +18,7 @@ _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """How a graph is drawn. ``folds``: whether groups of a large machine are folded.
+    """View options. ``folds``: whether groups of a large state machine are folded.
 
     ``unfolded``: the ids of those that are open all the same. ``plain``: boxes have no line for a
     status, so the graph is smaller. ``compact``: they have the name only and transitions no words,
@@ -51,7 +51,7 @@ WHOLE = GraphView()
 
 
 def graph_view_of(request: HttpRequest) -> GraphView:
-    """Return what the reader's cookie and the address ask for. What makes no sense is left out."""
+    """Return the view of the reader's cookie and the URL; invalid values are ignored."""
     asked = request.COOKIES.get(DIRECTION_COOKIE, "")
     direction = Direction(asked) if asked in list(Direction) else Direction.DOWN
     named = _NODE_ID.findall(request.GET.get("unfold", "")[: 8 * MOST_UNFOLDED])

@@ -1,8 +1,8 @@
-"""Keep layouts in files of the data folder, for all processes that use it.
+"""Cache of graph layouts in files of the data folder, shared by all processes.
 
-A file holds what Graphviz drew of one definition, or that it was too much for it. No text of a user
-is in it. A file that is damaged, or of another format, counts as missing: the graph is laid out
-again. The folder is bounded; what was not used for the longest time goes first.
+A file holds Graphviz's layout of one definition, or a note that it exceeded the limits, and no text
+of a user. A damaged or outdated file counts as missing, and the graph is laid out again. When the
+folder exceeds its limit, the least recently used files are deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRY_AGAIN_MS = {LayoutFailure.TIME: 24 * 3600 * 1000, LayoutFailure.CRASH: 24 *
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is known of a definition.
+    """The cached layout of a definition.
 
     ``groups``: SHA-256 of a group's DOT text -> what the child drew; so a group whose boxes got
     another size is laid out anew. ``limit``: why there are none; ``until_ms``: it holds until then.
@@ -49,17 +49,17 @@ def now_ms() -> int:
 
 
 def with_time_limit(reason: LayoutFailure) -> Layout:
-    """Return the layout of a definition that was too much for Graphviz just now."""
+    """Return the layout of a definition that has just exceeded Graphviz's limits."""
     return Layout(limit=reason, until_ms=now_ms() + _TRY_AGAIN_MS.get(reason, 0))
 
 
 def layout_digest(text: str) -> str:
-    """Return the SHA-256 of a text, which may hold lone surrogates."""
+    """Return the SHA-256 of a text, which may have lone surrogates."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_layout(key: str) -> Layout | None:
-    """Return what is kept under a key, None if that is nothing or no longer holds."""
+    """Return the cached layout of a key, None if missing or expired."""
     path = _path(key)
     if path is None:
         return None
@@ -87,7 +87,7 @@ def _parsed(written: str) -> Layout | None:
 
 
 def write_layout(key: str, layout: Layout) -> None:
-    """Keep a layout; a folder that cannot be written keeps nothing."""
+    """Store a layout, unless the folder cannot be written."""
     path = _path(key)
     if path is None:
         return
@@ -108,7 +108,7 @@ def _path(key: str) -> Path | None:
 
 
 def _delete_oldest(folder: Path) -> None:
-    """Remove what was not used for the longest time, if there is too much."""
+    """Delete the least recently used files above the limit."""
     files = []
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):  # another process removed it

@@ -1,12 +1,12 @@
-"""Lay out graphs with Graphviz in a process of its own: one JSON line in, one out.
+"""Graphviz layouts in a child process: one JSON line in, one out.
 
-Graphviz has no limit of its own, and pygraphviz holds the interpreter's lock while it works. Here
-it harms nobody: memory is limited by the system (``RLIMIT_AS``), processor time by a timer that
-ends this process (``SIGPROF``), and the parent kills what takes too long beside a busy processor.
+Graphviz has no limit of its own, and pygraphviz holds the GIL while it works. In a process of its
+own that is harmless: memory is limited by the system (``RLIMIT_AS``), processor time by a timer
+that ends this process (``SIGPROF``), and the parent kills a child that takes too long.
 
-It says ``{}`` when it is ready. Request: ``{"dot": text, "seconds": processor time left}``.
-Answer: ``{"seconds": processor time used, "drawn": {...}}``, where ``drawn`` is what ``read_json``
-returns.
+It says ``{}`` when it is ready. Request: ``{"dot": text, "seconds": processor time left}``. Answer:
+``{"seconds": processor time used, "drawn": {...}}``, where ``drawn`` is the result of
+``read_json``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def read_json(drawing: dict[str, Any]) -> dict[str, Any]:
-    """Keep of Graphviz's output (``json0``) what is used; lengths are points, upwards.
+    """Extract the used parts of Graphviz's output (``json0``); lengths are points, upwards.
 
     Returns ``{"box": text, "nodes": {id: text}, "edges": [[id, curve, label's middle or ""]]}``.
     """
@@ -71,7 +71,7 @@ def read_json(drawing: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bundled_graphviz() -> Callable[[str, float], str] | None:
-    """Return what draws with the libraries in pygraphviz's wheel, None where it is missing."""
+    """Return a function that draws by pygraphviz's libraries, None if missing."""
     try:
         import pygraphviz
     except ImportError:
@@ -85,7 +85,7 @@ def _bundled_graphviz() -> Callable[[str, float], str] | None:
 
 
 def _installed_graphviz(dot: str, seconds: float) -> str:
-    """Draw with the ``dot`` on the PATH; processor time over the limit ends this process, too."""
+    """Draw with the ``dot`` on the PATH, which also ends at the processor time limit."""
 
     def limit() -> None:
         with contextlib.suppress(ImportError):
@@ -118,14 +118,14 @@ def _limit_memory(most: int) -> None:
 
 
 def _lower_priority(processors: str) -> None:
-    """Lower the priority below the server's, and use all processors again."""
+    """Lower the priority below the server's, and allow all processors."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         os.nice(_NICENESS)
         os.sched_setaffinity(0, {int(processor) for processor in processors.split(",")})
 
 
 def _limit_seconds(seconds: float) -> None:
-    """End this process after so much processor time; 0 takes the limit away."""
+    """End this process after this much processor time; 0 removes the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001) if seconds else 0)
 

@@ -1,13 +1,13 @@
-"""Lay out graphs with Graphviz in warm child processes that can be killed.
+"""Pool of child processes for Graphviz layouts, which can be killed.
 
 A caller borrows a child for one picture (``LayoutPool.session``), which may take several layouts:
-one a group. All of them together have ``PROCESSOR_S`` of processor time and ``LIMIT_S`` of time.
-The first is a measure of the graph: the child ends itself, and the graph is too large. The second
-comes first only where the processor is busy with other things: the parent kills the child, and the
-same graph may fit at another time. A child that was killed is replaced at once.
+one a group. Together they have ``PROCESSOR_S`` of processor time and ``LIMIT_S`` of wall time. At
+the first limit the child ends itself: the graph is too large. The second one comes first only on a
+busy machine: the parent kills the child, and the same graph may fit later. A killed child is
+replaced at once.
 
-A child ends by itself when its pipe is closed: also after kill -9 of the parent. One that is at
-work then ends by its limit of processor time.
+A child ends when its pipe is closed, also after kill -9 of the parent; a working one at its limit
+of processor time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CHILD = Path(__file__).resolve().with_name("layout_child.py")
 
 
 class LayoutFailure(StrEnum):
-    """Why Graphviz did not lay out a graph."""
+    """The reason why Graphviz made no layout."""
 
     TIME = "time"
     """It took more than ``PROCESSOR_S`` of processor time."""
@@ -70,10 +70,10 @@ class NotLaidOut(Exception):
 
 
 class LayoutChild:
-    """One process, used by one caller at a time."""
+    """One child process, used by one caller at a time."""
 
     def __init__(self, options: Sequence[str] = ()) -> None:
-        """``options``: further arguments of the child, see there."""
+        """``options``: further arguments of ``layout_child``."""
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._pictures = 0
@@ -81,7 +81,7 @@ class LayoutChild:
 
     @property
     def pid(self) -> int:
-        """Return the number of the process, 0 if there is none."""
+        """Return the process id, 0 without a process."""
         return self._process.pid if self._process is not None else 0
 
     def start(self) -> None:
@@ -99,7 +99,7 @@ class LayoutChild:
         )
 
     def begin(self) -> None:
-        """Have a process that can be asked; raise ``NotLaidOut`` if there is none in time."""
+        """Ensure a ready process; raise ``NotLaidOut`` if there is none in time."""
         if self._process is not None and self._pictures >= _MOST_PICTURES:
             self.end()
         try:
@@ -115,7 +115,7 @@ class LayoutChild:
         self._pictures += 1
 
     def ask(self, dot: str, seconds: float, deadline: float) -> dict[str, Any]:
-        """Return the child's answer; raise ``NotLaidOut``, after which the child is gone.
+        """Return the child's answer; raise ``NotLaidOut`` after the child has ended.
 
         ``seconds``: of processor time; ``deadline``: on the monotonic clock.
         """
@@ -136,7 +136,7 @@ class LayoutChild:
         return layout
 
     def _exchange(self, request: bytes, deadline: float) -> bytes | None:
-        """Return the child's line; empty if it ended, None if it did not answer in time."""
+        """Return the child's line; empty if it ended, None at the deadline."""
         return _bounded(lambda until: self._talk(request, until), deadline)
 
     def _talk(self, request: bytes, deadline: float) -> bytes | None:
@@ -166,7 +166,7 @@ class LayoutChild:
         return bytes(answer)
 
     def end(self, grace_s: float = 0.0) -> int | None:
-        """Kill the process, with what it started, and return its exit code.
+        """Kill the process and its children; return its exit code.
 
         ``grace_s``: how long to wait for its own end, if it is ending.
         """
@@ -186,7 +186,7 @@ class LayoutChild:
 
 
 def _bounded(talk: Callable[[float], bytes | None], deadline: float) -> bytes | None:
-    """Return the result of ``talk``, which gets the deadline; None at the deadline.
+    """Return the result of ``talk``, called with the deadline; None at the deadline.
 
     Windows has no poll: there ``talk`` blocks, in a thread, and ends when the child is killed.
     """
@@ -199,7 +199,7 @@ def _bounded(talk: Callable[[float], bytes | None], deadline: float) -> bytes | 
 
 
 def _ready(pipe: IO[bytes], event: str, deadline: float) -> bool:
-    """Wait until a pipe can be used; return False at the deadline. Without one it may block.
+    """Wait until a pipe can be used; False at the deadline. Without one it may block.
 
     ``select.select`` raises for descriptors above 1023, which a server with many connections has.
     """
@@ -211,7 +211,7 @@ def _ready(pipe: IO[bytes], event: str, deadline: float) -> bool:
 
 
 class LayoutSession:
-    """A borrowed child with what is left of the limits of one picture."""
+    """A borrowed child, with the remaining limits of one picture."""
 
     def __init__(self, child: LayoutChild) -> None:
         self._child = child
@@ -229,10 +229,10 @@ class LayoutSession:
 
 
 class LayoutPool:
-    """A few children, each lent to one caller at a time. ``lent``: how many are at work."""
+    """A few children, each lent to one caller at a time. ``lent``: number in use."""
 
     def __init__(self, children: Sequence[LayoutChild]) -> None:
-        """No child runs before it is needed."""
+        """Start no child yet."""
         self._free = list(children)
         self._waiting = 0
         self._returned = threading.Condition()
@@ -272,7 +272,7 @@ class LayoutPool:
             return self._free.pop()
 
     def end(self) -> None:
-        """End the children that nobody uses."""
+        """End the idle children."""
         with self._returned:
             for child in self._free:
                 child.end()

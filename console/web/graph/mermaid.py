@@ -1,4 +1,4 @@
-"""Write a state machine as a Mermaid flowchart, for wikis and pull requests."""
+"""Convert a state machine to a Mermaid flowchart, for wikis and pull requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECIAL = re.compile(r"[^\w .,:;=+*/$@!?()\[\]-]", re.ASCII)
 
 
 def mermaid_flowchart(graph: Graph) -> str:
-    """Return the text; names are written as entities where Mermaid would read them as signs."""
+    """Return the flowchart; characters with a meaning in Mermaid become entities."""
     top = next(group for group in graph.groups if not group.owner)
     ends = [node for node in graph.nodes if node.group == top.id and node.ends]
     states: dict[str, list[Node]] = {}
@@ -36,7 +36,7 @@ def mermaid_flowchart(graph: Graph) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Writes groups. ``states``: by group; ``inner``: groups by who holds them."""
+    """Writes groups. ``states``: by group; ``inner``: groups by owning state."""
 
     states: Mapping[str, Sequence[Node]]
     inner: Mapping[str, Sequence[StateGroup]]
@@ -65,5 +65,5 @@ def _edge(edge: Edge) -> str:
 
 
 def _text(text: str) -> str:
-    """Write whatever is no plain character as a Mermaid entity (``#34;``)."""
+    """Escape special characters as Mermaid entities (``#34;``)."""
     return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", text)

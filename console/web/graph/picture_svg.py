@@ -1,6 +1,6 @@
-"""Write those parts of a workflow's picture as SVG that no execution changes.
+"""Write the SVG parts of a graph that are the same for every execution.
 
-A template takes 5 µs to write a coordinate, and a box has forty of them.
+Templates are too slow here: 5 µs a coordinate, with forty coordinates in a box.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BESIDE, _BESIDE_PLAIN = 44, 20
 
 @dataclass(frozen=True, slots=True)
 class BoxParts:
-    """The parts of a box, in the order in which they are drawn.
+    """The SVG parts of a box, in drawing order.
 
     ``frame``: its title and rectangles. ``status_at``: where the icon of its status stands, as
     attributes. ``opening``: the icon of a compact box, and the start of what holds the words.

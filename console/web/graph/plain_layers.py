@@ -1,8 +1,8 @@
-"""Lay out a diagram in plain layers, in time that grows with its size and not faster.
+"""Simple layered layout in linear time, for graphs too large for Graphviz.
 
-Each rectangle stands below all those that lead to it, loops aside. An arrow to the next row is a
-curve; any other leaves its row, runs down or up in a lane at the right and comes in above its
-target. Arrows to the same target share a lane. Labels are left out: there is no room for them.
+Each box is below all its predecessors, except in loops. An arrow to the next row is a curve; any
+other leaves its row, runs in a lane at the right and enters above its target. Arrows to the same
+target share a lane. Labels are omitted for lack of room.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _LANES = 40
 
 
 def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
-    """Place every rectangle, and the first ``most_arrows`` arrows between different pairs."""
+    """Place all boxes, and the first ``most_arrows`` arrows between different pairs."""
     if diagram.direction is Direction.RIGHT:
         return mirrored(_downwards(turned(diagram), most_arrows))
     return _downwards(diagram, most_arrows)
 
 
 def turned(diagram: Diagram) -> Diagram:
-    """Return a diagram with width and height of its rectangles exchanged."""
+    """Return a diagram with width and height of its boxes exchanged."""
     parts = (
         replace(part, width=part.height, height=part.width) if isinstance(part, Rectangle) else part
         for part in diagram.parts
@@ -41,7 +41,7 @@ def turned(diagram: Diagram) -> Diagram:
 
 
 def mirrored(drawn: Drawn) -> Drawn:
-    """Return what was drawn downwards as it leads to the right: x and y are exchanged."""
+    """Return a downward layout turned to the right: x and y are exchanged."""
     return Drawn(
         drawn.height,
         drawn.width,
@@ -69,7 +69,7 @@ def _downwards(diagram: Diagram, most_arrows: int) -> Drawn:
 
 
 def _distinct(arrows: Iterable[Arrow]) -> list[Arrow]:
-    """Return one arrow for each pair: without labels, the others would lie on it."""
+    """Return one arrow per pair of boxes: without labels, others would overlap."""
     layers: dict[tuple[str, str], Arrow] = {}
     for arrow in arrows:
         layers.setdefault((arrow.source, arrow.target), arrow)
@@ -77,7 +77,7 @@ def _distinct(arrows: Iterable[Arrow]) -> list[Arrow]:
 
 
 def _rows(boxes: Mapping[str, Rectangle], arrows: Sequence[Arrow]) -> list[list[str]]:
-    """Return the rectangles row by row: a layer is one row, or several if it is wide."""
+    """Return the boxes row by row; a wide layer takes several rows."""
     targets: dict[str, list[str]] = {box: [] for box in boxes}
     for arrow in arrows:
         targets[arrow.source].append(arrow.target)
@@ -88,7 +88,7 @@ def _rows(boxes: Mapping[str, Rectangle], arrows: Sequence[Arrow]) -> list[list[
 
 
 def _layers(targets: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the length of the longest way to each, without the arrows that close a loop."""
+    """Return the layer of each box: its longest path, without arrows that close a loop."""
     order, loops = _order(targets)
     layers = dict.fromkeys(targets, 0)  # in the order of the definition
     for node in order:
@@ -99,7 +99,7 @@ def _layers(targets: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[str, str]]]:
-    """Return all in an order in which arrows lead forwards, and the arrows that close a loop.
+    """Return the boxes in topological order, and the arrows that close a loop.
 
     A depth-first search with a stack of its own: a chain may be longer than Python's.
     """
@@ -141,7 +141,7 @@ def _broken(boxes: Mapping[str, Rectangle], layer: Sequence[str]) -> list[list[s
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where everything stands. ``rows``: of each box; ``tops``, ``bottoms``: of each row."""
+    """Positions. ``rows``: of each box; ``tops``, ``bottoms``: of each row."""
 
     width: float
     height: float

@@ -1,6 +1,6 @@
-"""Define the shapes of a workflow's picture, and measure the room their words need.
+"""Shapes of a graph's picture, such as ``Box``, and the sizes their texts need.
 
-Sizes are pixels; ``font_metrics`` says how wide words are.
+Sizes are pixels; ``font_metrics`` measures texts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes.
+    """A state's rectangle; ``lines``: its wrapped name; ``nested``: it contains boxes.
 
     ``folded``: how many states are inside that are not drawn. ``plain``: no line for its status.
     ``compact``: none for its type either.
@@ -76,12 +76,12 @@ class Box:
 
     @property
     def below(self) -> float:
-        """Return the baseline of the line under the name, its type, from the top of the box."""
+        """Return the baseline of the type's line under the name, from the top of the box."""
         return self.rows[-1][0] + LINE - 1
 
     @property
     def last(self) -> float:
-        """Return the baseline of the last line, its status, from the top of the box."""
+        """Return the baseline of the status line, from the top of the box."""
         return self.below + LINE - 1
 
     @property
@@ -95,7 +95,7 @@ class Box:
 
     @property
     def about(self) -> str:
-        """Return its name, type and call, and of a folded box how many states are inside."""
+        """Return name, type and call; of a folded box also the number of states inside."""
         inside = f"{self.folded:,} states inside" if self.compact and self.folded else ""
         detail = self.node.detail
         if len(detail) > MOST_OF_DETAIL:
@@ -104,7 +104,7 @@ class Box:
 
     @property
     def icon(self) -> str:
-        """Return the name of the icon of its type, or of the service that it calls."""
+        """Return the icon name of its type, or of the called service."""
         return state_icon(self.node.type, self.node.detail)
 
     @property
@@ -119,33 +119,33 @@ class Box:
 
     @property
     def head_width(self) -> float:
-        """Return how much of the head of a Parallel or Map has words."""
+        """Return the width of the texts in a Parallel's or Map's head."""
         return min(text_width(self.node, compact=self.compact), self.width)
 
     @property
     def fold_x(self) -> float:
-        """Return where the sign begins that folds or unfolds it, beside the words and a badge."""
+        """Return the x of the fold sign, beside the texts and a badge."""
         return self.x + self.head_width + 8 if self.nested else self.right - 126
 
     @property
     def head_slack(self) -> float:
-        """Return how far the words in a head may move to stay in sight; the fold's sign, too."""
+        """Return how far the texts and fold sign in a head may move to stay in sight."""
         return max(0.0, self.width - self.head_width - FOLD_ROOM)
 
     @property
     def rule_y(self) -> float:
-        """Return where the line under the head of a Parallel or Map is."""
+        """Return the y of the line under the head of a Parallel or Map."""
         return self.y + head_height(len(self.lines), plain=self.plain, compact=self.compact)
 
     @property
     def sign_y(self) -> float:
-        """Return the middle of the sign."""
+        """Return the y of the middle of the fold sign."""
         return self.y + self.rows[0][0] - 4
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeLine:
-    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands.
+    """A transition's curve. ``path``: SVG path data; ``at``: place of the label.
 
     ``thread``: into which branch it leads or out of which, "" for one between states.
     """
@@ -161,12 +161,12 @@ class EdgeLine:
 
     @property
     def key(self) -> str:
-        """Return what the editor finds the line by."""
+        """Return the key of the line for the editor."""
         return f"{self.source}-{self.target}"
 
     @property
     def way(self) -> str:
-        """Return what tells whether it was taken: the branch of a thread, else both ends.
+        """Return the key by which taken lines are found: a thread's branch, else both ends.
 
         A Catcher may lead where ``Next`` leads, too, but not for the same visit. Of the rules of a
         Choice that lead to one state, the history does not tell which one decided.
@@ -183,7 +183,7 @@ class EdgeLine:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything to draw; boxes of groups come before what they hold.
+    """Everything to draw; boxes of groups precede their contents.
 
     ``notices``: sentences about what is not drawn, or not in the usual way.
     """
@@ -198,44 +198,44 @@ class Picture:
 
     @property
     def icons(self) -> list[str]:
-        """Return the names of the icons in it, each once."""
+        """Return the distinct icon names."""
         return sorted({box.icon for box in self.boxes})
 
     @property
     def weight(self) -> int:
-        """Return how many things are drawn."""
+        """Return the number of drawn things."""
         return len(self.boxes) + len(self.lines)
 
 
 def way_between(source: str, target: str, *, caught: bool = False) -> str:
-    """Return the way of a line between two states. ``caught``: of a Catcher."""
+    """Return the key of a line between two states. ``caught``: of a Catcher."""
     return f"{source}-{target}{'-caught' * caught}"
 
 
 def badge_place(text: str) -> tuple[int, int, int]:
-    """Return where a badge begins and its middle, from the right edge of its box, and its width."""
+    """Return begin and middle of a badge, from its box's right edge, and its width."""
     words = ceil(text_width_px(text, BADGE_SIZE, bold=True)) if text else 0
     width = max(BADGE_LEAST, words + BADGE_PAD)
     return -BADGE_RIGHT - width, -BADGE_RIGHT - width // 2, width
 
 
 def lines_below(*, plain: bool, compact: bool = False) -> int:
-    """Return how many lines stand below the name: the type, and the status unless it is plain."""
+    """Return the number of lines below the name: type, and status unless it is plain."""
     return 0 if compact else 1 if plain else 2
 
 
 def head_height(lines: int, *, plain: bool, compact: bool = False) -> int:
-    """Return how high the head of a Parallel or Map is. ``lines``: of its name."""
+    """Return the height of a Parallel's or Map's head. ``lines``: of its name."""
     return HEAD + LINE * (lines - 1 + lines_below(plain=plain, compact=compact))
 
 
 def name_lines(node: Node, *, compact: bool = False) -> list[str]:
-    """Return the lines of a state's name in its box."""
+    """Return a state's name wrapped for its box."""
     return wrap_text(node.name, COMPACT_NAME if compact else MAX_NAME)
 
 
 def text_width(node: Node, *, compact: bool = False) -> float:
-    """Return how wide a state's box must be for its words: its name is never cut."""
+    """Return the width of a state's box for its texts: the name is never cut."""
     if compact:
         lines = name_lines(node, compact=True)
         return max(text_width_px(line, NAME_SIZE, bold=True) for line in lines) + COMPACT_SIGNS
@@ -245,7 +245,7 @@ def text_width(node: Node, *, compact: bool = False) -> float:
 
 
 def fit_text(text: str, room: float, size: float) -> str:
-    """Shorten a text to the room there is, in pixels."""
+    """Shorten a text to a width in pixels."""
     if text_width_px(text, size) <= room:
         return text
     while text and text_width_px(f"{text}…", size) > room:
@@ -254,7 +254,7 @@ def fit_text(text: str, room: float, size: float) -> str:
 
 
 def fitting_line(parts: Sequence[str], room: float = STATUS_ROOM) -> str:
-    """Join the first parts, as many as there is room for: the others would be cut."""
+    """Join the first parts that fit into a line."""
     for count in range(len(parts), 1, -1):
         line = " · ".join(parts[:count])
         if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
@@ -281,7 +281,7 @@ _INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[_.:/-])(?=\w)")
 
 
 def _words(name: str) -> list[str]:
-    """Return the pieces of a name that a line may end after, with the blanks behind them."""
+    """Return the parts of a name between which a line may break, with trailing blanks."""
     pieces: list[str] = []
     for word in re.findall(r"\S+\s*", name):
         inner = _INNER_WORD.split(word) if len(word.rstrip()) > _LONG_WORD else [word]
@@ -322,10 +322,10 @@ def state_icon(kind: str, detail: str) -> str:
 
 
 def cut_text(label: str) -> str:
-    """Shorten the label of a transition; the whole of it is in its tooltip."""
+    """Shorten the label of a transition; its tooltip has the whole text."""
     return label if len(label) <= LABEL_WORDS else label[: LABEL_WORDS - 1] + "…"
 
 
 def label_width(label: str) -> float:
-    """Return how wide the plate behind a label must be."""
+    """Return the width of the background of a label."""
     return text_width_px(label, DETAIL_SIZE) + 10

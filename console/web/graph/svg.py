@@ -1,8 +1,8 @@
-"""Keep the pictures of definitions, and have them laid out.
+"""Make pictures of definitions, with a cache in memory and in files.
 
-The layout is made by Graphviz, in a process of its own (``graph.layout_pool``), and put together in
-``graph.compose``. Words and links are our template's. What Graphviz does not lay out within its
-limits is drawn in plain layers, and the picture says so.
+Graphviz lays out each group in a child process (``graph.layout_pool``); ``graph.compose`` combines
+them. Texts and links come from our template. A graph beyond Graphviz's limits is drawn in plain
+layers, with a note in the picture.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _TOO_MANY = f"This workflow has too many transitions for Graphviz; {_PLAIN}"
 
 
 class _Pictures:
-    """The pictures that were asked for last, by definition."""
+    """Cache of the most recently used pictures, by definition."""
 
     def __init__(self, most: int) -> None:
-        """``most``: boxes and lines of all of them together."""
+        """``most``: total number of boxes and lines."""
         self._most = most
         self._room = most
         self._known: OrderedDict[str, tuple[Picture, int]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: str) -> Picture | None:
-        """Return a picture, unless it was to be tried again by now."""
+        """Return a picture, unless it has expired."""
         with self._lock:
             picture, until_ms = self._known.get(key, (None, 0))
             if picture is None or (until_ms and until_ms <= layout_cache.now_ms()):
@@ -65,7 +65,7 @@ class _Pictures:
             return picture
 
     def put(self, key: str, picture: Picture, until_ms: int) -> None:
-        """Keep a picture; ``until_ms``: for so long, 0 for ever."""
+        """Cache a picture; ``until_ms``: its expiry, 0 for never."""
         with self._lock:
             self._drop(key)
             self._known[key] = (picture, until_ms)
@@ -79,7 +79,7 @@ class _Pictures:
             self._room += dropped[0].weight
 
     def clear(self) -> None:
-        """Forget all."""
+        """Empty the cache."""
         with self._lock:
             self._known.clear()
             self._room = self._most
@@ -114,14 +114,14 @@ def definition_picture(
 
 
 def _with_folds(picture: Picture, folded: Mapping[str, int]) -> Picture:
-    """Return a picture whose boxes say what is folded into them."""
+    """Return a picture whose boxes show the number of folded states."""
     boxes = (replace(box, folded=folded.get(box.node.id, 0)) for box in picture.boxes)
     return replace(picture, boxes=tuple(boxes))
 
 
 @lru_cache(maxsize=16)
 def state_names(text: str) -> tuple[str, ...]:
-    """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
+    """Return the names of all states, also undrawn ones; raise ``engine.DefinitionError``."""
     return tuple(node.name for node in engine.build_graph(engine.parse_stored(text)).nodes)
 
 
@@ -142,7 +142,7 @@ def _laid_out(graph: Graph, key: str, view: GraphView) -> tuple[Picture, Layout]
 
 
 def _kept(graph: Graph, key: str, view: GraphView) -> tuple[Picture | None, Layout] | None:
-    """Return the picture of a layout that is kept, None if there is none that fits."""
+    """Return the picture of a cached layout, None without a valid one."""
     layout = layout_cache.read_layout(key)
     if layout is None:
         return None
@@ -159,7 +159,7 @@ def _known(layout: Layout, diagram: Diagram) -> Drawn:
 
 
 def _by_graphviz(graph: Graph, key: str, view: GraphView) -> tuple[Picture | None, Layout]:
-    """Return the picture that Graphviz makes, None if it did not within its limits; keep both."""
+    """Return Graphviz's picture, None beyond its limits; cache both."""
     layout = Layout()
     try:
         with POOL.session() as session:

@@ -1,1 +1,1 @@
-"""The reading of an execution's history: its events as a table, by visit, and folded to traces."""
+"""Read an execution's history: event table, traces, and events of a visit."""

@@ -1,4 +1,4 @@
-"""Read the filter of the event table from the query string, and apply it."""
+"""Read the event table's filter from the query string, and apply it to the query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|\+0
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded.
+    """The requested filter. ``at``: the event to show; ``opened``: expanded rows.
 
     ``paged``: a page was named, so ``at`` does not choose it.
     ``since`` and ``until`` are as typed, "" where they make no sense; they stand for UTC.
@@ -45,7 +45,7 @@ class EventFilter:
 
     @classmethod
     def of(cls, query: QueryDict) -> EventFilter:
-        """Read the query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
         opened = re.findall(r"\d{1,6}", query.get("open", ""))
         since, until = query.get("since", ""), query.get("until", "")
         return cls(
@@ -63,12 +63,12 @@ class EventFilter:
 
     @property
     def active(self) -> bool:
-        """Tell whether rows are left out."""
+        """Whether rows are filtered out."""
         return any((self.kind, self.state, self.text, self.since, self.until))
 
     @property
     def address(self) -> str:
-        """Return the query string that lets the same rows through, in the same order."""
+        """Return the query string for the same filter and order."""
         pairs = {
             "type": self.kind,
             "state": self.state,
@@ -80,7 +80,7 @@ class EventFilter:
         return urlencode({name: value for name, value in pairs.items() if value})
 
     def rows(self, execution: Execution) -> QuerySet[HistoryEvent]:
-        """Return the events the filter lets through, without an order."""
+        """Return the matching events, unordered."""
         rows = HistoryEvent.objects.filter(execution_id=execution.pk)
         if self.kind:
             rows = rows.filter(type=self.kind)
@@ -93,7 +93,7 @@ class EventFilter:
         return self._saying(rows, execution) if self.text else rows
 
     def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
-        """Return those with the text; what is hidden of them is not looked at."""
+        """Return events that contain the text in their readable parts."""
         matching = rows.filter(_text_condition(self.text))
         masked = masked_execution.masked_execution(execution)
         if not masked.mask.places:
@@ -110,7 +110,7 @@ class EventFilter:
 
 
 def parse_moment(text: str) -> int | None:
-    """Return a moment as epoch milliseconds, None for what is none. Without a zone it is UTC."""
+    """Parse a time to epoch milliseconds, None if invalid. Without a zone it is UTC."""
     if not _MOMENT.fullmatch(text):
         return None
     try:
@@ -122,14 +122,14 @@ def parse_moment(text: str) -> int | None:
 
 
 def _text_condition(text: str) -> Q:
-    """Match what is written in an event: payloads are JSON texts within JSON, so look for both."""
+    """Match a text in an event's details: payloads are JSON inside JSON, so try both forms."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
     condition = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
     return condition if within == text else condition | Q(details__icontains=within)
 
 
 def _holds_text(text: str, details: str) -> bool:
-    """Tell of a row what ``_says`` asks the database."""
+    """Whether a row contains the text, as ``_says`` asks the database."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
     return text.lower() in details.lower() or within.lower() in details.lower()
 

@@ -1,7 +1,4 @@
-"""Read the rows of the event table.
-
-Pages are made by the database: 50 rows at a time, payloads left out until a row is opened.
-"""
+"""Read a page of the event table: 50 rows, without payloads until a row is expanded."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One line of the table. ``step``/``resource``: "" where the event has none.
+    """One row of the table. ``step``/``resource``: "" if the event has none.
 
     ``elapsed``: since the start, in ms; ``after``: since the event before it, None of the first.
     ``error``: of an event that tells of a failure, as its reader may see it.
@@ -62,13 +59,13 @@ class EventRow:
 
     @property
     def number(self) -> SafeString:
-        """Return the id as text: a template takes eight times as long to write a number."""
+        """Return the id as text, because templates format numbers slowly."""
         return SafeString(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class EventDetail:
-    """An unfolded row: short facts, and payloads as trees.
+    """An expanded row: short facts, and payloads as trees.
 
     ``child_arn``: of the execution that it says was started, "" if none; ``child``: that one.
     """
@@ -81,7 +78,7 @@ class EventDetail:
 
 @dataclass(frozen=True, slots=True)
 class EventCounts:
-    """What there is to show: type -> how many events, and the id of the last one."""
+    """Number of events by type, and the id of the last one."""
 
     types: Mapping[str, int]
     last: int
@@ -89,7 +86,7 @@ class EventCounts:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """One page of the table. ``total``: all events; ``matching``: those the filter lets through.
+    """One page of the table. ``total``: all events; ``matching``: the filtered ones.
 
     ``types``, ``states``: the values that events can be filtered by.
     """
@@ -106,44 +103,44 @@ class EventPage:
 
     @property
     def previous(self) -> int:
-        """Return the number of the page before this one."""
+        """Return the previous page number."""
         return self.number - 1
 
     @property
     def next(self) -> int:
-        """Return the number of the page after this one."""
+        """Return the next page number."""
         return self.number + 1
 
     @property
     def first(self) -> int:
-        """Return the place of the first row among those found, from 1; 0 if there is none."""
+        """Return the position of the first row among the matches, from 1; 0 without any."""
         return (self.number - 1) * PAGE + 1 if self.rows else 0
 
     @property
     def final(self) -> int:
-        """Return the place of the last row among those found."""
+        """Return the position of the last row among the matches."""
         return (self.number - 1) * PAGE + len(self.rows)
 
     @property
     def all_opened(self) -> bool:
-        """Tell whether every row is unfolded."""
+        """Whether every row is expanded."""
         return all(row.detail is not None for row in self.rows)
 
     @property
     def numbers(self) -> str:
-        """Return the events of all rows as the address names those that are unfolded."""
+        """Return the events of all rows, as the URL parameter of expanded ones."""
         return ".".join(str(row.id) for row in self.rows)
 
     @property
     def follows(self) -> bool:
-        """Tell whether new events belong at the end of this page."""
+        """Whether new events belong at the end of this page."""
         return not self.filters.newest_first and self.number == self.pages
 
 
 def event_page(
     execution: Execution, filters: EventFilter, counts: EventCounts | None = None
 ) -> EventPage:
-    """Return the page asked for, or the one that holds event ``filters.at``."""
+    """Return the requested page, or the page of event ``filters.at``."""
     counts = counts or _event_counts(execution)
     rows = filters.rows(execution)
     total = sum(counts.types.values())
@@ -169,7 +166,7 @@ def event_page(
 
 
 def _state_names(execution: Execution) -> list[str]:
-    """Return the states the event table can be filtered by."""
+    """Return the state names for the filter."""
     try:
         return list(svg.state_names(execution.definition.text)[:MOST_NAMES])
     except engine.DefinitionError:
@@ -186,7 +183,7 @@ def _event_counts(execution: Execution) -> EventCounts:
 def events_between(
     execution: Execution, filters: EventFilter, cursor: int, upto: int, most: int
 ) -> tuple[EventRow, ...]:
-    """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
+    """Return up to ``most`` rows after event ``cursor``, up to event ``upto``."""
     rows = filters.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
     return tuple(_event_rows(execution, rows.order_by("event_id")[:most], set()))
 
@@ -198,7 +195,7 @@ def last_event_id(execution: Execution) -> int:
 
 
 def opened_event(execution: Execution, number: int) -> EventRow | None:
-    """Return one unfolded row."""
+    """Return one expanded row."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
     return next(iter(_event_rows(execution, rows, {number})), None)
 
@@ -251,7 +248,7 @@ def _event_rows(
 
 
 def _times_with_those_before(execution: Execution, times: dict[int, int]) -> dict[int, int]:
-    """Return event -> time, of the events and of those right before, in one query at most."""
+    """Return event -> time, for events and their predecessors, in one query at most."""
     missing = {number - 1 for number in times} - {0, *times}
     if not missing:
         return times
@@ -262,7 +259,7 @@ def _times_with_those_before(execution: Execution, times: dict[int, int]) -> dic
 def _with_children(
     execution: Execution, details: Mapping[int, EventDetail]
 ) -> dict[int, EventDetail]:
-    """Add the executions that the unfolded events say were started, by one query if any."""
+    """Add the child executions of expanded events, in one query at most."""
     arns = [detail.child_arn for detail in details.values()]
     by_arn = traces.children_by_arn(execution, arns)
     return {
@@ -286,7 +283,7 @@ _ERROR = re.compile(r'"error":\s*("(?:[^"\\]|\\.)*")')
 
 
 def _error_text(execution: Execution, number: int, kind: str, head: str) -> str:
-    """Return the error that a failure's details begin with, "" if none."""
+    """Return the error at the start of a failure's details, "" without one."""
     error = _ERROR.search(head) if engine.EVENT_TYPES[kind].tone == "failed" else None
     if error is None:
         return ""
@@ -300,7 +297,7 @@ _PAYLOADS = ("input", "output", "parameters", "cause")
 def _open_event(
     execution: Execution, number: int, kind: str, text: str, clock: str | None
 ) -> EventDetail:
-    """Unfold an event. ``clock``: which one ran out, in words."""
+    """Expand an event. ``clock``: the kind of timeout, in words."""
     masked = masked_execution.masked_execution(execution).event(number, text)
     opened = _event_detail(number, kind, masked)
     if kind == "ExecutionTimedOut":

@@ -1,4 +1,4 @@
-"""Name the clock that ran out. AWS's event does not name it; the task's row does."""
+"""Name the timeout of a task (TimeoutSeconds, heartbeat), which AWS's event does not name."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to sp
 
 
 def clocks_of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
-    """Return, by task, the clock that ran out or runs, in words."""
+    """Return task -> its expired or running timeout, in words."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(numbers))
     return {task: WORDS[clock] for task, clock in rows.values_list("task", "clock") if clock}
 
 
 def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
-    """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
+    """Return task -> facts missing in its attempt's events. ``late``: whether it timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
     notes = {}
     for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
@@ -40,7 +40,7 @@ def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]
 
 
 def resend_note(row: TaskRow) -> str:
-    """Say that a task was sent more than once, "" if it was not."""
+    """Return a note if a task was dispatched more than once, else ""."""
     if row.kind == TaskKind.MAP or row.dispatches <= 1:
         return ""
     if row.kind == TaskKind.ACTIVITY and not row.worker.startswith("\x01"):
@@ -49,7 +49,7 @@ def resend_note(row: TaskRow) -> str:
 
 
 def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
-    """Return, by ...TimedOut event, the clock in words. ``previous``: what each points back at."""
+    """Return ...TimedOut event -> timeout in words. ``previous``: its previous event."""
     waiting, clocks = dict(previous), {}
     for _ in range(_HOPS):
         if not waiting:

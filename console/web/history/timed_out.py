@@ -1,6 +1,6 @@
-"""Explain the timeout of an execution: the limit, and the fate of its children.
+"""Explain an execution's timeout: the limit, and what happened to its child executions.
 
-AWS's event ``ExecutionTimedOut`` names neither.
+AWS's event ``ExecutionTimedOut`` has neither.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXPRESS_S = 300
 
 @dataclass(frozen=True, slots=True)
 class TimeoutExplanation:
-    """``limit``: the clock that ran out. ``children``: what they are now, "" if there are none.
+    """``limit``: the expired limit. ``children``: their status now, "" without any.
 
     ``policy``: the value of ``stateyard:childPolicy`` and what it means.
     """
@@ -43,7 +43,7 @@ class TimeoutExplanation:
 
 
 def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
-    """Return the explanation, None of an execution that ended otherwise."""
+    """Return the explanation; None for an execution that did not time out."""
     if execution.status != ExecutionStatus.TIMED_OUT:
         return None
     children = "; ".join(_children_lines(execution))
@@ -53,7 +53,7 @@ def explain_timeout(execution: Execution) -> TimeoutExplanation | None:
 
 
 def event_facts(execution: Execution, number: int) -> tuple[tuple[str, str], ...]:
-    """Return name and text of what AWS's event ``number``, ExecutionTimedOut, does not say."""
+    """Return name and text of facts missing in the ExecutionTimedOut event ``number``."""
     before = HistoryEvent.objects.filter(execution_id=execution.pk, event_id__lt=number)
     redriven = before.filter(type="ExecutionRedriven").exists()
     return (
@@ -63,7 +63,7 @@ def event_facts(execution: Execution, number: int) -> tuple[tuple[str, str], ...
 
 
 def limit_that_ran_out(execution: Execution) -> str:
-    """Say in words which limit of time ended an execution."""
+    """Return the expired time limit of an execution in words."""
     return _limit_text(execution, redriven=bool(execution.redrive_ms))
 
 

@@ -1,7 +1,7 @@
-"""Read the history of an execution: its trace, the events of a visit, and what the visit started.
+"""Read an execution's history: its trace, the events of a visit, and child executions.
 
-Traces (``engine.Trace``) are kept in memory, by execution, and fed only with what is new since the
-last look, so that no history is read twice. They hold ids and times, no payloads.
+Traces (``engine.Trace``) are cached in memory by execution and fed only with new events, so that no
+history is read twice. They hold ids and times, no payloads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CHILD_COLUMNS = (
 
 
 class _Traces:
-    """The traces of the executions looked at last."""
+    """Cache of traces, by execution."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -87,7 +87,7 @@ def open_trace(execution: Execution) -> Iterator[Trace]:
 
 
 def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
-    """Return a trace of the events up to one of them; raise ``engine.DefinitionError``.
+    """Return a trace of the events up to a given one; raise ``engine.DefinitionError``.
 
     ``trace``: one that has not come so far, to go on with; None begins anew.
     """
@@ -98,14 +98,14 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
 
 
 def _feed(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
-    """Feed a trace with what it does not know yet."""
+    """Feed a trace with new events."""
     batch = history_columns.read_batch(execution_id, trace.last, upto)
     if batch is not None:
         trace.take(batch)
 
 
 def details_of(text: str) -> dict[str, Any]:
-    """Return an event's details; types without any have an empty text."""
+    """Return an event's details; empty for types without any."""
     return dict(json.loads(text)) if text else {}
 
 
@@ -114,7 +114,7 @@ def details_of(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class VisitEvent:
-    """An event of a visit, read whole."""
+    """An event of a visit, with its details."""
 
     id: int
     at_ms: int
@@ -148,7 +148,7 @@ def read_events(
     numbers: Iterable[int],
     build: Callable[[int, Sequence[int]], QuerySet[HistoryEvent, Any]] = _read_events,
 ) -> list[VisitEvent]:
-    """Return events by their ids, in order. ``build``: which of them."""
+    """Return events by their ids, in order. ``build``: makes the query."""
     asked = tuple(numbers)
     if not asked:
         return []
@@ -167,7 +167,7 @@ def events_of_types(execution: Execution, types: Collection[str]) -> Iterator[Vi
 
 
 def read_in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
-    """Yield events by their ids, in order, as many as there may be."""
+    """Yield any number of events by their ids, in order."""
     ordered = sorted(numbers)
     for place in range(0, len(ordered), _AT_ONCE):
         yield from read_events(execution, ordered[place : place + _AT_ONCE])
@@ -176,7 +176,7 @@ def read_in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[V
 def payload_of(
     events: Sequence[VisitEvent], types: Collection[str], field: str
 ) -> tuple[int, str] | None:
-    """Return event and text of a payload: of the last event of these types that has it."""
+    """Return event and text of a payload: from the last event of these types."""
     for event in reversed(events):
         if event.type in types and field in event.details:
             return event.id, event.details[field]
@@ -186,7 +186,7 @@ def payload_of(
 def failure_of_visit(
     execution: Execution, trace: Trace, visit: Visit, events: Sequence[VisitEvent]
 ) -> tuple[str, str | None]:
-    """Return error and cause: of the last failed attempt, else of the execution it ended."""
+    """Return error and cause of the last failed attempt, else of the ended execution."""
     if visit.status not in ("failed", "caught"):
         return "", None
     for event in reversed(events):
@@ -208,7 +208,7 @@ def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitE
 
 
 def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
-    """Add its error to the entry of a Fail, since the history does not repeat it."""
+    """Add a Fail state's error to its entry, because the history does not repeat it."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event
     machine, name = engine.parse_stored_state(execution.definition.text, event.details["name"])
@@ -223,7 +223,7 @@ def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
 
 
 def arn_of_started_child(kind: str, details: Mapping[str, Any]) -> str:
-    """Return the ARN of the execution that an event says was started, "" if it says none.
+    """Return the ARN of the child execution in an event, "" without one.
 
     ``details``: as the reader may see them, which ``masked_execution`` made: what the project hides
     is looked for in no output.
@@ -242,13 +242,13 @@ def arn_of_started_child(kind: str, details: Mapping[str, Any]) -> str:
 
 
 def arn_started_last(events: Sequence[VisitEvent]) -> str:
-    """Return the ARN of the execution that a visit started last, "" if it started none."""
+    """Return the ARN of a visit's latest child execution, "" without one."""
     arns = (arn_of_started_child(event.type, event.details) for event in reversed(events))
     return next((arn for arn in arns if arn), "")
 
 
 def children_by_arn(execution: Execution, arns: Iterable[str]) -> dict[str, Execution]:
-    """Return the executions of these ARNs that the reader of ``execution`` sees, in their order."""
+    """Return the executions of ARNs visible to the reader of ``execution``, in order."""
     newest = list(dict.fromkeys(arn for arn in arns if arn))[-MOST_CHILDREN:]
     if not newest or execution.imported_ms is not None:
         return {}
