@@ -1,8 +1,8 @@
-"""Join the addresses of features and packages. One that begins with an underscore is a fragment.
+"""All URLs: those of features and of the packages. A leading underscore marks a fragment.
 
-Django takes the first address that matches. Features come first, and the packages stand from the
-last one to the first one, so that a particular address (``machines/new/``, ``scenario.json``) comes
-before the general one of an earlier package (``machines/<name>/``, ``<field>.json``).
+Django uses the first match. Features come first, then the packages from last to first, so that a
+specific URL (``machines/new/``, ``scenario.json``) precedes the general one of an earlier package
+(``machines/<name>/``, ``<field>.json``).
 """
 
 from __future__ import annotations

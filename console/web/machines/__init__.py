@@ -1,1 +1,1 @@
-"""The pages of one state machine: executions, definition, versions, settings, logs, statistics."""
+"""Pages of one state machine: executions, definition, versions, settings, statistics."""

@@ -1,4 +1,4 @@
-"""Explain where calls go by the settings, and what each Task of a state machine would call."""
+"""Show which target each Task of a state machine calls, according to the settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = {"activity:": "Activity", "harness:": "Harness"}
 
 @dataclass(frozen=True, slots=True)
 class ServiceTarget:
-    """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
+    """A line of the settings. ``machine``: its owner, "" for all; ``name``: the service's."""
 
     machine: str
     name: str
@@ -64,7 +64,7 @@ class FunctionTarget:
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """A Task of a state machine with what it calls, and the ``template`` of its input.
+    """A Task with its call plan, and the ``template`` of its input.
 
     ``node``: its id in the graph; ``activity`` and ``function``: the name of the one that it calls,
     "" if it calls something else or that is known at run time only; ``denied``: IAM's name of the
@@ -82,7 +82,7 @@ class TaskCall:
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
-    """Return where services go: of all state machines first, then of each that has its own."""
+    """Return the targets of services: general ones first, then those of state machines."""
     return [
         ServiceTarget(machine, name, explain.describe_entry(setting, name))
         for machine, section in targets.sections_of(project.name)
@@ -92,13 +92,13 @@ def list_services(project: Project) -> list[ServiceTarget]:
 
 
 def list_own_services(project: Project) -> list[str]:
-    """Return the services whose calls stay on this server, as ``targets.json`` calls them."""
+    """Return the services that this server answers itself, by their names in ``targets.json``."""
     machine = targets.MachineKey(project.name)
     return sorted(service for service in targets.OWN_SERVICES if targets.is_here(service, machine))
 
 
 def list_origins(project: Project) -> list[tuple[str, str, str]]:
-    """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
+    """Return state machine, kind and name of allowed HTTP and EKS origins, without secrets."""
     origins = []
     for machine, section in targets.sections_of(project.name):
         clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
@@ -114,7 +114,7 @@ def list_origins(project: Project) -> list[tuple[str, str, str]]:
 
 
 def list_functions(project: Project) -> list[FunctionTarget]:
-    """Return the functions and activities that are registered for a project, by name."""
+    """Return the registered functions and activities of a project, by name."""
     of_file, of_page, general = (setting for _, setting in targets.functions_of(project.name))
     own = targets.functions_over(of_file, of_page)
     every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
@@ -132,7 +132,7 @@ def list_functions(project: Project) -> list[FunctionTarget]:
 
 
 def functions_problem() -> str:
-    """Return why ``functions.json`` cannot be used as it is now, "" if it can."""
+    """Return the error in ``functions.json``, "" if it is valid."""
     file = settings.STATEYARD_FUNCTIONS
     if not isinstance(file, FunctionsFile):
         return ""
@@ -141,7 +141,7 @@ def functions_problem() -> str:
 
 
 def list_sample_functions(project: Project) -> list[FunctionTarget]:
-    """Return the functions of the samples that a sample machine of a project calls."""
+    """Return the sample functions that sample state machines of a project call."""
     machines = StateMachine.objects.filter(samples_condition("role_arn"), project=project)
     keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
@@ -156,7 +156,7 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 
 
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
-    """Tell whether a sample machine calls its own function, which no setting replaces."""
+    """Whether a sample state machine calls its own function, unaffected by settings."""
     if name.startswith("activity:"):
         activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
@@ -187,7 +187,7 @@ def _function(
 
 
 def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
-    """Return what each Task calls, in the order of the definition; raise DefinitionError."""
+    """Return the call of each Task, in definition order; raise DefinitionError."""
     calls: list[TaskCall] = []
     for node in engine.build_graph(
         engine.parse_stored(machine.definition.text, machine.type)

@@ -17,7 +17,7 @@ _INNER = frozenset({"Branches", "ItemProcessor", "Iterator"})
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One line of a comparison. ``sign``: ``+``, ``-``, "" or, where lines are left out, ``…``."""
+    """One line of a diff. ``sign``: ``+``, ``-``, "" or, for omitted lines, ``…``."""
 
     sign: str
     before: int | None
@@ -26,13 +26,13 @@ class DiffRow:
 
     @property
     def kind(self) -> str:
-        """Return the class of the row."""
+        """Return the CSS class of the row."""
         return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
 
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """The names of the states that differ. A state that was moved to another branch is changed."""
+    """The names of changed states; a state moved to another branch counts as changed."""
 
     added: list[str]
     removed: list[str]
@@ -40,7 +40,7 @@ class StateChanges:
 
     @property
     def words(self) -> str:
-        """Return them in words: ``Audit added; Price, Both changed``."""
+        """Return the changes in words: ``Audit added; Price, Both changed``."""
         named = (("added", self.added), ("removed", self.removed), ("changed", self.changed))
         parts = [f"{_first_names(names)} {word}" for word, names in named if names]
         return "; ".join(parts) or "No state changed"
@@ -52,7 +52,7 @@ def _first_names(names: list[str]) -> str:
 
 
 def state_changes(before: str, after: str) -> StateChanges | None:
-    """Compare the states of two texts by name; None if one of them is no JSON."""
+    """Compare the states of two definitions by name; None if one is invalid JSON."""
     try:
         old, new = _states(engine.loads(before)), _states(engine.loads(after))
     except engine.JsonTextError:
@@ -65,7 +65,7 @@ def state_changes(before: str, after: str) -> StateChanges | None:
 
 
 def _states(definition: Any) -> dict[str, Any]:
-    """Return name -> place and fields of each state, those of branches and Maps, too."""
+    """Return name -> place and fields of each state, also inside branches and Maps."""
     states: dict[str, Any] = {}
     waiting: list[tuple[Any, Any]] = [((), definition)]
     while waiting:
@@ -87,7 +87,7 @@ def _states(definition: Any) -> dict[str, Any]:
 
 
 def diff_rows(before: str, after: str) -> list[DiffRow] | None:
-    """Compare two texts by lines; [] where they are the same, None where they are too long."""
+    """Return the diff of two texts by line; [] if equal, None if too long."""
     old, new = readable_text(before).splitlines(), readable_text(after).splitlines()
     if len(old) + len(new) > _MOST_LINES:
         return None

@@ -1,4 +1,4 @@
-"""Compare a state machine with the definition that ``stateyard deploy`` deployed last."""
+"""Detect drift: a state machine was changed after its last ``stateyard deploy``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def drift_of(machine: StateMachine) -> Drift | None:
 
 
 def _is_same(machine: StateMachine, deployed: MachineRevision | None) -> bool:
-    """Tell whether two texts are the same JSON."""
+    """Whether two texts are the same JSON."""
     if deployed is None:
         return False
     try:

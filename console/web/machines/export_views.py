@@ -1,4 +1,4 @@
-"""Answer with a state machine as a file: its definition, a picture, a flowchart for a wiki."""
+"""Export a state machine as a file: definition, SVG, Mermaid flowchart, code of other tools."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SVG = "image/svg+xml; charset=utf-8"
 
 @require_safe
 def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer with the definition's text, exactly as it was given."""
+    """Return the definition's text, unchanged."""
     machine = scope_of(request).machine(machine_name)
     return _file_response(machine.definition.text, "application/json")
 
 
 @require_safe
 def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpResponse:
-    """Answer with the definition as a file of another tool: what ``stateyard export`` prints."""
+    """Return the state machine in another tool's format, as ``stateyard export`` does."""
     machine = scope_of(request).machine(machine_name)
     if tool not in FORMATS:
         raise Http404(f"There is no export for “{tool}”.")
@@ -50,7 +50,7 @@ def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpRe
 
 @require_safe
 def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer with the graph as an SVG that needs nothing beside it."""
+    """Return the graph as a standalone SVG."""
     machine = scope_of(request).machine(machine_name)
     _graph_of(machine)
     return _file_response(picture_export.machine_picture(machine, graph_view_of(request)), _SVG)
@@ -58,7 +58,7 @@ def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @require_safe
 def machine_mermaid(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer with the graph as a Mermaid flowchart."""
+    """Return the graph as a Mermaid flowchart."""
     machine = scope_of(request).machine(machine_name)
     return _file_response(
         mermaid.mermaid_flowchart(_graph_of(machine)), "text/plain; charset=utf-8"

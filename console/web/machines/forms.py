@@ -1,4 +1,4 @@
-"""The forms of a state machine's pages."""
+"""Forms of the state machine pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PERCENT = 100
 
 
 class StartForm(PageForm):
-    """A new execution. ``timeout``: in seconds; ``origin``: the execution its input comes from.
+    """A new execution. ``timeout``: in seconds; ``origin``: the execution that gave the input.
 
     ``saved``: the named input that it comes from, "" for none. ``run``: a version's number or an
     alias's name, "" for the current definition. ``break_state``: where it stops, "" for nowhere.
@@ -77,7 +77,7 @@ class StartForm(PageForm):
 
 
 class LoggingForm(PageForm):
-    """How much is logged, where, and whether with input and output."""
+    """Log level, destination, and whether input and output are logged."""
 
     level = TextField(strip=False)
     group = TextField()
@@ -98,7 +98,7 @@ class TracingForm(PageForm):
 
 
 class RoleForm(PageForm):
-    """The ARN of the role that executions have."""
+    """The ARN of the executions' role."""
 
     role = TextField()
 
@@ -158,7 +158,7 @@ class DeleteVersionForm(PageForm):
 
 
 class RestoreForm(PageForm):
-    """The number of a revision to restore, and the revision of the machine that the reader saw."""
+    """The revision to restore, and the revision of the state machine that the reader saw."""
 
     number = TextField(strip=False)
     revision = TextField(strip=False)
@@ -192,7 +192,7 @@ class AliasForm(PageForm):
         return name
 
     def clean_share(self) -> int:
-        """Return the percent of the second version; 0 where there is none."""
+        """Return the second version's percent; 0 without a second version."""
         if not self.cleaned_data["second"]:
             return 0
         text: str = self.cleaned_data["share"]

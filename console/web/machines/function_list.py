@@ -1,4 +1,4 @@
-"""List the registered functions: the broken ones first, with what to do and who uses them."""
+"""List the registered Lambda functions with their callers; broken ones first, with the fix."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Users = Mapping[tuple[str, str], set[str]]
 def list_missing(
     functions: Iterable[ListedFunction], services: Iterable[calls.ServiceTarget], users: Users
 ) -> list[MissingFunction]:
-    """Return the functions that machines name and nobody registered, by name.
+    """Return unregistered functions that state machines call, by name.
 
     A target for ``lambda`` or for every service may have them, so there are none then.
     """
@@ -91,7 +91,7 @@ def list_missing(
 
 
 def _name_pattern(registered: str) -> str:
-    """Return what names a registered name stands for: it may be a pattern of whole ARNs."""
+    """Return the name pattern of a registered name, which may be a pattern of ARNs."""
     _, separator, name = registered.rpartition(":function:")
     if separator:
         return name.partition(":")[0]
@@ -99,7 +99,7 @@ def _name_pattern(registered: str) -> str:
 
 
 def list_functions(scope: Scope, users: Users) -> list[ListedFunction]:
-    """Return those of a project and then of its samples, the broken ones first, else by name."""
+    """Return a project's functions, then its samples'; broken ones first, else by name."""
     project = scope.project
     functions = calls.list_functions(project) + calls.list_sample_functions(project)
     rows = [_listed(each, project, users) for each in functions]
@@ -133,7 +133,7 @@ def _source(function: calls.FunctionTarget, project: Project) -> str:
 
 
 def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:
-    """Return the machines that use a function, by name; a machine's own function has one user."""
+    """Return the state machines that use a function, by name; a machine's own has one user."""
     kind = "activity" if function.kind == "Activity" else "function"
     by_name: set[str] = set()
     for (called, name), machines in users.items():
@@ -156,7 +156,7 @@ def read_users(scope: Scope) -> Users:
 
 
 def _called(definition: str) -> Iterable[tuple[str, str]]:
-    """Yield kind and name of the functions and activities that a definition names."""
+    """Yield kind and name of the functions and activities in a definition."""
     for match in _NAMED.finditer(definition):
         written, kind, name = match.groups()
         if kind:

@@ -1,4 +1,4 @@
-"""Build the grid of the last executions: how each state went, and what took unusually long."""
+"""Build the grid of recent executions by state: status and duration, with outliers marked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_LINES = 1000
 
 @dataclass(frozen=True, slots=True)
 class StatusCell:
-    """One state of one execution. ``note``: how long and how often; ``long``: unusually long.
+    """One state in one execution. ``note``: duration and count; ``long``: unusually long.
 
     ``changed``: the execution ran with another definition than the one before it.
     """
@@ -36,24 +36,24 @@ class StatusCell:
 
     @property
     def entered(self) -> bool:
-        """Tell whether the execution entered the state, so that there is a page of it."""
+        """Whether the execution entered the state, so that the cell has a link."""
         return self.status.tone != "idle"
 
     @property
     def label(self) -> str:
-        """Return the cell in words."""
+        """Return the cell in words, for screen readers."""
         return f"{self.execution.name}, {self.outcome}"
 
     @property
     def outcome(self) -> str:
-        """Return those words without the execution."""
+        """Return the same without the execution."""
         parts = [self.status.word.lower(), self.note]
         return ", ".join([part for part in parts if part] + ["unusually long"] * self.long)
 
 
 @dataclass(frozen=True, slots=True)
 class GridLine:
-    """One state in all executions. ``depth``: how many Parallels and Maps it stands in.
+    """One state in all executions. ``depth``: the number of Parallels and Maps around it.
 
     ``removed``: it is not in the current definition. ``elsewhere``: it runs in executions that a
     distributed Map starts.
@@ -70,7 +70,7 @@ class GridLine:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionSpan:
-    """Executions one after another with the same definition. ``before``: the one before them."""
+    """Consecutive executions with the same definition. ``before``: the previous execution."""
 
     sha256: str
     first: Execution
@@ -80,7 +80,7 @@ class DefinitionSpan:
 
 @dataclass(frozen=True, slots=True)
 class VisitGrid:
-    """Executions, oldest first, and a line for each state. ``total``: the executions themselves.
+    """Executions, oldest first, and a line per state. ``total``: line of whole executions.
 
     ``spans``: the executions by their definitions;
     ``states``: how many states there are, also those beyond ``MOST_LINES``, which have no line.
@@ -94,19 +94,19 @@ class VisitGrid:
 
     @property
     def oldest(self) -> Execution:
-        """Return the execution that started first."""
+        """Return the execution with the first start."""
         return self.runs[0].execution
 
     @property
     def newest(self) -> Execution:
-        """Return the execution that started last."""
+        """Return the execution with the last start."""
         return self.runs[-1].execution
 
 
 def visit_grid(
     executions: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]
 ) -> VisitGrid:
-    """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
+    """Return the grid of executions, given newest first; up to ``MOST_LINES`` states."""
     order = tuple(reversed(executions))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
     names = {name for name, _ in states}
@@ -135,7 +135,7 @@ def _definition_spans(order: Sequence[PastExecution]) -> Iterator[DefinitionSpan
 
 
 def _marked(cells: Sequence[StatusCell]) -> tuple[StatusCell, ...]:
-    """Return the cells of a line, those marked before which the definition was changed."""
+    """Return the cells of a line, with marks where the definition changed."""
     pairs = pairwise(cells)
     return (
         *cells[:1],
@@ -147,7 +147,7 @@ def _marked(cells: Sequence[StatusCell]) -> tuple[StatusCell, ...]:
 
 
 def _depths(graph: Graph | None) -> dict[str, int]:
-    """Return in how many Parallels and Maps each state stands."""
+    """Return the number of Parallels and Maps around each state."""
     if graph is None:
         return {}
     groups: dict[str, int] = {}

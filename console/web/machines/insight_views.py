@@ -1,4 +1,4 @@
-"""Answer the pages of statistics over a state machine's last executions."""
+"""Views of statistics over a state machine's recent executions: grid and insights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KEY_LENGTH = 12
 
 @require_safe
 def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/grid/``: the last executions by states."""
+    """Show ``/machines/<name>/grid/``: recent executions by state."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
     context = machine_context(machine)
@@ -67,7 +67,7 @@ def _graph_of(machine: StateMachine) -> engine.Graph | None:
 
 @require_safe
 def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
+    """Show ``/machines/<name>/insights/``: frequency, duration, and untested ways."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
     ran = ran_definitions(machine)
@@ -141,7 +141,7 @@ def _asked_size(request: HttpRequest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FoldedInsight:
-    """What the box of a folded group shows, as ``Insight`` has it.
+    """The insight of a folded group, like ``Insight``.
 
     ``inside``: of the states that are folded into the box.
     """
@@ -151,7 +151,7 @@ class FoldedInsight:
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the worst that happened in it."""
+        """Return the worst status in it."""
         every = (self.own, *self.inside)
         if any(insight.failed for insight in every):
             return formatting.STEP["failed"]
@@ -166,7 +166,7 @@ class FoldedInsight:
 
     @property
     def label(self) -> str:
-        """Return the group in words, for those who do not see the picture."""
+        """Return the group in words, for screen readers."""
         return ", ".join([self.own.node.name, self.own.node.type, self._entered, *self._parts])
 
     @property
@@ -185,7 +185,7 @@ class FoldedInsight:
 
 
 def folded_insights(graph: Graph, insights: Mapping[str, Insight]) -> dict[str, FoldedInsight]:
-    """Return Parallel or Map -> what its box shows while folded; none of a machine that is small.
+    """Return Parallel or Map -> its insight while folded; empty for a small state machine.
 
     ``insights``: node id -> what happened in it, for all states.
     """
@@ -199,7 +199,7 @@ def folded_insights(graph: Graph, insights: Mapping[str, Insight]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class RanDefinition:
-    """A definition of a machine. ``executions``: how many of the last ones ran with it.
+    """A definition of the state machine. ``executions``: how many recent ones used it.
 
     ``revision``: the newest save that has it, None if none was kept; ``current``: new executions
     run with it.
@@ -212,18 +212,18 @@ class RanDefinition:
 
     @property
     def key(self) -> str:
-        """Return what names it in addresses."""
+        """Return its key in URLs."""
         return self.sha256[:_KEY_LENGTH]
 
     @property
     def name(self) -> str:
-        """Return it in words: ``revision 3 (current)``."""
+        """Return its name: ``revision 3 (current)``."""
         name = f"revision {self.revision.number}" if self.revision else f"definition {self.key}"
         return f"{name} (current)" if self.current else name
 
 
 def ran_definitions(machine: StateMachine) -> list[RanDefinition]:
-    """Return the current definition, then those of the last executions, the last used first."""
+    """Return the current definition, then those of recent executions, latest use first."""
     own = Execution.objects.filter(state_machine=machine, map_run=None)
     recent = own.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
     counted = (
@@ -247,13 +247,13 @@ def ran_definitions(machine: StateMachine) -> list[RanDefinition]:
 
 
 def revisions_of(machine: StateMachine, definitions: Sequence[str]) -> dict[str, MachineRevision]:
-    """Return definition -> its newest revision; definitions without a revision are left out."""
+    """Return definition -> its latest revision; definitions without one are omitted."""
     rows = MachineRevision.objects.filter(state_machine=machine, definition_id__in=definitions)
     return {row.definition_id: row for row in rows.order_by("number")}
 
 
 def chosen_definition(ran: Sequence[RanDefinition], key: str) -> RanDefinition:
-    """Return the definition of an address, else the current if executed, else the last used."""
+    """Return the definition in the URL, else the current one if executed, else the last used."""
     named = (each for each in ran if key and each.key == key)
     used = (each for each in ran if each.executions)
     return next(named, None) or next(used, ran[0])

@@ -1,6 +1,6 @@
-"""Sum up each state over the last executions, and the ways that none of them took.
+"""Summarize each state over recent executions, and find ways that no execution took.
 
-Only executions with one definition count: what was never tried in another one says nothing.
+Only executions with the same definition count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One state over some executions. ``ran``: in how many; ``p50``, ``p95``: of a visit.
+    """One state over several executions. ``ran``: in how many; ``p50``, ``p95``: of a visit.
 
     Visits that were aborted or still run do not count in the percentiles. ``failed``: how often a
     visit failed, also if a redrive went on with it; ``failed_before``: those. ``redriven``: how
@@ -64,7 +64,7 @@ class Insight:
 
     @property
     def unfinished(self) -> str:
-        """Return how many visits were aborted and how many still run, "" for none."""
+        """Return the numbers of aborted and running visits in words, "" for none."""
         counts = {"aborted": self.aborted, "running": self.running}
         return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
@@ -88,13 +88,13 @@ class Insight:
 
     @property
     def label(self) -> str:
-        """Return the state in words, for those who do not see the picture."""
+        """Return the state in words, for screen readers."""
         return f"{self.node.name}, {self.node.type}, {self.under}"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Something that a definition provides for. ``tried``: None where a history cannot tell."""
+    """A possible way through a definition. ``tried``: None if a history cannot tell."""
 
     kind: str
     node: Node
@@ -104,7 +104,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of a kind were tried, of how many."""
+    """The number of tried ways of a kind, and of all."""
 
     kind: str
     tried: int
@@ -112,7 +112,7 @@ class Coverage:
 
 
 def states_elsewhere(graph: Graph) -> frozenset[str]:
-    """Return the names of the states that run in executions of a distributed Map's own."""
+    """Return the names of states that run in a distributed Map's child executions."""
     apart: set[str] = set()
     states: dict[str, list[str]] = {}
     for node in graph.nodes:
@@ -132,7 +132,7 @@ def _distributed(node: Node) -> bool:
 def list_insights(
     graph: Graph, executions: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
 ) -> dict[str, Insight]:
-    """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
+    """Return node id -> insight. ``inner``: child executions of distributed Maps."""
     apart = states_elsewhere(graph)
     return {
         node.id: _insight(node, inner if node.name in apart else executions) for node in graph.nodes
@@ -163,7 +163,7 @@ def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
 
 
 def _newest(node: Node, runs: Sequence[PastExecution]) -> dict[str, Execution]:
-    """Return the executions that the figures of a state lead to."""
+    """Return the executions that a state's figures link to."""
     newest: dict[str, Execution] = {}
     slowest = -1
     for run in runs:
@@ -195,7 +195,7 @@ SORTS = {
 
 
 def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[Insight]:
-    """Return the states whose names have a text, in an order of ``SORTS``."""
+    """Return the states whose names contain a text, in an order of ``SORTS``."""
     sought = text.casefold()
     rows = [insight for insight in insights if sought in insight.node.name.casefold()]
     if order == "name":
@@ -208,7 +208,7 @@ def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[
 def taken_lines(
     graph: Graph, executions: Sequence[PastExecution], insights: dict[str, Insight]
 ) -> set[str]:
-    """Return the keys of the graph's lines that an execution took, as ``EdgeLine.way`` has them.
+    """Return the keys of taken lines, in the format of ``EdgeLine.way``.
 
     ``executions``: with the children of distributed Maps. As in the graph of one execution, the
     first state of a branch tells that the branch began, and its last one that it ended.
@@ -248,7 +248,7 @@ def list_ways(
 def _edge_ways(
     graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], insight: Insight
 ) -> Iterator[Way]:
-    """Yield the ways out that a condition or an error opens.
+    """Yield the ways opened by a condition or an error.
 
     Where two ways of a state lead to the same place, a history shows only that one was taken.
     """
@@ -273,7 +273,7 @@ def _retrier_ways(node: Node, insight: Insight) -> Iterator[Way]:
 
 
 def measure_coverage(ways: Sequence[Way]) -> list[Coverage]:
-    """Count what was tried, by kind."""
+    """Count tried ways by kind."""
     kinds = dict.fromkeys(way.kind for way in ways)
     return [
         Coverage(

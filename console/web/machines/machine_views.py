@@ -1,4 +1,4 @@
-"""Answer the list of state machines and the page of one."""
+"""Views of the list of state machines, and of one: executions, definition, deletion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEAST_FOLDED = 4
 
 @require_safe
 def machine_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/machines/``: all of them, by name."""
+    """Show ``/machines/``: all state machines by name."""
     scope = scope_of(request)
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     tag = request.GET.get("tag", "")[:400]
@@ -73,7 +73,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
 
 
 def _next_sorts(sort: str) -> dict[str, str]:
-    """Return what each heading sorts by next: times begin with the newest, a second press turns."""
+    """Return the next sort key of each heading: times start descending, a second click reverses."""
     first = {"name": "name", "started": "-started", "created": "-created"}
     turned = {"name": "-name", "started": "started", "created": "created"}
     return {key: turned[key] if sort == order else order for key, order in first.items()}
@@ -81,7 +81,7 @@ def _next_sorts(sort: str) -> dict[str, str]:
 
 @require_safe
 def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/``: its executions."""
+    """Show ``/machines/<name>/``: its executions."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     address = saved_view_list.default_view(scope, request, machine)
@@ -106,7 +106,7 @@ def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
 
 
 def graph_beside(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
-    """Return the graph beside a list, nothing if the machine's graph is too large.
+    """Return the graph beside a list, {} if it is too large.
 
     It leads down and has the names only. Each state leads to its place in the definition.
     """
@@ -124,14 +124,14 @@ def graph_beside(request: HttpRequest, machine: StateMachine) -> dict[str, Any]:
 
 @require_safe
 def machine_execution_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer the poll of a machine's list of executions."""
+    """Answer a poll of a state machine's list of executions."""
     scope = scope_of(request)
     return render_list_changes(request, scope, scope.machine(machine_name))
 
 
 @require_safe
 def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/definition/``: text and graph.
+    """Show ``/machines/<name>/definition/``: text and graph.
 
     ``?execution=``: the failed execution for whose sake the reader has changed the definition.
     """
@@ -156,7 +156,7 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Ask once, then delete; executions that run are aborted at their next transition."""
+    """Ask once, then delete; running executions are aborted at their next transition."""
     scope = scope_of(request)
     require(scope, "DeleteStateMachine")
     machine = scope.machine(machine_name)
@@ -175,7 +175,7 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | None:
-    """Return what the reader typed into the editor and did not save, None if that is nothing.
+    """Return the reader's unsaved text in the editor, None without one.
 
     ``machine``: None for one that is not created yet.
     """
@@ -191,7 +191,7 @@ def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | 
 
 
 def _differ_in_space_alone(text: str, other: str) -> bool:
-    """Tell so of two definitions: the editor opens one of a single line with lines of its own."""
+    """Whether two definitions differ only in whitespace: the editor reformats one-line texts."""
     try:
         return json_view.is_equal_but_for_spaces(text, other)
     except (ValueError, RecursionError):  # half of a definition
@@ -199,7 +199,7 @@ def _differ_in_space_alone(text: str, other: str) -> bool:
 
 
 def machine_context(machine: StateMachine) -> dict[str, Any]:
-    """Return what every page of a machine shows."""
+    """Return the shared context of a state machine's pages."""
     text = machine.definition.text
     try:
         parsed = engine.parse_stored(text, machine.type)
@@ -220,5 +220,5 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
 
 
 def suggested_input(name: str) -> str:
-    """Return the input to try a sample with, else an empty object."""
+    """Return a sample's input, else an empty object."""
     return next((sample.input for sample in MACHINES if sample.name == name), "{}")

@@ -1,7 +1,7 @@
-"""Fold the last executions of a machine to what happened in each state.
+"""Summarize the recent executions of a state machine by state, for grid and insights.
 
-The same fold as the page of one execution (``engine.Trace``), by state name, so that a grid, an
-insight and that page cannot disagree. What is folded is kept: a history only grows.
+It uses the same fold as the execution page (``engine.Trace``), so all pages agree. Folded histories
+are cached, because a history only grows.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class GridCell:
 
     @property
     def typical(self) -> int | None:
-        """Return the wall time if it is one to compare with: no visit was aborted or goes on."""
+        """Return the wall time for comparisons; None with aborted or running visits."""
         return None if self.aborted else self.spent
 
 
 @dataclass(frozen=True, slots=True)
 class PastExecution:
-    """One execution, folded. ``ways``: (state, next state)."""
+    """A summarized execution. ``ways``: (state, next state)."""
 
     execution: Execution
     cells: dict[str, GridCell]
@@ -86,7 +86,7 @@ class PastExecution:
 
     @property
     def spent(self) -> int | None:
-        """Return how long it took, None while it runs."""
+        """Return its duration, None while running."""
         execution = self.execution
         return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
 
@@ -99,7 +99,7 @@ class PastExecution:
 def last_executions(
     machine: StateMachine, most: int, *, definition: str = "", among: Q | None = None
 ) -> list[PastExecution]:
-    """Return the last executions, newest first; fewer where their histories are very long.
+    """Return the latest executions, newest first; fewer if histories are very long.
 
     ``definition``: the SHA-256 of the only one that counts, "" for all. ``among``: a condition.
     """
@@ -110,7 +110,7 @@ def last_executions(
 def recent_executions(
     machine: StateMachine, definition: str = "", among: Q | None = None
 ) -> QuerySet[Execution]:
-    """Return the executions that ``last_executions`` chooses from, in no order."""
+    """Return the candidates of ``last_executions``, unordered."""
     executions = Execution.objects.filter(state_machine=machine, map_run=None)
     if not definition and among is None:
         return executions
@@ -121,20 +121,20 @@ def recent_executions(
 
 
 def last_execution_in(machine: StateMachine, state: str) -> Execution | None:
-    """Return the newest of the last executions that entered a state, None if none has."""
+    """Return the latest recent execution that entered a state, None without one."""
     executions = last_executions(machine, _MOST_SEARCHED)
     return next((run.execution for run in executions if state in run.cells), None)
 
 
 def child_executions(executions: Sequence[PastExecution]) -> list[PastExecution]:
-    """Return the last executions that distributed Maps of some executions have started."""
+    """Return the latest child executions of the distributed Maps of some executions."""
     parents = [run.execution.pk for run in executions]
     rows = Execution.objects.filter(map_run__parent__in=parents)
     return _folded(_chosen_rows(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
 
 
 def _chosen_rows(executions: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
-    """Return executions and the lengths of their histories, as many as a page may read."""
+    """Return executions and the lengths of their histories, within a page's limit."""
     rows = (
         executions.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
     )
@@ -245,13 +245,13 @@ _LEAST_MS = 100
 
 
 def percentile(times: Sequence[int], percent: int) -> int | None:
-    """Return the smallest of some times that ``percent`` of them do not exceed."""
+    """Return the smallest of some times that at least ``percent`` of them do not exceed."""
     ordered = sorted(times)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
 
 
 def unusual_duration(times: Sequence[int]) -> int | None:
-    """Return from which time on one is unusually long; None while there are too few to tell.
+    """Return the limit above which a duration is unusual; None for too few values.
 
     Beyond the upper quarter by one and a half times the middle half (Tukey's fence), and far
     enough from the median for a person to notice.

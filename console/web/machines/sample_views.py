@@ -1,4 +1,4 @@
-"""Start a sample in one press, for a reader who has no state machine yet."""
+"""Start a sample state machine with one click, for readers who have none yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @require_POST
 def start_sample(request: HttpRequest) -> HttpResponse:
-    """Make a sample's state machine in the reader's project, start it, and lead to the execution.
+    """Create a sample state machine, start it, and redirect to the execution.
 
     Without a name it is the one with most to see. A state machine of this name and definition is
     used again; another one of this name is left alone, and the answer says so.
@@ -52,5 +52,5 @@ def start_sample(request: HttpRequest) -> HttpResponse:
 
 
 def first_sample() -> str:
-    """Return the sample with most to see that can run: it may need the functions of the samples."""
+    """Return the richest sample that can run here: some need the sample functions."""
     return "OrderProcessing" if settings.STATEYARD_SAMPLE_FUNCTIONS else "HelloWorld"

@@ -1,4 +1,4 @@
-"""Answer the settings of a state machine: role, logging, tracing and tags."""
+"""View of a state machine's settings: role, logging, tracing, options and tags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def settings_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/settings/``; each POST changes one setting."""
+    """Show ``/machines/<name>/settings/``; a POST changes one setting."""
     return form_actions.answer_form_action(
         request,
         machine_name,

@@ -1,4 +1,4 @@
-"""Start an execution with a name and an input, by hand."""
+"""View of the start form: start an execution with a name and an input."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN = 120
 
 @require_http_methods(["GET", "POST"])
 def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Show the form, or start an execution; after a refusal the form keeps the typed values."""
+    """Show the form, or start an execution; after an error the form keeps the typed values."""
     scope = scope_of(request)
     require(scope, "StartExecution")
     machine = scope.machine(machine_name)
@@ -96,7 +96,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
-    """Return the target of a start: the current machine, or the target of a version or alias."""
+    """Return the target of the start: the state machine, or a version or alias."""
     if not run:
         return versions.Target(machine)
     return versions.resolve_target(scope.project, f"{machine.arn}:{run}")
@@ -131,7 +131,7 @@ def _break_states(scope: Scope, machine: StateMachine) -> list[str]:
 
 
 def _run_choices(machine: StateMachine) -> dict[str, str]:
-    """Return choices (qualifier -> label) of alias and version; {} if there are none."""
+    """Return qualifier -> label of aliases and versions; {} without any."""
     aliases = versions.list_aliases(versions.Target(machine))
     numbers = [each.number for each in versions.list_versions(machine, limit=_MOST_VERSIONS)]
     if not aliases and not numbers:
@@ -144,12 +144,12 @@ def _run_choices(machine: StateMachine) -> dict[str, str]:
 
 
 def _named_inputs(machine: StateMachine) -> Any:
-    """Return the inputs that have a name, None without the feature."""
+    """Return the named inputs, None without the feature."""
     return next((offer(machine) for offer in hooked(Hook.START_INPUTS)), None)
 
 
 def _prefilled_input(scope: Scope, machine: StateMachine, origin: str, saved: str) -> str:
-    """Return the input of an earlier execution or under a name, or a sample's."""
+    """Return an earlier execution's input, a named one, or a sample's."""
     named = _named_inputs(machine) if saved else None
     if named is not None and (text := named.shown(saved)):
         return str(text)
@@ -167,7 +167,7 @@ def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Exec
 
 
 def _with_hidden_values(scope: Scope, machine: StateMachine, sent: Mapping[str, Any]) -> str:
-    """Return an input with the hidden values of the named input or execution it comes from."""
+    """Return an input with the hidden values of its source: named input or execution."""
     text: str = sent["input"]
     if mask.MASK in text and sent["saved"]:
         named = _named_inputs(machine)
@@ -176,7 +176,7 @@ def _with_hidden_values(scope: Scope, machine: StateMachine, sent: Mapping[str, 
 
 
 def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: str) -> str:
-    """Replace masks in an input with the original values of the execution ``origin``."""
+    """Replace masks in an input by the original values of the execution ``origin``."""
     earlier = _earlier_execution(scope, machine, origin) if origin and mask.MASK in text else None
     if earlier is None:
         return text
@@ -209,21 +209,21 @@ def _render_form(
 
 @dataclass(frozen=True, slots=True)
 class RecentInput:
-    """An input, and the newest execution with it. ``text``: its beginning, "" for a long one."""
+    """An input, and the latest execution with it. ``text``: its beginning, "" for a long one."""
 
     execution: Execution
     text: str
 
 
 def last_executions(machine: StateMachine) -> list[Execution]:
-    """Return up to 20 of the newest executions, without children of Map Runs and payloads."""
+    """Return up to 20 of the latest executions, without Map Run children and payloads."""
     rows = Execution.objects.filter(state_machine=machine).order_by("-start_ms", "-pk")
     newest = rows.only("name", "start_ms", "status", "map_run_id")[:_MOST_LOOKED_AT]
     return [execution for execution in newest if execution.map_run_id is None][:_MOST_READ]
 
 
 def recent_inputs(project: Project, executions: Sequence[Execution]) -> list[RecentInput]:
-    """Return up to five distinct inputs of executions, with masked values hidden.
+    """Return up to five distinct inputs of executions, masked.
 
     Costs one query, plus the queries that read the masks of five executions.
     """

@@ -1,4 +1,4 @@
-"""Answer the pages that show where calls go, of all state machines and of one."""
+"""Views of call targets: of the whole project, and of each Task of a state machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MOST_EXECUTIONS = 20
 
 @require_safe
 def target_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/targets/``: what the settings say of services, functions and addresses."""
+    """Show ``/targets/``: configured services, functions and addresses."""
     scope = scope_of(request)
     project = scope.project
     users = function_list.read_users(scope)
@@ -74,7 +74,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/calls/``: what each Task would call, and nothing is called.
+    """Show ``/machines/<name>/calls/``: what each Task would call; nothing is called.
 
     An editor sets the machine's switches.
     """
@@ -116,7 +116,7 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class RecentCalls:
-    """Calls of a Task in recent executions. ``last``: the newest with an entry, or None.
+    """A Task's calls in recent executions. ``last``: the latest one that entered it, or None.
 
     The step of that execution shows what was sent and answered.
     """
@@ -126,7 +126,7 @@ class RecentCalls:
 
 
 def call_records(machine: StateMachine) -> tuple[int, dict[str, RecentCalls]]:
-    """Return how many executions were looked at, and node -> what it did; raise DefinitionError.
+    """Return the number of executions read, and node -> its calls; raise DefinitionError.
 
     A state inside a distributed Map runs in executions of its own, of which the last ones count.
     """

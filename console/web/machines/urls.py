@@ -1,4 +1,4 @@
-"""The addresses of the package machines."""
+"""URLs of the package machines."""
 
 from __future__ import annotations
 

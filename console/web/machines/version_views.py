@@ -1,4 +1,4 @@
-"""The page *Versions & aliases* of a state machine, and the page that compares definitions."""
+"""Views of *Versions & aliases* of a state machine, and of the diff of two definitions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _render_page(
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The result of *Publish version*, if it was chosen now.
+    """The result of *Publish version*, if it was just used.
 
     ``revision``: the current revision, None if it is not stored. ``since``: the number of the
     newest version, 0 without one. ``changes``: a summary of changes since then, "" for none.

@@ -1,1 +1,1 @@
-"""The page of a Map Run: its counts, its child executions, and the settings that can change."""
+"""The Map Run page: counts, child executions, and the settings of UpdateMapRun."""

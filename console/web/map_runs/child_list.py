@@ -1,4 +1,4 @@
-"""List the child executions of a Map Run, a page at a time: by how they ended, or by item."""
+"""List the child executions of a Map Run page by page, by status or by item."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOT_LISTED = [name for name in BARE if name != "error"]
 
 
 class ChildOrder(StrEnum):
-    """In which order children are listed."""
+    """The order of the list."""
 
     FAILED = "failed"  # failed, timed out, aborted, running, succeeded; by item within each
     ITEM = "item"  # by item
@@ -53,7 +53,7 @@ _PARTS: dict[str, ExecutionStatus | None] = {
 
 @dataclass(frozen=True, slots=True)
 class ChildFilter:
-    """Which children are listed. ``status``: as it was asked for, "" for all.
+    """The filter of the list. ``status``: as in the URL, "" for all.
 
     ``kind``: those that failed like that. ``others``: those of no kind that the page lists;
     ``nothing``: of a kind that there is not.
@@ -66,7 +66,7 @@ class ChildFilter:
 
     @property
     def statuses(self) -> Collection[str] | None:
-        """Return which statuses the listed children may have, None for all of them."""
+        """Return the statuses of the listed children, None for all."""
         if self.status and self.status != child_counts.FAILURES:
             return (self.status,)
         narrowed = self.status or self.kind or self.others or self.nothing
@@ -74,7 +74,7 @@ class ChildFilter:
 
 
 def oldest_running_ms(run: MapRun) -> int | None:
-    """Return when the child began that has been running longest, None if none runs.
+    """Return the start of the longest running child, None if none is running.
 
     That is the one with the lowest index: they begin in this order, but for those redriven.
     """
@@ -84,7 +84,7 @@ def oldest_running_ms(run: MapRun) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ChildPage:
-    """A page of children. ``after``: the mark of the next page.
+    """A page of children. ``after``: the position of the next page.
 
     ``rows``: (child, its status, its error as it may be read). ``masks``: of those with an error,
     and of the executions that were asked for beside. ``first``: number of the first row of ``of``.
@@ -108,7 +108,7 @@ class ChildPage:
 def list_children(
     scope: Scope, run: MapRun, query: QueryDict, beside: Sequence[Execution] = ()
 ) -> ChildPage:
-    """Return the children selected by the query: ``status``, ``kind``, ``order``, ``after``.
+    """Return the children for a query: ``status``, ``kind``, ``order``, ``after``.
 
     ``beside``: other executions to return the masks of, in the same queries.
     """
@@ -141,7 +141,7 @@ def list_children(
 def _filtered(
     scope: Scope, run: MapRun, query: QueryDict
 ) -> tuple[QuerySet[Execution], ChildFilter]:
-    """Return the children that the query string asks for, and how it narrows them."""
+    """Return the children for a query string, and the filter."""
     children = Execution.objects.filter(map_run=run)
     key = query.get("kind", "")
     if key:
@@ -166,7 +166,7 @@ def _items_of(kinds: Collection[child_counts.FailureKind]) -> list[int | None]:
 
 
 class ChildListing:
-    """Children of a Map Run in an order, from the one after a mark.
+    """Children of a Map Run in an order, from a position.
 
     A mark is the index of an item, after the letter of the part that is listed. Each part is read
     by the index of children, so that a page of the first failures sorts no Map Run of 10,000.
@@ -189,7 +189,7 @@ class ChildListing:
         self._part = mark[1] if mark else next(iter(_PARTS))
 
     def rows(self, most: int) -> list[Execution]:
-        """Return the first ones after the mark."""
+        """Return the first children after the position."""
         if self.order is ChildOrder.ITEM:
             return self._read(Q(), self._after, most)
         rows: list[Execution] = []
@@ -200,7 +200,7 @@ class ChildListing:
         return rows
 
     def before(self) -> int:
-        """Return how many stand before the first one, without a query on the first page."""
+        """Return the number of children before the first one; no query on the first page."""
         if self._after is None:
             return 0
         passed = Q(item_index__lte=self._after)
@@ -211,13 +211,13 @@ class ChildListing:
         return self._children.filter(passed).count()
 
     def mark_of(self, child: Execution) -> str:
-        """Return the mark of a child that is the last one of a page."""
+        """Return the position after a child, the last one of a page."""
         letters = {status: letter for letter, status in _PARTS.items()}
         part = letters.get(ExecutionStatus(child.status), "")
         return f"{part if self.order is ChildOrder.FAILED else ''}{child.item_index}"
 
     def _may_have(self, letter: str) -> bool:
-        """Tell whether there are children of a part; while some wait for a redrive, it is open."""
+        """Whether a part may have children; unknown while some wait for a redrive."""
         if self._statuses is not None:
             return (_PARTS[letter] or ExecutionStatus.SUCCEEDED) in self._statuses
         run = self._run
@@ -239,7 +239,7 @@ def _of_part(letter: str) -> Q:
 
 
 def _waiting_among(run: MapRun, children: Sequence[Execution]) -> set[int]:
-    """Return which of the children wait for a redrive of their run; no query if none does."""
+    """Return the children that wait for their run's redrive; no query if none does."""
     if not run.pending_redrive:
         return set()
     rows = Execution.objects.filter(redrive.waiting_children(run))

@@ -1,4 +1,4 @@
-"""Build the page of a Map Run: its counts, its children and its settings."""
+"""Build the parts of the Map Run page: counts, progress bar and settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NEVER_STARTED = ("pending", "idle", "Never started", "")
 
 
 def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRun:
-    """Return the Map Run that an execution's task began; raise ``Http404``.
+    """Return the Map Run started by an execution's task; raise ``Http404``.
 
     Its parent is only half read: no payload of it is on the page.
     """
@@ -59,7 +59,7 @@ def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRu
 
 
 def map_run_address(scope: Scope, arn: str) -> str:
-    """Return the address of the page of a Map Run of this project; raise ``Http404``."""
+    """Return the URL of a Map Run of this project; raise ``Http404``."""
     rows = MapRun.objects.filter(arn=arn, parent__project=scope.project)
     parent = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
     if parent is None:
@@ -69,7 +69,7 @@ def map_run_address(scope: Scope, arn: str) -> str:
 
 
 def state_name(run: MapRun) -> str:
-    """Return the name of the state that began it."""
+    """Return the name of the Map state that started it."""
     row = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task)
     return row.values_list("state", flat=True).first() or ""
 
@@ -79,7 +79,7 @@ def state_name(run: MapRun) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChildCount:
-    """One line of the table. ``key``: the status that children are filtered by, "" if none.
+    """One line of the counts. ``key``: the status for the filter, "" without one.
 
     ``items``: None where they were too many to count.
     """
@@ -102,7 +102,7 @@ class BarSegment:
 
 
 def _segments(counts: list[ChildCount], total: int) -> list[BarSegment]:
-    """Return how the children ended, or run, as parts of a bar; the failed ones come first."""
+    """Return the progress bar by status, failed children first."""
     order = {"failed": 0, "aborted": 1, "succeeded": 2, "running": 3}
     shown = sorted(
         (count for count in counts if count.executions and count.status.tone in order),
@@ -119,7 +119,7 @@ def _segments(counts: list[ChildCount], total: int) -> list[BarSegment]:
 
 
 def count_children(run: MapRun) -> dict[str, Any]:
-    """Return what is counted, and whether it is over: nothing changes any more by itself."""
+    """Return the counts, and whether they are final."""
     children = map_counts.count_executions(run)
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
@@ -149,7 +149,7 @@ def _count_of(
 
 
 def page_stamp(context: Mapping[str, Any]) -> str:
-    """Return what tells whether anything on the page has changed."""
+    """Return a stamp that changes with the page's content."""
     run, rows = context["run"], context["children"].rows
     parts = (
         context["of_children"],
@@ -163,7 +163,7 @@ def page_stamp(context: Mapping[str, Any]) -> str:
 
 
 def redrive_refusal(run: MapRun) -> str:
-    """Return why a redrive cannot take up a run that ended badly, "" if it can.
+    """Return why a redrive cannot continue a failed Map Run, "" if it can.
 
     A Map Run goes on when the execution that began it is redriven.
     """
@@ -174,7 +174,7 @@ def redrive_refusal(run: MapRun) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of UpdateMapRun. ``limit``: the highest number it may have."""
+    """One setting of UpdateMapRun. ``limit``: its maximum."""
 
     name: str
     word: str
@@ -205,7 +205,7 @@ class Field:
 
 
 def setting_fields(run: MapRun) -> list[Field]:
-    """Return the settings as they are."""
+    """Return the current settings as fields."""
     return [Field(setting, _text(getattr(run, setting.name))) for setting in SETTINGS]
 
 
@@ -214,7 +214,7 @@ def _text(value: float | None) -> str:
 
 
 class SettingsForm(PageForm):
-    """The settings of UpdateMapRun; an empty field leaves its setting as it is."""
+    """The settings of UpdateMapRun; an empty field leaves its setting unchanged."""
 
     def __init__(self, sent: Mapping[str, Any]) -> None:
         super().__init__(sent)
@@ -227,7 +227,7 @@ class _SettingField(TextField):
         self._setting = setting
 
     def validate(self, value: str) -> None:
-        """Raise ``ValidationError`` for what is not a number that the setting may have."""
+        """Raise ``ValidationError`` for an invalid number."""
         super().validate(value)
         if problem := _problem(self._setting, value):
             raise ValidationError(problem)
@@ -248,7 +248,7 @@ def read_settings(run: MapRun, form: SettingsForm) -> tuple[list[Field], dict[st
 
 
 def _problem(setting: Setting, text: str) -> str:
-    """Say what is wrong with a number; an empty field leaves the setting as it is."""
+    """Return the error in a number; an empty field leaves the setting unchanged."""
     form = r"\d{1,10}" if setting.whole else r"\d{1,3}(\.\d{1,6})?"
     if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= setting.limit):
         return ""

@@ -1,4 +1,4 @@
-"""The addresses of the package map_runs."""
+"""URLs of the package map_runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the page of a Map Run, and change its settings."""
+"""Views of the Map Run page: show it, poll it, change its settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _UNITS = ((formatting.SECOND, "second"), (formatting.MINUTE, "minute"), (formatt
 def map_run_page(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
-    """Answer the page of the Map Run that a task began; a POST changes its settings."""
+    """Show the Map Run of a task; a POST changes its settings."""
     scope = scope_of(request)
     run = map_run_display.find_map_run(scope, machine_name, execution_name, number)
     if request.method == "GET":
@@ -66,7 +66,7 @@ def map_run_page(
 def map_run_changes(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
-    """Answer the page's poll: nothing while nothing changed, else the counts and the children.
+    """Answer a poll: nothing without a change, else counts and children.
 
     ``ended``: the page knows that the Map Run has ended, with so many redrives.
     """
@@ -140,14 +140,14 @@ def _page_context(
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """Why a Map Run was aborted. ``stop``: the stop of its execution, None if it was another."""
+    """Why a Map Run was aborted. ``stop``: its execution's stop, None for another reason."""
 
     words: str
     stop: AuditedAction | None = None
 
 
 def stop_reason(run: MapRun) -> StopReason | None:
-    """Return why a Map Run was aborted, None of others and where it is not known."""
+    """Return why a Map Run was aborted, None if it was not or if unknown."""
     if run.status != MapRunStatus.ABORTED:
         return None
     if run.parent.status == ExecutionStatus.ABORTED:
@@ -161,7 +161,7 @@ def stop_reason(run: MapRun) -> StopReason | None:
 
 @dataclass(frozen=True, slots=True)
 class PaceFact:
-    """One fact. ``value``: the figure; ``rest``: following words; ``bad``: beyond a limit."""
+    """A fact. ``value``: the figure; ``rest``: following words; ``bad``: beyond a limit."""
 
     word: str
     value: str
@@ -190,7 +190,7 @@ def _concurrency(run: MapRun, children: Counts, *, over: bool) -> PaceFact:
 
 
 def _tolerated(run: MapRun, children: Counts) -> PaceFact:
-    """Say how many failures there are and may be; AWS counts what was aborted, too.
+    """Return actual and tolerated failures in words; AWS counts aborted ones, too.
 
     The two stand apart: once the limit is passed, the Map Run aborts the children that run.
     """

@@ -1,4 +1,4 @@
-"""The pages of masking: which paths a project masks, and showing what is masked for a while.
+"""Pages of masking: edit a project's masked paths, and reveal masked values for a while.
 
-The masking itself, which the API and the worker use, too, is ``console.masking``.
+``console.masking`` does the masking itself, also for the API and the worker.
 """

@@ -1,4 +1,4 @@
-"""The forms of masking."""
+"""Forms of masking."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class PathsForm(PageForm):
-    """The masked paths, a line each.
+    """The masked paths, one per line.
 
     ``revision``: of the paths that were on display; ``over``: of those that the reader replaces.
     """
@@ -17,7 +17,7 @@ class PathsForm(PageForm):
 
 
 class RevealForm(PageForm):
-    """Why somebody looks at what is masked; ``act``: ``hide`` to mask it again."""
+    """The reason for revealing values; ``act``: ``hide`` to mask them again."""
 
     act = TextField(strip=False)
     reason = TextField()

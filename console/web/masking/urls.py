@@ -1,4 +1,4 @@
-"""The addresses of the package masking."""
+"""URLs of the package masking."""
 
 from __future__ import annotations
 

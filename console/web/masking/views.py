@@ -1,4 +1,4 @@
-"""Change the masked paths of a project, and reveal an execution to one reader for a while."""
+"""Views that change the masked paths of a project, and reveal an execution to one reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def masking_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/``: the masked paths; an editor changes them."""
+    """Show ``/settings/``: the masked paths; an editor can change them."""
     scope = scope_of(request)
     typed, problem, conflict, status = scope.project.masked, "", None, 200
     revision = store.revision_of(typed)

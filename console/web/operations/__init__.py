@@ -1,1 +1,1 @@
-"""The page of the server's own state: workers, availability, and work that waits."""
+"""The operations page: workers, availability, and the oldest waiting work."""

@@ -29,7 +29,7 @@ _TONES = ((0.0, "succeeded"), (0.1, "caught"), (1.0, "failed"))
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityFigure:
-    """The availability over a span. ``lost_ms`` of ``allowed_ms`` that the target allows.
+    """The availability in a period. ``lost_ms`` of ``allowed_ms`` (by the target).
 
     ``whole``: False of all that is measured, where that is shorter than the next span.
     """
@@ -45,7 +45,7 @@ class AvailabilityFigure:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHour:
-    """An hour of the calendar. ``tone``: "idle" if it was not measured yet, or is to come."""
+    """An hour of the calendar. ``tone``: "idle" if not measured, or in the future."""
 
     hour_ms: int
     tone: str
@@ -67,7 +67,7 @@ class MeasuredDay:
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityReport:
-    """All that the page says of past readiness; ``since_ms``: None before the first measure."""
+    """The page's facts of past readiness; ``since_ms``: None before the first measure."""
 
     since_ms: int | None
     steady_since_ms: int | None
@@ -78,7 +78,7 @@ class AvailabilityReport:
 
 
 def make_report(now_ms: int) -> AvailabilityReport:
-    """Return the report; the minute that is under way does not count yet."""
+    """Return the report; the current minute is left out."""
     until_ms = now_ms - now_ms % formatting.MINUTE
     since_ms = readiness.measured_since()
     if since_ms is None or since_ms >= until_ms:
@@ -134,7 +134,7 @@ def percent_text(share: float) -> str:
 
 
 def _days(minutes: list[readiness.MeasuredMinute], until_ms: int) -> list[MeasuredDay]:
-    """Return the last days, the newest first."""
+    """Return the last days, newest first."""
     hours = {
         hour: list(group)
         for hour, group in groupby(minutes, lambda row: _floor(row.minute_ms, formatting.HOUR))

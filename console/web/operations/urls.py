@@ -1,4 +1,4 @@
-"""The address of the page of operations."""
+"""URL of the operations page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the page of operations: readiness now and measured, workers, and what waits longest."""
+"""View of the operations page: readiness, availability, workers, and the oldest waiting work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_READY = formatting.StatusLabel("failed", "Not ready")
 
 @require_safe
 def operations_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/operations/``; names of hosts are for owners."""
+    """Show ``/operations/``; only owners see host names."""
     may_see_hosts = access.may_administer(request.user, "ViewHosts")
     now_ms = clock.now_ms()
     state = health.check_health()
@@ -51,7 +51,7 @@ def operations_page(request: HttpRequest) -> HttpResponse:
 
 
 def _steady_since(report: availability.AvailabilityReport, state: health.Health) -> int | None:
-    """Return since when the server is ready without interruption, None if it was not just now.
+    """Return since when the server has been ready, None if it was not just now.
 
     One process is the whole server, which was not ready before that process began; what it lost
     of the newest minute may be its start.

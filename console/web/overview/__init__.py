@@ -1,1 +1,1 @@
-"""The first page: what runs now, what failed lately, and the latest state machines."""
+"""The overview page: running executions, recent failures, latest state machines."""

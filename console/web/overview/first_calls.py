@@ -1,4 +1,4 @@
-"""The lines that somebody without a state machine copies into a shell or a program."""
+"""First commands and program to copy, for readers without a state machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 def first_calls_context(request: HttpRequest, scope: Scope) -> dict[str, Any]:
-    """Return the commands and the program; ``credentials``: the file with the reader's own key.
+    """Return commands and program; ``credentials``: the file with the reader's own key.
 
     They name that file where they work as they are: on the server's own machine, for its owner.
     """
@@ -43,7 +43,7 @@ def _endpoint(request: HttpRequest) -> str:
 
 
 def _own_credentials(request: HttpRequest, scope: Scope) -> Path | None:
-    """Return the file that ``up`` wrote, None if it is not here or not of the reader."""
+    """Return the file that ``up`` wrote, None if missing or another person's."""
     if request.get_host().rpartition(":")[0] not in _THIS_MACHINE:
         return None
     path = data_folder() / "credentials"
@@ -90,7 +90,7 @@ def _first_calls(request: HttpRequest, scope: Scope, credentials: Path | None) -
 
 
 def _first_program(request: HttpRequest, scope: Scope) -> CliCommand:
-    """Return the same as a Python program, with the same profile."""
+    """Return the commands as a Python program, with the same profile."""
     lines = [
         "import boto3",
         "",

@@ -1,7 +1,7 @@
-"""Find the state machines whose durations drift, and those that have not run for long.
+"""Find state machines whose durations drift, and state machines that have stopped running.
 
-Both look at the newest executions of each state machine only, so neither grows with the executions
-there are. The page asks for them when it is opened, and not at each of its polls.
+Both read only the latest executions of each state machine, so their cost does not grow. The page
+asks once when opened, not at each poll.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SILENT_MS = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class DurationDrift:
-    """A state machine whose newest successes take longer, or less long, than those before.
+    """A state machine whose latest successes are slower or faster than earlier ones.
 
     ``now``, ``before``: the medians in milliseconds; ``since_ms``: when the first of the newest
     started.
@@ -60,17 +60,17 @@ class DurationDrift:
 
     @property
     def factor(self) -> float:
-        """Return how many times as long they take."""
+        """Return the new duration divided by the old one."""
         return max(self.now, 1) / max(self.before, 1)
 
     @property
     def strength(self) -> float:
-        """Return the factor of the change, whichever way it went."""
+        """Return the factor of the change in either direction, at least 1."""
         return max(self.factor, 1 / self.factor)
 
     @property
     def status(self) -> StatusLabel:
-        """Return sign and words of the change."""
+        """Return icon and words of the change."""
         if self.factor < 1:
             return StatusLabel("succeeded", f"{_times(1 / self.factor)} faster")
         return StatusLabel("caught", f"{_times(self.factor)} slower")
@@ -78,7 +78,7 @@ class DurationDrift:
 
 @dataclass(frozen=True, slots=True)
 class SilentMachine:
-    """A state machine that has not run for long.
+    """A state machine that has not run for a long time.
 
     ``usual``: the median time between its starts in milliseconds, None where they have no rhythm.
     """
@@ -89,18 +89,18 @@ class SilentMachine:
 
     @property
     def status(self) -> StatusLabel:
-        """Return sign and word of its silence: a broken rhythm asks for somebody."""
+        """Return icon and word; a broken rhythm needs attention."""
         return StatusLabel("idle", "Quiet") if self.usual is None else StatusLabel("caught", "Late")
 
     @property
     def rhythm(self) -> str:
-        """Return how often it starts otherwise, "" where that is not known."""
+        """Return its usual interval between starts, "" if unknown."""
         return "" if self.usual is None else f"Usually every {rough_duration(self.usual)}"
 
 
 @dataclass(frozen=True, slots=True)
 class MachineTrends:
-    """What the overview says of state machines over time, the most striking first.
+    """The overview's drifting and silent state machines, the most striking first.
 
     ``compared``: how many of them have enough successes to be compared with their past.
     """
@@ -113,7 +113,7 @@ class MachineTrends:
 
 
 def machine_trends(scope: Scope, listed: MachinePage) -> MachineTrends:
-    """Return the state machines whose durations drift, and those that have not run for long.
+    """Return drifting and silent state machines.
 
     A state machine that has never run is none of them. ``listed``: the first state machines by
     name, which need not be read again where they are all there are.
@@ -149,7 +149,7 @@ def _names(listed: MachinePage) -> dict[int, str]:
 
 
 def _last_started(scope: Scope) -> dict[int, str]:
-    """Return number -> name of the state machines that started last."""
+    """Return id -> name of the most recently started state machines."""
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     machines = StateMachine.objects.filter(
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
@@ -159,7 +159,7 @@ def _last_started(scope: Scope) -> dict[int, str]:
 
 
 def _drift(name: str, rows: Sequence[tuple[int, int]]) -> DurationDrift | None:
-    """Return what changed; None where it did not, or where too few are known.
+    """Return the drift; None without a change or with too few executions.
 
     The newest must lie outside of the middle half of those before: a median that moves within
     what was usual is no drift.
@@ -176,7 +176,7 @@ def _drift(name: str, rows: Sequence[tuple[int, int]]) -> DurationDrift | None:
 
 
 def _silence(name: str, starts: Sequence[int], now: int) -> SilentMachine | None:
-    """Return a silent state machine; None while it starts as often as usual.
+    """Return a silent state machine; None while it starts as usual.
 
     It has a rhythm where it starts about as often each time: the longest gap is at most three
     times the median one. What people start by hand has none, and is quiet after a week.

@@ -1,4 +1,4 @@
-"""The addresses of the package overview."""
+"""URLs of the package overview."""
 
 from __future__ import annotations
 

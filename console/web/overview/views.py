@@ -1,4 +1,4 @@
-"""Answer the overview: what runs, what failed lately, and the latest state machines."""
+"""Views of the overview: running executions, recent failures, latest state machines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_SHOWN = 6
 
 @require_safe
 def overview_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/``."""
+    """Show ``/``."""
     scope = scope_of(request)
     context = _page_context(scope)
     context |= _failure_context(scope, context)
@@ -59,7 +59,7 @@ def overview_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def connect_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/connect/``: how a shell or a program reaches the server."""
+    """Show ``/connect/``: how shells and programs reach the server."""
     scope = scope_of(request)
     context = first_calls.first_calls_context(request, scope)
     return render(request, "overview/connect.html", context | {"section": "overview"})
@@ -67,7 +67,7 @@ def connect_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def overview_changes(request: HttpRequest) -> HttpResponse:
-    """Answer the page's poll: nothing while nothing changed, else the lists anew."""
+    """Answer a poll: nothing without a change, else new lists."""
     scope = scope_of(request)
     context = _page_context(scope)
     if request.GET.get("seen") == context["seen"]:
@@ -118,7 +118,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 
 
 def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the kinds of the failures that the page counts, without a query if there are none."""
+    """Return the kinds of the counted failures; no query without failures."""
     failed = context["tally"]["failed"]
     kinds = failure_kinds(scope) if failed else NO_FAILURES
     return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
@@ -132,7 +132,7 @@ _ARN = re.compile(
 
 @require_safe
 def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
-    """Lead from an ARN to its page."""
+    """Redirect from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
     for find in hooked(Hook.ARN_ADDRESS):
@@ -156,7 +156,7 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class FailureKinds:
-    """The most frequent kinds of failures. ``count``: of kinds there are.
+    """The most frequent kinds of failures. ``count``: of all kinds.
 
     ``cut``: among how many of the newest failures, where there are more; else 0.
     """
@@ -170,7 +170,7 @@ NO_FAILURES = FailureKinds([], 0, 0)
 
 
 def failure_kinds(scope: Scope) -> FailureKinds:
-    """Return the kinds of failures of executions that started in 24 hours."""
+    """Return the kinds of failures of executions started in the last 24 hours."""
     now = clock.now_ms()
     filters = ExecutionFilters(statuses=failure_groups.STATUSES, since=now - DAY)
     part = scan.find_keys(scope, None, filters, None, MOST_GROUPED)

@@ -1,1 +1,1 @@
-"""The people of a project: login, invitations, passwords, members, access keys, audit trail."""
+"""Pages about people: login, invitations, passwords, members, access keys, audit trail."""

@@ -1,4 +1,4 @@
-"""Word the entries of the audit for people: what was done to what, and from where."""
+"""Describe audit entries in words: action, target, origin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EXECUTIONS: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An entry as the page shows it.
+    """An audit entry for display.
 
     ``kind`` and ``name``: of the object; ``owner``: whose it is, as the machine of an execution.
     ``origin``: where the act came from; ``detail``: which one; ``job``: the number of a bulk job.
@@ -68,7 +68,7 @@ class AuditRow:
 
     @property
     def reason(self) -> str:
-        """Return why it was done; of the targets of a rule, which ones."""
+        """Return the reason; for the targets of a rule, their names."""
         _, reason = read_answer(self.entry.action, self.entry.reason)
         if not reason or self.entry.action not in ("events:PutTargets", "events:RemoveTargets"):
             return reason
@@ -76,7 +76,7 @@ class AuditRow:
 
 
 def audit_row(entry: AuditEntry, existing: Collection[str] | None = ()) -> AuditRow:
-    """Return the words for an entry.
+    """Return an entry in words.
 
     ``existing``: the ARNs whose objects are still there, None if the row does not say so.
     """
@@ -102,7 +102,7 @@ _ANSWERS = {
 
 
 def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
-    """Return the rule or the schedule that acted: the names of people have no blanks."""
+    """Return the rule or schedule that acted: people's names have no blanks."""
     kind, blank, name = actor.partition(execution_rights.BY_EVENT)[0].partition(" ")
     if blank and kind == "schedule" and "/" in name:
         return "", tuple(name.split("/", 1))
@@ -110,7 +110,7 @@ def _rule_of(actor: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _object_of(target: str) -> tuple[str, str, str]:
-    """Return kind, name and owner of what a target names."""
+    """Return kind, name and owner of a target."""
     parts = target.split(":", _ARN_PARTS - 1)
     if not target.startswith("arn:") or len(parts) < _ARN_PARTS:
         return "", target, ""
@@ -125,7 +125,7 @@ def _object_of(target: str) -> tuple[str, str, str]:
 
 
 def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
-    """Return the origin of an act, the origin's name, and the number of its bulk job."""
+    """Return an action's origin, its name, and its bulk job's number."""
     if entry.execution:
         return "Execution", "", None
     if entry.key_id == ANY_KEY:
@@ -138,7 +138,7 @@ def _origin_of(entry: AuditEntry) -> tuple[str, str, int | None]:
 
 
 def _origin_of_actor(entry: AuditEntry) -> str:
-    """Return where an act without a request of a member came from, by the name of who did it.
+    """Return the origin of an action without a member's request, from its actor.
 
     The names of people have no blanks, so that none of them looks like a link.
     """
@@ -150,7 +150,7 @@ def _origin_of_actor(entry: AuditEntry) -> str:
 
 
 def mask_reasons(project: Project | None, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """Return entries with their reasons as they may be read: people quote what they have seen.
+    """Return entries with masked reasons: people may quote masked values.
 
     The entries are never saved.
     """
@@ -172,14 +172,14 @@ def mask_reasons(project: Project | None, entries: Iterable[AuditEntry]) -> list
 
 @dataclass(frozen=True, slots=True)
 class AuditDay:
-    """The rows of one day in UTC, newest first. ``day``: as ``2026-11-23``."""
+    """The rows of one day in UTC, newest first. ``day``: such as ``2026-11-23``."""
 
     day: str
     rows: list[AuditRow]
 
 
 def group_days(entries: Iterable[AuditEntry], *, linked: bool = True) -> list[AuditDay]:
-    """Return entries by the day of their moment; their order stays.
+    """Group entries by day; their order stays.
 
     ``linked``: rows say whether their objects exist. Not in the audit of the server: that would
     tell administrators about objects in projects of others.

@@ -1,4 +1,4 @@
-"""Answer the audit trail of a project; the audit of the server has the same pages."""
+"""Views of the audit trail of a project, or of the server: page and CSV."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _MINUTE = len("2026-11-21T13:20")
 
 @dataclass(frozen=True, slots=True)
 class AuditPlace:
-    """An audit and its pages. ``project``: None for the audit of the server.
+    """An audit trail and its URLs. ``project``: None for the server's.
 
     ``page`` and ``file``: names of the addresses of its page and of its CSV file; ``region``: of
     the page, "" if it has none.
@@ -67,13 +67,13 @@ class AuditPlace:
 
 @require_safe
 def audit_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/audit/``: recorded changes, newest first."""
+    """Show ``/audit/``: recorded changes, newest first."""
     return show_entries(request, _place_of(request))
 
 
 @require_safe
 def audit_csv(request: HttpRequest) -> HttpResponse:
-    """Answer ``/audit.csv``: the newest of the entries that the filters of the page choose."""
+    """Return ``/audit.csv``: the latest filtered entries."""
     return export_entries(request, _place_of(request))
 
 
@@ -83,7 +83,7 @@ def _place_of(request: HttpRequest) -> AuditPlace:
 
 
 def show_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
-    """Answer the page of an audit."""
+    """Show the page of an audit trail."""
     asked = _asked(request)
     project = place.project
     entries, problem = _asked_entries(project, asked)
@@ -114,7 +114,7 @@ def show_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
 
 
 def export_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
-    """Answer the CSV file of an audit."""
+    """Return the CSV file of an audit trail."""
     entries, problem = _asked_entries(place.project, _asked(request))
     if problem:
         return HttpResponse(problem, status=422, content_type="text/plain; charset=utf-8")
@@ -134,7 +134,7 @@ def export_entries(request: HttpRequest, place: AuditPlace) -> HttpResponse:
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
-    """Return the values of the filters; unknown kinds of actors are dropped."""
+    """Return the filter values; unknown kinds of actors are ignored."""
     asked = {name: request.GET.get(name, "").strip()[:_LONGEST] for name in _NAMES}
     return asked | {"by": asked["by"] if asked["by"] in BY else ""}
 
@@ -142,7 +142,7 @@ def _asked(request: HttpRequest) -> dict[str, str]:
 def _asked_entries(
     project: Project | None, asked: dict[str, str]
 ) -> tuple[QuerySet[AuditEntry], str]:
-    """Return the entries that filters choose, and what is wrong with the filters, "" if nothing."""
+    """Return the filtered entries, and the filters' error, "" without one."""
     entries = _entries(project, asked)
     try:
         return _between(entries, asked["from"], asked["to"]), ""
@@ -172,7 +172,7 @@ def _entries(project: Project | None, asked: dict[str, str]) -> QuerySet[AuditEn
 
 
 def _is_target(project: Project | None, arn: str) -> bool:
-    """Tell whether an ARN is the whole name of something: then others that begin so are not meant.
+    """Whether an ARN is complete: then it is not used as a prefix.
 
     The index of targets has no starts.
     """
@@ -181,7 +181,7 @@ def _is_target(project: Project | None, arn: str) -> bool:
 
 
 def _between(entries: QuerySet[AuditEntry], since: str, until: str) -> QuerySet[AuditEntry]:
-    """Keep what happened from one moment to another; raise ValueError. A minute is whole."""
+    """Filter by a period; raise ValueError. A minute counts whole."""
     if since:
         entries = entries.filter(at_ms__gte=parse_moment(since))
     if until:
@@ -193,7 +193,7 @@ def _between(entries: QuerySet[AuditEntry], since: str, until: str) -> QuerySet[
 
 
 def _offered(project: Project | None, field: str, chosen: str) -> list[str]:
-    """Return the values of a field in the newest entries, and the one that is chosen."""
+    """Return the values of a field in the latest entries, and the selected one."""
     newest = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
     rows = AuditEntry.objects.filter(project=project, pk__gt=newest - OFFERED).order_by()
     values = set(rows.values_list(field, flat=True).distinct())

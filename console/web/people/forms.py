@@ -1,4 +1,4 @@
-"""The forms of people; those of passwords are Django's own."""
+"""Forms of the people pages; those of passwords are Django's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 class NextForm(PageForm):
-    """Where a login leads to. ``unsent``: something was sent without a session, and is lost."""
+    """The URL after a login. ``unsent``: a form was lost because the session had ended."""
 
     next = TextField(strip=False)
     unsent = TextField()
@@ -35,7 +35,7 @@ class MemberForm(PageForm):
 
 
 class InvitationForm(MemberForm):
-    """An invitation, and for how many hours it may be used."""
+    """An invitation with its lifetime in hours."""
 
     hours = OptionField(HOURS, 24)
 
@@ -47,14 +47,14 @@ class RemoveMemberForm(PageForm):
 
 
 class KeyForm(PageForm):
-    """``act``: ``delete``, ``enable``, ``describe``, or anything else to disable a key."""
+    """``act``: ``delete``, ``enable``, ``describe``; other values disable the key."""
 
     act = TextField(strip=False)
     description = TextField()
 
 
 class LimitsForm(PageForm):
-    """The limits of a key. ``until``: its last day, "" if it does not expire.
+    """The limits of a key. ``until``: its last day, "" for no expiry.
 
     ``actions``: a set of actions by its name, ``list`` for the actions of ``listed``. ``machines``:
     names and prefixes of state machines.
@@ -67,19 +67,19 @@ class LimitsForm(PageForm):
 
     @property
     def scope(self) -> KeyScope:
-        """Return the scope that was sent; raise ValidationException."""
+        """Return the scope; raise ValidationException."""
         sent = self.values
         actions = None if sent["actions"] == LIST else sent["actions"]
         return read_scope(actions, _words(sent["listed"]), _words(sent["machines"]))
 
     @property
     def expires_ms(self) -> int | None:
-        """Return the end of the day that was sent; raise ValidationException."""
+        """Return the end of the last day; raise ValidationException."""
         return end_of_day(self.values["until"])
 
 
 class NewKeyForm(LimitsForm):
-    """``member``: the service account whose key it is, "" for one's own.
+    """``member``: the service account that gets the key, "" for oneself.
 
     ``description``: what uses it.
     """
@@ -89,7 +89,7 @@ class NewKeyForm(LimitsForm):
 
 
 def end_of_day(text: str) -> int | None:
-    """Return when a day ends in UTC, None for no day; raise ValidationException."""
+    """Return the end of a day in UTC, None without a day; raise ValidationException."""
     if not text:
         return None
     try:

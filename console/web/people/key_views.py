@@ -1,4 +1,4 @@
-"""The page *Access keys*: list, create, disable and delete the access keys of a project."""
+"""Views of *Access keys*: list, create, limit, disable and delete the keys of a project."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class KeyRow:
 
     @property
     def is_active(self) -> bool:
-        """Tell whether the key may be used."""
+        """Whether the key can be used."""
         return self.key.disabled_ms is None and not self.has_ended
 
 
@@ -88,7 +88,7 @@ def _service_accounts(scope: Scope) -> list[User]:
 
 
 def _create_key(scope: Scope, form: NewKeyForm) -> tuple[AccessKey, str]:
-    """Create a key of the service account in the form, or of the reader; return its secret, too."""
+    """Create a key for the form's service account or the reader; return its secret, too."""
     user, actor, sent = scope.principal.user, actor_of(scope), form.values
     if not sent["member"]:
         return store.new_key(

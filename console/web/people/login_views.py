@@ -1,4 +1,4 @@
-"""Let people in by password, one-time link or invitation, and change their password."""
+"""Sign-in by password, one-time link or invitation; change of passwords."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PASSWORD_FORM = "the form that changes the password"
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_page(request: HttpRequest) -> HttpResponse:
-    """Offer each way to sign in, and check a name and a password."""
+    """Show the ways to sign in; a POST checks name and password."""
     asked = NextForm(request.GET).values
     after = NextForm(request.POST).values["next"] or asked["next"]
     by_mail = any(offers() for offers in hooked(Hook.LOST_PASSWORD))
@@ -83,7 +83,7 @@ def login_page(request: HttpRequest) -> HttpResponse:
 
 
 def _record_refused(request: HttpRequest, name: str, reason: str) -> None:
-    """Write a refused sign-in into the audit of the server, with the name if it is an account's."""
+    """Record a refused sign-in in the server's audit trail; unknown names are left out."""
     # PostgreSQL takes no question about a text with U+0000
     is_account = storable(name) == name and get_user_model().objects.filter(username=name).exists()
     refusals.record_refused_sign_in(
@@ -92,13 +92,13 @@ def _record_refused(request: HttpRequest, name: str, reason: str) -> None:
 
 
 def list_ways(after: str) -> list[tuple[str, str]]:
-    """Return name and address of each way beside the password. ``after``: where it leads to."""
+    """Return name and URL of other sign-in methods. ``after``: the URL to return to."""
     query = f"?{urlencode({'next': after})}" if after else ""
     return [(name, address + query) for way in hooked(Hook.SIGN_IN_WAYS) for name, address in way()]
 
 
 def own_address(request: HttpRequest, after: str) -> str:
-    """Return where a sign-in leads to: an address of this server, else the overview."""
+    """Return the URL after a sign-in: on this server, else the overview."""
     is_own = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     return after if is_own and after.startswith("/") else "overview"
 
@@ -109,7 +109,7 @@ def too_many_attempts(
     context: dict[str, Any],
     locked: login_attempts.TooManyAttempts,
 ) -> HttpResponse:
-    """Answer 429: no password is checked now, whether there is such a name or not."""
+    """Answer 429: passwords are not checked for now, for existing and unknown names alike."""
     minutes = -(-locked.seconds // 60)
     refused = (
         f"Too many wrong passwords. Try again in {minutes} minute{'s' * (minutes > 1)}; "
@@ -123,7 +123,7 @@ def too_many_attempts(
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button that logs in, once; a link that is used, too old or unknown says so.
+    """Show a button that signs in once; a used, expired or unknown link says so.
 
     Opening the address changes nothing: scanners of mail and previews of chats open it, too.
     """
@@ -141,7 +141,7 @@ def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
 def start_session(
     request: HttpRequest, user: User, after: str = "overview", *, by: str
 ) -> HttpResponse:
-    """Begin a person's session, or ask for more first. ``by``: what let them in, for the audit."""
+    """Start a person's session, or ask for a second factor. ``by``: the method, for the audit."""
     for ask in hooked(Hook.SECOND_STEP):
         answer: HttpResponse | None = ask(request, user, after, by)
         if answer is not None:
@@ -150,7 +150,7 @@ def start_session(
 
 
 def open_session(request: HttpRequest, user: User, after: str, *, by: str) -> HttpResponse:
-    """Begin a person's session; let their browser be known as theirs from now on."""
+    """Start a person's session, and remember their browser."""
     login_attempts.record_sign_in(
         user.get_username(), by, limited_address(request), logging_setup.request_id()
     )
@@ -172,7 +172,7 @@ def open_session(request: HttpRequest, user: User, after: str, *, by: str) -> Ht
 
 
 def _device(request: HttpRequest, name: str) -> str:
-    """Return the id of this browser if the person signed in with it before, else ""."""
+    """Return the id of this browser if the person has signed in with it before, else ""."""
     try:
         whose, device = signing.loads(
             request.COOKIES.get(_DEVICE, ""), salt=_DEVICE, max_age=_DEVICE_S
@@ -183,7 +183,7 @@ def _device(request: HttpRequest, name: str) -> str:
 
 
 def limited_address(request: HttpRequest) -> str:
-    """Return where a request comes from, as attempts are counted by.
+    """Return a request's address for the limit of attempts.
 
     That is the peer of the connection, or what a proxy of STATEYARD_PROXIES says. Of IPv6 it is the
     network of 64 bits: everybody has that many addresses.
@@ -210,7 +210,7 @@ def log_out(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def password_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/password/``. A person who has a password must know it; other sessions end.
+    """Show ``/password/``. An existing password must be given; other sessions end.
 
     An administrator of the server has a password without belonging to a project.
     """
@@ -236,7 +236,7 @@ def password_page(request: HttpRequest) -> HttpResponse:
 
 
 def _account_of(request: HttpRequest) -> tuple[User, Project]:
-    """Return the reader, and the project whose audit has a change of their password.
+    """Return the reader, and the project whose audit trail records the change.
 
     That is ``default`` for an administrator without a project. Raise ``PermissionDenied`` for
     anybody else without one: their account is closed.
@@ -251,7 +251,7 @@ def _account_of(request: HttpRequest) -> tuple[User, Project]:
 
 
 def _is_valid_password(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
-    """Check the form; raise TooManyAttempts if the current password was guessed at too often.
+    """Check the form; raise TooManyAttempts after too many wrong current passwords.
 
     A person at an unlocked screen could guess it here as well as at the login.
     """
@@ -289,7 +289,7 @@ def _set_password(
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
+    """Show ``/invitation/TOKEN/``. A GET does not use it up."""
     try:
         invitation = invitations.find_invitation(token)
         form = None

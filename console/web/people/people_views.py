@@ -1,4 +1,4 @@
-"""Answer the members of a project and their invitations."""
+"""Views of the members of a project and their invitations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def members_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/members/``; an owner adds members and changes their roles."""
+    """Show ``/members/``; an owner adds members and changes roles."""
     scope = scope_of(request)
     if request.method != "POST":
         return _render_members(request, scope)
@@ -65,7 +65,7 @@ def _render_members(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite_member(request: HttpRequest) -> HttpResponse:
-    """Make an invitation, and show its link this once; a GET redirects to the members."""
+    """Create an invitation and show its link once; a GET redirects to the members."""
     scope = scope_of(request)
     require(scope, "CreateInvitation")
     if request.method != "POST":
@@ -112,7 +112,7 @@ def _member_rows(scope: Scope) -> list[Any]:
 
 
 def _only_owner(members: list[Membership]) -> Membership | None:
-    """Return the member whom the store neither removes nor gives another role."""
+    """Return the only owner, who can be neither removed nor given another role."""
     owners = [each for each in members if each.role == Role.OWNER and each.user.is_active]
     return owners[0] if len(owners) == 1 else None
 

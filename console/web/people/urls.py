@@ -1,4 +1,4 @@
-"""The addresses of the package people."""
+"""URLs of the package people."""
 
 from __future__ import annotations
 

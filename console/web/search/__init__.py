@@ -1,5 +1,5 @@
-"""The lists of executions: filters, the search in payloads, saved views, and groups of failures.
+"""Lists of executions: filters, search in payloads, saved views, groups of failures.
 
-``filters`` reads the address, ``scan`` finds the executions, ``verify`` checks what the database
-cannot tell by itself.
+``filters`` reads the URL, ``scan`` queries the database, ``verify`` checks what the database cannot
+decide.
 """

@@ -1,4 +1,4 @@
-"""Say how an execution ended that has no error: AWS gives none to what timed out as a whole."""
+"""Describe the end of an execution without an error: AWS gives none for its own timeout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ending_without_error(status: str, arn: str, took_ms: int) -> str:
 
 
 def _limit(arn: str, took_ms: int) -> str:
-    """Return which clock ran out; a timeout ends an execution at the very moment it is due."""
+    """Return the exceeded time limit; a timeout ends an execution exactly when due."""
     if arns.is_express(arn):
         return "5 minutes of Express" if took_ms >= EXPRESS_S * SECOND else "TimeoutSeconds"
     return "one year" if took_ms >= engine.MAX_EXECUTION_S * SECOND else "TimeoutSeconds"

@@ -1,4 +1,4 @@
-"""Group failures by machine, state, error and what their causes share."""
+"""Group failed executions by state machine, state, error and normalized cause."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How one execution failed. ``cause``: without what is different each time.
+    """The failure of one execution. ``cause``: without numbers, ids and times.
 
     ``machine``: its number, None if the machine was deleted; ``name``: of the execution;
     ``ending``: how it ended, where it has no error; ``is_express``: so that nobody redrives it.
@@ -47,17 +47,17 @@ class Failure:
 
     @property
     def error_text(self) -> str:
-        """Return the error, or how the execution ended without one."""
+        """Return the error, or the kind of end without an error."""
         return self.error or self.ending or "No error name"
 
     @property
     def ended_by(self) -> str:
-        """Return the error, or how the execution ended: without the limit that ended it."""
+        """Return the error, or the kind of end without the exceeded limit."""
         return self.error or self.ending.partition(": ")[0] or "No error name"
 
     @property
     def heading(self) -> str:
-        """Return the state with its error, or how the execution ended there."""
+        """Return the state with its error, or with the kind of end."""
         if self.error:
             return f"{self.state_text}: {self.error}" if self.state_text else self.error
         where = f"at {self.state}" if self.state else "before the first state"
@@ -65,22 +65,22 @@ class Failure:
 
     @property
     def machine_name(self) -> str:
-        """Return the name of the machine as addresses have it: ``machine~label`` of a child."""
+        """Return the state machine's name in URLs: ``machine~label`` of a Map Run child."""
         return self.machine_arn.rpartition(":")[2].replace("/", "~")
 
     @property
     def owner_arn(self) -> str:
-        """Return the ARN of the machine; of a child that one of its parent: labels are per run."""
+        """Return the state machine's ARN; for a Map Run child its parent's."""
         return self.machine_arn.partition("/")[0]
 
     @property
     def is_child(self) -> bool:
-        """Tell whether it is of children of a Map Run: their machine's ARN ends in a label."""
+        """Whether it is a Map Run child: its state machine's ARN ends in a label."""
         return "/" in self.machine_arn
 
     @property
     def state_text(self) -> str:
-        """Return the state, "" where it has the name of the error."""
+        """Return the state, "" if its name equals the error."""
         if self.error and self.state == self.error:
             return ""
         return self.state or "Before the first state"
@@ -95,7 +95,7 @@ class Failure:
 
     @property
     def key(self) -> str:
-        """Return the same text for the same kind of failure: 16 hexadecimal digits."""
+        """Return the key of the kind of failure: 16 hexadecimal digits."""
         whose = f"{self.owner_arn}/" if self.is_child else self.owner_arn
         parts = (whose, self.state, self.error or self.ending, self.cause)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -103,33 +103,33 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one kind, newest first."""
+    """Failures of the same kind, newest first."""
 
     failures: tuple[Failure, ...]
 
     @property
     def like(self) -> Failure:
-        """Return the newest one, which stands for all."""
+        """Return the latest failure, as the example of the group."""
         return self.failures[0]
 
     @property
     def first_ms(self) -> int:
-        """Return when it was seen first."""
+        """Return the end of the earliest failure."""
         return min(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def last_ms(self) -> int:
-        """Return when it was seen last."""
+        """Return the end of the latest failure."""
         return max(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def started(self) -> tuple[int, int]:
-        """Return when the first and the last of them started."""
+        """Return the starts of the first and the last execution."""
         return self.failures[-1].start_ms, self.failures[0].start_ms
 
 
 def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
-    """Return how these executions failed, newest first, in a few queries."""
+    """Return the failures of executions, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
     states = failed_states(numbers)
     masks = masked_execution.masks_of(project, numbers)
@@ -164,7 +164,7 @@ def _failure(row: Any, mask: Mask, state: str) -> Failure:
 
 
 def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
-    """Put what is the same together, the most frequent first."""
+    """Group equal failures, the most frequent first."""
     kinds: dict[str, list[Failure]] = {}
     for failure in failures:
         kinds.setdefault(failure.key, []).append(failure)

@@ -1,4 +1,4 @@
-"""Say of each kind of failure how it spreads over the time that is looked at."""
+"""Compute the trend of each kind of failure over a period."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATE = 3
 
 @dataclass(frozen=True, slots=True)
 class TrendingFailure:
-    """Failures of one kind. ``bars``: how many in each twelfth of the time, oldest first.
+    """Failures of one kind. ``bars``: count in each twelfth of the period, oldest first.
 
     ``span``: that time in milliseconds; ``address``: the query string of the list of them.
     """
@@ -33,19 +33,19 @@ class TrendingFailure:
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of failures."""
         return len(self.group.failures)
 
     @property
     def rectangles(self) -> list[tuple[int, int, int]]:
-        """Return x, y and height of each bar of a picture 60 wide and 20 high."""
+        """Return x, y and height of each bar in a picture of 60 by 20."""
         most = max(self.bars) or 1
         heights = [max(round(18 * bar / most), 2) if bar else 1 for bar in self.bars]
         return [(5 * place, 20 - height, height) for place, height in enumerate(heights)]
 
     @property
     def trend(self) -> str:
-        """Say how the last quarter of the time compares with a quarter before it."""
+        """Return the trend in words: the last quarter compared with an earlier one."""
         late = sum(self.bars[-_LATE:])
         before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
         quarter = rough_duration(self.span * _LATE // BARS)
@@ -61,7 +61,7 @@ class TrendingFailure:
 def trending_failures(
     groups: Sequence[FailureGroup], span: int, now_ms: int
 ) -> list[TrendingFailure]:
-    """Return the kinds of failures with their trends over a span of time that ends now."""
+    """Return the kinds of failures with their trends in a period that ends now."""
     return [
         TrendingFailure(
             group,
@@ -80,7 +80,7 @@ def _bars(group: FailureGroup, span: int, now_ms: int) -> tuple[int, ...]:
 
 
 def group_address(group: FailureGroup) -> str:
-    """Return the query string of exactly the failures of a group."""
+    """Return the query string for the executions of a group."""
     first, last = group.started
     pairs = [("status", status) for status in failure_groups.STATUSES]
     if group.like.machine is not None:  # its index makes the list faster

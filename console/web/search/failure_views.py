@@ -1,4 +1,4 @@
-"""Answer the groups of failures of the last day or week."""
+"""View of the failure groups of the last day or week."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_PARENTS = 100
 
 @require_safe
 def failures_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/failures/``: groups over a day or a week, of all machines or one.
+    """Show ``/failures/``: groups of a day or week, of all state machines or one.
 
     Failed children of Map Runs are counted apart; with ``children=with`` they are grouped, too.
     """
@@ -84,7 +84,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
 
 
 def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
-    """Return the keys of the groups that a redrive can take: their machine is still there."""
+    """Return the keys of groups whose state machine still exists, as a redrive needs it."""
     kinds = {
         group.like.key: {row.machine for row in group.failures if row.machine is not None}
         for group in groups
@@ -97,7 +97,7 @@ def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
 
 
 def _count_replayable(project: Project, groups: list[store.FailureGroup]) -> dict[str, int]:
-    """Return key of a group -> how many of its executions ran with an earlier definition."""
+    """Return group key -> number of executions with an earlier definition."""
     kinds = {
         failure.number: group.like.key
         for group in groups
@@ -113,7 +113,7 @@ def _count_replayable(project: Project, groups: list[store.FailureGroup]) -> dic
 
 
 def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, RootCause]:
-    """Return by the key of a group what led its newest failure to the Fail state it ended in."""
+    """Return group key -> root cause of its latest failure in a Fail state."""
     newest = {group.like.number: group.like.key for group in groups[:MOST_ROOTS]}
     rows = Execution.objects.select_related("definition").filter(
         project=scope.project, pk__in=newest, status=ExecutionStatus.FAILED
@@ -124,7 +124,7 @@ def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, Ro
 
 @dataclass(frozen=True, slots=True)
 class MapRunsOfKind:
-    """Where children of one kind failed: ``task``, ``parent``: the Map Run of the newest.
+    """The Map Runs of a kind of failure. ``task``, ``parent``: of the latest Map Run.
 
     ``redrivable``: the numbers of the executions that a redrive can take, the newest first.
     """
@@ -135,7 +135,7 @@ class MapRunsOfKind:
 
 
 def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, MapRunsOfKind]:
-    """Return key of a group -> its Map Runs, of the groups of children; in a few queries."""
+    """Return group key -> its Map Runs, for groups of child executions; in a few queries."""
     kinds = [group for group in groups if group.like.is_child]
     if not kinds:
         return {}

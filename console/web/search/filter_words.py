@@ -1,4 +1,4 @@
-"""Say in words what a filter of executions means: as chips, and where nothing was found."""
+"""Describe a filter of executions in words: as chips, and as hints if nothing matches."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _IN_TIME = {
 
 @dataclass(frozen=True, slots=True)
 class FilterChip:
-    """One condition. ``address``: the query string without it, "view=" if nothing is left."""
+    """One condition. ``address``: the query string without it, or "view=" if empty."""
 
     label: str
     value: str
@@ -80,7 +80,7 @@ class FilterChip:
 
 
 def filter_chips(filters: ExecutionFilters) -> list[FilterChip]:
-    """Return the conditions of a filter, each with the address of the list without it."""
+    """Return the conditions of a filter, each with the URL of the list without it."""
     pairs = filters.pairs
     return [
         FilterChip(
@@ -101,13 +101,13 @@ def _chip_value(filters: ExecutionFilters, name: str, value: str) -> str:
 
 
 def understood_words(filters: ExecutionFilters) -> str:
-    """Return in one sentence how a question was understood, "" if nothing was asked."""
+    """Return one sentence on the search as understood, "" without a search."""
     parts = [_status_words(filters), *_field_words(filters), *_search_words(filters)]
     return formatting.visible_text(" and ".join(part for part in parts if part))
 
 
 def _search_words(filters: ExecutionFilters) -> list[str]:
-    """Return each condition of a search in words, and where each of its words is looked for."""
+    """Return each search condition in words, and the searched fields of each word."""
     words = [
         f"“{word}” somewhere in name, input, output, error or cause" for word in filters.find.words
     ]
@@ -115,7 +115,7 @@ def _search_words(filters: ExecutionFilters) -> list[str]:
 
 
 class SearchHint(NamedTuple):
-    """What else might have been meant: the texts of the search field and of the name filter."""
+    """A suggestion: texts of the search field and of the name filter."""
 
     text: str
     find: str
@@ -123,7 +123,7 @@ class SearchHint(NamedTuple):
 
 
 def search_hints(filters: ExecutionFilters) -> list[SearchHint]:
-    """Return what else might have been meant, where a search found nothing."""
+    """Return suggestions for a search without matches."""
     hints = []
     find, name = filters.find, filters.search or None
     if name and OPERATOR.search(name):
@@ -151,7 +151,7 @@ def _status_words(filters: ExecutionFilters) -> str:
 
 
 def _field_words(filters: ExecutionFilters) -> list[str]:
-    """Return the fields of the form in words, but for status and search."""
+    """Return the form's fields in words, without status and search."""
     return [
         f"{_WORDS.get(name, _LABELS[name].lower())} “{value}”"
         for name, value in filters.pairs
@@ -187,7 +187,7 @@ def _condition_words(condition: SearchCondition) -> str:
 
 
 def _kind_words(condition: SearchCondition) -> str:
-    """Return a note for values that are compared exactly."""
+    """Return a note on exactly compared values."""
     exact = condition.operator in (Operator.EQUALS, Operator.DIFFERS)
     if exact and condition.or_text is None and isinstance(condition.value, str):
         return " (exact match)"

@@ -1,7 +1,7 @@
-"""Read the filters of a list of executions.
+"""Read the filters of an execution list from the query string, as one frozen value.
 
-The query string as one frozen value. A list, its poll, a bulk action and a search all read it here,
-so an address means the same everywhere. A value that makes no sense has a message at its field.
+Lists, polls, bulk actions and searches all use it, so that a URL means the same everywhere. An
+invalid value has an error message at its field.
 """
 
 from __future__ import annotations
@@ -127,17 +127,17 @@ class ExecutionFilters:
 
     @property
     def active(self) -> bool:
-        """Tell whether executions are left out (or children let in)."""
+        """Whether executions are filtered out (or child executions included)."""
         return bool(self.statuses or any(self.typed.values()))
 
     @property
     def folded_problem(self) -> bool:
-        """Tell whether a field that the list keeps folded was not understood."""
+        """Whether a collapsed field of the form has an error."""
         return bool(set(self.problems) - {"find", "status", "q", "failure"})
 
     @property
     def is_of_indexes(self) -> bool:
-        """Tell whether only what indexes tell narrows it: machine, status, pause and start."""
+        """Whether indexes cover all conditions: state machine, status, pause and start."""
         indexed = {"status", "paused", "machine", "from", "to", "find"}
         fields = {name for name, text in self.typed.items() if text}
         of_start = all(each.field in ("started", "age") for each in self.find.conditions)
@@ -145,17 +145,17 @@ class ExecutionFilters:
 
     @property
     def address(self) -> str:
-        """Return the query string that says the same, without empty fields and page."""
+        """Return the equivalent query string, without empty fields and page."""
         return urlencode([*self.pairs, *self.order_pairs])
 
     @property
     def order_pairs(self) -> list[tuple[str, str]]:
-        """Return what an address says of the order."""
+        """Return the sort order as URL parameters."""
         return [("sort", self.sort)] if self.sort else []
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Return the fields that are not empty, as they stand in an address."""
+        """Return the non-empty fields as URL parameters."""
         pairs = [("status", status) for status in self.statuses]
         return pairs + [
             (name, text) for name, text in self.typed.items() if text and name != "status"
@@ -170,7 +170,7 @@ def _failure(text: str) -> str:
 
 
 def _contradictions(filters: ExecutionFilters) -> dict[str, str]:
-    """Return what is wrong with fields that belong together."""
+    """Return the errors in combinations of fields."""
     problems = {}
     if filters.since is not None and filters.until is not None and filters.since > filters.until:
         problems["to"] = "The end is before the start."

@@ -1,7 +1,7 @@
-"""Search the histories of executions, within a bound, as their reader may see them.
+"""Search the masked histories of executions, within a limit of events.
 
-Of each execution the first and the last ``MOST_EVENTS`` events are looked at. The database leaves
-out the events that do not have the text; the rest is masked, parsed, and looked at again.
+The first and the last ``MOST_EVENTS`` events of each execution are searched. The database excludes
+events without the text; the others are masked, parsed and checked again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_FAILS = 20
 
 
 class _EventText(NamedTuple):
-    """An event as it may be read."""
+    """A masked event."""
 
     execution: int
     number: int
@@ -47,7 +47,7 @@ class _EventText(NamedTuple):
 def matching_histories(
     project: Project, numbers: Sequence[int], condition: SearchCondition
 ) -> list[int]:
-    """Return those executions whose history meets a condition on ``history`` or ``caught``."""
+    """Return the executions whose history meets a condition on ``history`` or ``caught``."""
     if not numbers:
         return []
     if condition.field == "caught":
@@ -60,7 +60,7 @@ def matching_histories(
 
 
 def _has_text(text: str) -> Q:
-    """Return what the database can tell: an event's type, or its details, written as JSON."""
+    """Return the database's condition: an event's type, or its details as JSON."""
     inner = json.dumps(text, ensure_ascii=False)[1:-1]
     return Q(details__icontains=inner) | Q(type__icontains=text)
 
@@ -85,7 +85,7 @@ def _leaves(value: Any) -> Iterator[str]:
 def _with_caught_error(
     project: Project, numbers: Sequence[int], condition: SearchCondition
 ) -> set[int]:
-    """Return those where a state failed so, and went on by a Catcher or a Retrier.
+    """Return executions with such an error, handled by a Catcher or Retrier.
 
     That is every failure but the one that ended the execution.
     """
@@ -117,7 +117,7 @@ def _is_error(error: object, condition: SearchCondition) -> bool:
 
 
 def _fail_entries(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the entries of Fail states, whose errors stand in the definition only."""
+    """Return the entries of Fail states, whose errors are in the definition only."""
     rows = HistoryEvent.objects.filter(_looked_at(numbers), type=_FAIL)
     return list(rows.values_list("execution_id", "event_id"))
 
@@ -125,7 +125,7 @@ def _fail_entries(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def _with_caught_fail(
     project: Project, entries: dict[int, list[int]], condition: SearchCondition
 ) -> set[int]:
-    """Return the executions with a caught Fail in a Parallel or Map that has the error."""
+    """Return the executions with a caught Fail of the error in a Parallel or Map."""
     matching = set()
     rows = Execution.stored.select_related("definition").filter(pk__in=entries)
     for execution in rows:
@@ -148,7 +148,7 @@ def _events(project: Project, numbers: Sequence[int], which: Q) -> Iterator[_Eve
 
 
 def _looked_at(numbers: Sequence[int]) -> Q:
-    """Return the condition on the events of executions that are looked at."""
+    """Return the query condition for the searched events."""
     looked_at = Q(execution_id__in=numbers, event_id__lte=MOST_EVENTS)
     long = RunRow.objects.filter(execution_id__in=numbers, next_event__gt=MOST_EVENTS + 1)
     for number, next_event in long.values_list("execution_id", "next_event"):

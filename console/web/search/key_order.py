@@ -1,6 +1,6 @@
-"""Order executions by their start: the newest first, or the oldest first.
+"""Order executions by start, newest or oldest first.
 
-The indexes of executions end with start and number, so that both ways cost the same.
+Indexes of executions end with start and id, so both orders cost the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """One of the two ways through a list."""
+    """One of the two orders of a list."""
 
     oldest_first: bool = False
 
@@ -32,7 +32,7 @@ class KeyOrder:
         return sorted(keys, reverse=not self.oldest_first)
 
     def nearest(self, keys: Iterable[Key]) -> Key | None:
-        """Return the key that comes first in this order, None if there is none."""
+        """Return the first key in this order, None without any."""
         return min(keys, default=None) if self.oldest_first else max(keys, default=None)
 
     def keys_of(self, rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
@@ -44,7 +44,7 @@ class KeyOrder:
         return rows.order_by(*(("start_ms", "pk") if self.oldest_first else ("-start_ms", "-pk")))
 
     def after(self, rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
-        """Return what comes after a key; the last condition lets the index begin there."""
+        """Return the condition for rows after a key; its last part lets the index begin there."""
         if key is None:
             return rows
         if self.oldest_first:
@@ -52,7 +52,7 @@ class KeyOrder:
         return rows.filter(Q(start_ms__lt=key[0]) | Q(pk__lt=key[1]), start_ms__lte=key[0])
 
     def up_to(self, rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
-        """Return what comes up to a key, with it."""
+        """Return the condition for rows up to and including a key."""
         if key is None:
             return rows
         if self.oldest_first:

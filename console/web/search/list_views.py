@@ -1,4 +1,4 @@
-"""Answer with the lists of executions, and with what changed in them since the reader looked."""
+"""Views of execution lists, and the polls that update them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @require_safe
 def execution_list(request: HtmxRequest) -> HttpResponse:
-    """Answer ``/executions/``: those of all machines."""
+    """Show ``/executions/``: of all state machines."""
     scope = scope_of(request)
     address = saved_view_list.default_view(scope, request, None)
     if address:
@@ -48,7 +48,7 @@ def execution_list(request: HtmxRequest) -> HttpResponse:
 def render_execution_list(
     request: HtmxRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
+    """Show a page of ``executions``; with a script, the shown URL omits empty fields."""
     filters: ExecutionFilters = context["executions"].filters
     context |= {
         "facts": row_facts.read_row_facts(scope_of(request).project, context["executions"].rows),
@@ -74,14 +74,14 @@ def render_execution_list(
 
 @require_safe
 def execution_list_changes(request: HttpRequest) -> HttpResponse:
-    """Answer the poll of the list of all executions."""
+    """Answer a poll of the list of all executions."""
     return render_list_changes(request, scope_of(request), None)
 
 
 def render_list_changes(
     request: HttpRequest, scope: Scope, machine: StateMachine | None
 ) -> HttpResponse:
-    """Answer the poll of a list: rows that changed, and how many executions are newer."""
+    """Answer a poll of a list: changed rows, and the number of newer executions."""
     filters = ExecutionFilters.of(request.GET)
     newest = _number(request.GET.get("newest", ""))
     # where the oldest stand first, what is new stands on the last page
@@ -105,7 +105,7 @@ def render_list_changes(
 
 
 def _moved_on(scope: Scope, shown: str, listed: set[int]) -> list[Execution]:
-    """Return the running executions that have left the state a list shows, but for known ones.
+    """Return running executions that left the state shown in a list, except known ones.
 
     ``shown``: execution number and number of the event that entered its state, ``7:12,8:3``.
     """

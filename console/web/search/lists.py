@@ -1,6 +1,6 @@
-"""List state machines and executions, and find what changed in a list of executions.
+"""List state machines with their recent results, and find changed rows of execution lists.
 
-Pages are cut by key, not by number, so nothing repeats or is skipped while new executions start.
+Pages begin after a key, not at an offset, so nothing repeats or is skipped during new starts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """A row of a list of machines. ``last``: its newest execution's status.
+    """A row of the list of state machines. ``last``: its latest execution's status.
 
     ``recent``: the statuses of its newest executions, oldest first; ``tags``: each as
     ``key=value``, but for options of this server; both where the list asked for them.
@@ -59,12 +59,12 @@ class MachineRow:
 
     @property
     def judged(self) -> list[str]:
-        """Return those of the recent that ended of themselves: neither running nor aborted."""
+        """Return the recent executions that count: neither running nor aborted."""
         return [status for status in self.recent if status in _JUDGED]
 
     @property
     def success_percent(self) -> int | None:
-        """Return how many of the recent that ended of themselves succeeded, None if none has.
+        """Return the share of successes among those, None without any.
 
         Only where all have it is 100, and only where none has it is 0.
         """
@@ -76,7 +76,7 @@ class MachineRow:
 
     @property
     def success_words(self) -> str:
-        """Return of how many executions the percentage is, and what is left out of it."""
+        """Return the base of the percentage in words, and the excluded executions."""
         if not self.judged:
             return "No recent execution has succeeded, failed or timed out"
         words = f"of the last {len(self.judged)} succeeded, failed or timed-out executions"
@@ -85,14 +85,14 @@ class MachineRow:
 
     @property
     def bars(self) -> list[tuple[int, str]]:
-        """Return place and tone of a bar for each recent execution, in a picture 100 wide."""
+        """Return x and tone of a bar per recent execution, in a picture of width 100."""
         first = RECENT - len(self.recent)
         return [(5 * (first + at), EXECUTION[status].tone) for at, status in enumerate(self.recent)]
 
 
 @dataclass(frozen=True, slots=True)
 class MachinePage:
-    """A page of machines; ``after`` is the key of the next one, "" at the end."""
+    """A page of state machines; ``after``: key of the next one, "" at the end."""
 
     rows: tuple[MachineRow, ...]
     total: int
@@ -122,7 +122,7 @@ def list_machines(
     recent: bool = False,
     tag: str = "",
 ) -> MachinePage:
-    """Return machines in an order of ``SORTS``.
+    """Return state machines in an order of ``SORTS``.
 
     ``search``: a part of the name. ``tag``: one that they have, as ``key=value``. ``after``: where
     the page begins: a name, and in any other order how many come before. ``samples``: only them, or
@@ -161,7 +161,7 @@ def list_machines(
 def list_beside_samples(
     scope: Scope, *, search: str = "", sort: str = "name", tag: str = ""
 ) -> tuple[MachinePage, MachinePage]:
-    """Return the first page of machines without samples, and the first page of samples.
+    """Return the first page of state machines without samples, and of samples.
 
     Arguments as those of ``list_machines``; samples stand in the order of their names. They take
     the queries of one list, unless there are more machines than a page holds.
@@ -205,7 +205,7 @@ def _matching_machines(
 
 
 def _with_newest(machines: QuerySet[StateMachine]) -> QuerySet[Any]:
-    """Return the query of machines with status and start of the newest execution of each."""
+    """Return the query with status and start of each state machine's latest execution."""
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     return machines.defer("definition", "logging", "tracing", "encryption").annotate(
         last=Subquery(newest.values("status")[:1]), last_ms=Subquery(newest.values("start_ms")[:1])
@@ -213,7 +213,7 @@ def _with_newest(machines: QuerySet[StateMachine]) -> QuerySet[Any]:
 
 
 def _tagged(tag: str) -> QuerySet[Tag, str]:
-    """Return the ARNs with a tag ``key=value``; a key may have equals signs, too."""
+    """Return the ARNs with a tag ``key=value``; the key may contain equals signs."""
     splits = [sign.start() for sign in re.finditer("=", tag)]
     either = Q(pk__in=())
     for at in splits:
@@ -222,7 +222,7 @@ def _tagged(tag: str) -> QuerySet[Tag, str]:
 
 
 def _tags_of(rows: Sequence[Any]) -> dict[str, list[str]]:
-    """Return ARN -> its tags, without those that are options of this server."""
+    """Return ARN -> tags, without those that are options of this server."""
     tags: dict[str, list[str]] = {}
     stored = read_rows("tags", _read_tags, tuple(row.arn for row in rows))
     for arn, key, value in stored:
@@ -256,7 +256,7 @@ def _machine_rows(rows: Sequence[Any], *, recent: bool) -> tuple[MachineRow, ...
 
 
 def machine_names(scope: Scope) -> list[str]:
-    """Return the names to offer where a machine is asked for, newest first."""
+    """Return state machine names for suggestions, newest first."""
     rows = StateMachine.objects.filter(
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )
@@ -264,7 +264,7 @@ def machine_names(scope: Scope) -> list[str]:
 
 
 def _running_and_failed(machines: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return machine number -> how many run, and how many that started in 24 hours failed."""
+    """Return id -> number of running executions, and of failed ones started in 24 hours."""
     counts: tuple[dict[int, int], dict[int, int]] = ({}, {})
     since = clock.now_ms() - DAY
     rows = read_rows("running and failed", _count_running_and_failed, tuple(machines), since)
@@ -309,7 +309,7 @@ def changed_executions(
 
 
 def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
-    """Return the newest executions with one of these statuses."""
+    """Return the latest executions with one of these statuses."""
 
     def build() -> QuerySet[Execution]:
         unread = ("definition",) if is_masked else _BARE_BUT_ERROR
@@ -327,7 +327,7 @@ OPEN_TASKS, HALTED = "open tasks", "at breakpoints"
 
 
 def status_counts(scope: Scope) -> dict[str, int]:
-    """Return how many run now, and how many ended how in the last 24 hours.
+    """Return the number of running executions, and outcomes of the last 24 hours.
 
     The key ``OPEN_TASKS`` has the number of open tasks, as ``/tasks/`` lists them; ``HALTED`` that
     of the executions at breakpoints.

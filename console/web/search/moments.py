@@ -1,4 +1,4 @@
-"""Read moments and spans of time as people write them in filters and searches."""
+"""Parse times and durations as people type them: ``yesterday``, ``2026-11``, ``10 m``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _NAMED = ("today", "yesterday", "this week", "last week", "this month", "last mo
 
 
 class Period(NamedTuple):
-    """A day, a week or a month: its first moment, and the first one after it."""
+    """A day, week or month: its begin, and the begin of the next one."""
 
     start_ms: int
     end_ms: int
 
 
 def parse_moment(text: str) -> int:
-    """Return a moment in epoch milliseconds.
+    """Parse a time to epoch milliseconds.
 
     A time without a zone is UTC. An age such as ``8 days ago`` counts from now. A day, a week or a
     month (``today``, ``last week``) means its beginning, in UTC.
@@ -58,7 +58,7 @@ def parse_moment(text: str) -> int:
 
 
 def parse_period(text: str) -> Period | None:
-    """Return the day, week or month (UTC) of a text, None if it names a moment or nothing."""
+    """Parse a day, week or month (UTC); None for a time or anything else."""
     words = " ".join(text.lower().split())
     if not _DATE.fullmatch(words):
         return _named_period(words) if words in _NAMED else None
@@ -94,7 +94,7 @@ def _epoch_ms(moment: datetime) -> int:
 
 
 def parse_span(text: str) -> int:
-    """Return a span of time in milliseconds; a bare number means seconds."""
+    """Parse a duration to milliseconds; a bare number means seconds."""
     match = _SPAN.fullmatch(text.lower())
     if match is None:
         msg = f"{quoted_text(text)} is not a duration such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
@@ -104,5 +104,5 @@ def parse_span(text: str) -> int:
 
 
 def quoted_text(text: str) -> str:
-    """Return what was typed, as a message shows it."""
+    """Return a typed text for an error message."""
     return f"“{formatting.visible_text(text[:40])}”"

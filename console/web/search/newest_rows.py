@@ -1,4 +1,4 @@
-"""Read the newest executions of each of several state machines in one query."""
+"""Read the latest executions of several state machines in one query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def newest_rows(
     machines: Sequence[int], fields: Sequence[str], most: int
 ) -> dict[int, list[tuple[Any, ...]]]:
-    """Return machine number -> start and ``fields`` of its newest executions, the newest first.
+    """Return state machine id -> start and ``fields`` of its latest executions.
 
     Children of Map Runs are left out. An index gives each machine's own part of the query, so the
     cost grows with ``most`` and the number of machines, and not with the executions there are.
@@ -41,7 +41,7 @@ def newest_rows(
 
 @lru_cache(maxsize=32)
 def _sql_of_newest(_vendor: str, fields: Sequence[str], most: int) -> str:
-    """Return the part of one state machine, whose number is the only parameter."""
+    """Return the SQL of one state machine, whose id is the only parameter."""
     rows = Execution.objects.filter(state_machine=1, map_run=None)
     rows = rows.order_by("-start_ms", "-id")
     sql, (_machine,) = rows.values_list("start_ms", "id", *fields)[:most].query.sql_with_params()

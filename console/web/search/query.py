@@ -1,11 +1,10 @@
-"""Search inside executions: for a text, or for a value at a path of input or output.
+"""Search conditions on executions: a text, or a value at a path of input or output.
 
-``input.total > 100 error ~ late "two words"``: every condition and every word must hold. The
-database throws out what surely does not match, by parts of its text; the rest is parsed, so what is
-found is exact: a number matches however it is written, a key however it is escaped.
+``input.total > 100 error ~ late "two words"``: all conditions and words must match. The database
+excludes sure mismatches by parts of the text; the others are parsed and compared exactly: a number
+matches in any spelling, a key in any escaping.
 
-A value that a project hides meets no condition, whatever the operator: what is left out of the
-answer to ``error != X`` would tell it otherwise.
+A masked value matches no condition with any operator; otherwise ``error != X`` would reveal it.
 """
 
 from __future__ import annotations
@@ -89,12 +88,12 @@ class SearchCondition:
 
     @property
     def sure(self) -> bool:
-        """Tell whether the database alone can decide."""
+        """Whether the database alone can decide."""
         return self.field not in (*HISTORY, "state") and not self.path
 
     @property
     def sieve(self) -> Q:
-        """Return what the database can tell: true for whatever may match."""
+        """Return the database's condition: true for all possible matches."""
         if self.field in HISTORY:
             return Q()
         if self.field == "state":
@@ -116,7 +115,7 @@ class SearchCondition:
                 return Q()
 
     def _lasted(self) -> Q:
-        """Compare how long it took, or has been running, or ago it started."""
+        """Return the condition on duration, running time, or time since the start."""
         now = Value(clock.now_ms(), BigIntegerField())
         until = Coalesce("stop_ms", now) if self.field == "duration" else now
         return Q(**{f"start_ms__{_MIRRORED[self.operator]}": until - self.value})
@@ -139,7 +138,7 @@ class SearchCondition:
         return Q(**{f"{self.field}__isnull": False}) & (parts | otherwise)
 
     def holds(self, text: str | None) -> bool:
-        """Tell whether a payload, or for a state a snapshot, meets the condition."""
+        """Whether a payload, or for a state a snapshot, meets the condition."""
         try:
             parsed = json.loads(text or "")
             if self.field == "state":
@@ -192,18 +191,18 @@ class SearchCondition:
 
 @dataclass(frozen=True, slots=True)
 class PayloadSearch:
-    """Everything that must hold."""
+    """All conditions of a search."""
 
     conditions: tuple[SearchCondition, ...] = ()
     words: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether anything must hold."""
+        """Whether there is any condition."""
         return bool(self.conditions or self.words)
 
     @property
     def sieve(self) -> Q:
-        """Return what the database can tell; for words that is all."""
+        """Return the database's condition; for words it is complete."""
         all_hold = Q()
         for condition in self.conditions:
             all_hold &= condition.sieve
@@ -216,7 +215,7 @@ class PayloadSearch:
 
     @property
     def started(self) -> Q:
-        """Return the conditions on the start alone, which the index of every list has in order."""
+        """Return the conditions on the start only, which every list's index covers."""
         all_hold = Q()
         for condition in self.conditions:
             if condition.field in ("started", "age"):
@@ -225,7 +224,7 @@ class PayloadSearch:
 
     @property
     def inner(self) -> tuple[SearchCondition, ...]:
-        """Return the conditions on a payload or a snapshot of which the database is not sure."""
+        """Return the conditions on payloads or snapshots that the database cannot decide."""
         return tuple(
             condition
             for condition in self.conditions
@@ -234,20 +233,20 @@ class PayloadSearch:
 
     @property
     def events(self) -> tuple[SearchCondition, ...]:
-        """Return the conditions on what the histories say."""
+        """Return the conditions on histories."""
         return tuple(condition for condition in self.conditions if condition.field in HISTORY)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns whose values the checker wants."""
+        """Return the columns that the checker needs."""
         return tuple(dict.fromkeys(COLUMNS[condition.field] for condition in self.inner))
 
     def asks(self, field: str) -> bool:
-        """Tell whether there is a condition on a field."""
+        """Whether there is a condition on a field."""
         return any(condition.field == field for condition in self.conditions)
 
     def may_have_status(self, status: str) -> bool:
-        """Tell whether executions with a status can match the conditions on it."""
+        """Whether executions with a status can match."""
         return all(
             (condition.value == status) is (condition.operator is Operator.EQUALS)
             for condition in self.conditions
@@ -265,7 +264,7 @@ class PayloadSearch:
         return all(any(word.lower() in text for text in texts) for word in self.words)
 
     def checker(self) -> Callable[[Sequence[str | None]], bool]:
-        """Return what tells, of the values of ``columns``, whether all conditions really hold."""
+        """Return a function that checks all conditions exactly, on the ``columns``."""
         places = [
             (condition, self.columns.index(COLUMNS[condition.field])) for condition in self.inner
         ]
@@ -288,7 +287,7 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def _same_at(path: tuple[str | int, ...], shown: str | None, stored: str | None) -> bool:
-    """Tell whether the value at a path may be read."""
+    """Whether the value at a path is not masked."""
     if shown == stored:
         return True
     try:
@@ -304,7 +303,7 @@ def _is_same(value: Any, expected: Any) -> bool:
 
 
 def _is_ordered(value: Any, operator: Operator, limit: Any) -> bool:
-    """Compare number with number, else text with text, as dates of RFC 3339 are in order."""
+    """Compare numbers with numbers, else texts; RFC 3339 dates sort as texts."""
     if isinstance(value, str) and isinstance(limit, int | float):
         value = _as_number(value)
     if isinstance(value, bool) or isinstance(limit, bool):

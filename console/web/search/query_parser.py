@@ -1,8 +1,8 @@
 """Parse a search: ``state = Charge card and duration > 10 m "two words"``.
 
-Conditions and words stand side by side or with ``and`` between them, and all must hold. Whatever is
-not understood is refused with what stands where, and what could stand there: also ``or``, ``not``,
-``in``, parentheses and other grammar, which would otherwise be looked for as text.
+Conditions and words stand side by side or with ``and`` between them; all must match. Unsupported
+grammar (``or``, ``not``, ``in``, parentheses) is refused with its position and an alternative;
+otherwise it would be searched as text.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _WANTED = (
 
 
 def parse_search(text: str) -> PayloadSearch:
-    """Read what was typed; raise ``ValueError`` with words for the reader."""
+    """Parse a typed search; raise ``ValueError`` with a message for the reader."""
     conditions: list[SearchCondition] = []
     words: list[str] = []
     place, joint = 0, (0, 0)
@@ -118,7 +118,7 @@ def _lonely_and(text: str, span: tuple[int, int]) -> ValueError:
 
 
 def _check_word(text: str, match: re.Match[str]) -> None:
-    """Refuse a bare word that is grammar elsewhere, such as ``or``."""
+    """Refuse a bare word of unsupported grammar, such as ``or``."""
     word = match[0]
     if match["phrase"]:
         return
@@ -135,7 +135,7 @@ def _check_word(text: str, match: re.Match[str]) -> None:
 
 
 def _check_field_word(text: str, match: re.Match[str]) -> None:
-    """Refuse a field without an operator of ours: ``status is FAILED``, ``status:FAILED``."""
+    """Refuse a field with an unknown operator: ``status is FAILED``, ``status:FAILED``."""
     field = re.match(rf"{_NAME}(?P<rest>.*)", match[0])
     if field is None or field["field"] not in _OPERATORS:
         return
@@ -154,7 +154,7 @@ def _check_field_word(text: str, match: re.Match[str]) -> None:
 
 
 def _is_condition(match: re.Match[str]) -> bool:
-    """Tell whether a condition was meant: ``a>b`` and ``->`` may be a part of a text."""
+    """Whether a text is a condition: ``a>b`` and ``->`` may be plain text."""
     glued = not re.search(r"\s", match[0])
     return match["field"] in _OPERATORS or not glued or "=" in match["operator"]
 
@@ -204,7 +204,7 @@ def _check_value(text: str, value: str, start: int, end: int) -> None:
 
 
 def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition]:
-    """Return the two conditions of a moment that lies in a day, a week or a month."""
+    """Return the two conditions for a time within a day, week or month."""
     period = parse_period(value)
     if period is None:
         hint = f"Enter {_offered(_ORDER)} after {match['field']}; = needs a day such as today"
@@ -245,7 +245,7 @@ def _unknown_field(match: re.Match[str]) -> ValueError:
 
 
 def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
-    """Return the text of a value, "" if there is none, and where it ends."""
+    """Return the text of a value, "" without one, and its end."""
     shapes = (_SPAN, _DATE, _VALUE) if field in (*_MOMENTS, *_SPANS) else (_VALUE,)
     match = next((match for shape in shapes if (match := shape.match(text, place))), None)
     if match is None:
@@ -266,7 +266,7 @@ def _ends(text: str, place: int) -> Iterable[re.Match[str]]:
 
 
 def _parse_value(field: str, text: str) -> tuple[Any, str | None]:
-    """Return the value meant, and the text that would do as well."""
+    """Return the parsed value, and a text that also matches."""
     plain = _unquoted(text)
     if field in PAYLOADS:
         return _parse_json(text)
@@ -328,7 +328,7 @@ def _parse_path(path: str) -> tuple[str | int, ...]:
 
 
 def _wanted_value(field: str) -> str:
-    """Return an example of what can stand after a field."""
+    """Return an example of a value for a field."""
     if field in _MOMENTS:
         return " such as 2026-11-21, yesterday or 2 h ago"
     return " such as 10 m" if field in _SPANS else ""

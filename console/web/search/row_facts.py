@@ -1,7 +1,7 @@
-"""Read what a list says of its executions beside their own columns: error, and where they are.
+"""Read further columns of an execution list: error, current or final state, parent.
 
-An execution that runs is in the state it entered last and has not left. One that failed has the
-state it failed in, one that timed out or was aborted the state it was in then.
+A running execution is in the last state that it entered and has not left. A failed, timed out or
+aborted one has the state in which it ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """``entered``: the number of the event by which a running execution entered its state, or 0.
+    """``entered``: the entry event of a running execution's state, or 0.
 
     ``error``: as its reader may see it; ``ending``: how it ended instead, where it has none;
     ``parent``: the execution that started it, if one did.
@@ -40,7 +40,7 @@ class RowFacts:
 
     @property
     def line(self) -> str:
-        """Return error, or ending, and state in one line, for a narrow screen."""
+        """Return error or kind of end, and state, in one line for narrow screens."""
         ended = self.error or self.ending
         if not self.state or self.state == ended:
             return ended
@@ -51,7 +51,7 @@ _NO_FACTS = RowFacts()
 
 
 def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[int, RowFacts]:
-    """Return execution number -> facts, in a few queries however many executions there are."""
+    """Return execution id -> facts, in a fixed number of queries."""
     running = [each.pk for each in executions if each.status == ExecutionStatus.RUNNING]
     ended = {each.pk: each for each in executions if each.status in UNSUCCESSFUL}
     errors = Execution.stored.filter(pk__in=ended, error__isnull=False)
@@ -81,7 +81,7 @@ def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[in
 
 
 def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, Execution]:
-    """Return execution number -> the execution that started it, without a query if none did."""
+    """Return execution id -> parent execution; no query without any."""
     number_of_parent = {each.pk: each.parent for each in executions if each.parent is not None}
     if not number_of_parent:
         return {}
@@ -93,7 +93,7 @@ def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, 
 
 
 def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, dict[str, str]]:
-    """Return execution number -> bulk action -> why it would leave the execution out.
+    """Return execution id -> bulk action -> why the action would skip it.
 
     Of the actions that lists offer and the reader may do, as the dry run says it. ``executions``:
     with their state machines and pauses. A list without a paused execution offers no resume.

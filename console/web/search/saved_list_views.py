@@ -1,4 +1,4 @@
-"""Save and delete views: lists of executions under a name, for everybody in the project."""
+"""Views that save and delete saved views: named execution lists of a project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 
 @require_POST
 def change_saved_view(request: HttpRequest) -> HttpResponse:
-    """Save a view, or delete one, and go back to its list."""
+    """Save or delete a saved view, and redirect to its list."""
     scope = scope_of(request)
     sent = SavedViewForm(request.POST).values
     act, name, machine = sent["act"], sent["name"], sent["machine"]
@@ -67,7 +67,7 @@ def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
 
 @require_safe
 def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
-    """Answer with the count of a view that must be looked into, for a script to show."""
+    """Return the count of a saved view that needs a search, for a script."""
     scope = scope_of(request)
     view = SavedView.objects.filter(project=scope.project, pk=number).first()
     if view is None:

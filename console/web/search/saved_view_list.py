@@ -1,7 +1,7 @@
-"""List the saved views of a project, and tell which of them is on display.
+"""List a project's saved views, and find the displayed one.
 
-A view is what stands in an address: opening ``?view=name`` leads to that address with the name
-behind it, so that the address shows the same list without the name.
+A saved view is a query string: ``?view=name`` redirects to it with the name appended, so that the
+URL shows the same list without the name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OfferedView:
-    """A view as a list offers it. ``count``: "12", "99+", "" where only a look can tell."""
+    """A saved view in the list. ``count``: "12", "99+", "" if it needs a search."""
 
     view: SavedView
     address: str
@@ -35,13 +35,13 @@ class OfferedView:
 
     @property
     def machine(self) -> str:
-        """Return the only machine it is about, "" for any."""
+        """Return the only state machine it filters for, "" for any."""
         return machine_of(self.view)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedViewList:
-    """The views of a list. ``named``: the one the address names; ``query``: what would be saved.
+    """The saved views. ``named``: the one in the URL; ``query``: what *Save* would store.
 
     ``changed``: the list is no longer what the view says. ``default``: the page of this machine
     begins with one of them.
@@ -55,7 +55,7 @@ class SavedViewList:
 
 
 def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
-    """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
+    """Return the redirect for ``?view=name`` or a default view; "" for none."""
     query = request.GET
     if any(query.get(name) for name in (*FIELDS, "before", "sort")):
         return ""
@@ -84,7 +84,7 @@ def _read_default_views(project: int, machine: str) -> QuerySet[SavedView, tuple
 def saved_view_list(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, name: str
 ) -> SavedViewList:
-    """Return the views that a list offers, counted in a few queries however many they are."""
+    """Return the saved views of a list, counted in a fixed number of queries."""
     every = read_models("saved views", _read_saved_views, scope.project.pk)
     views = [view for view in every if machine is None or machine_of(view) in ("", machine.name)]
     counted = _count_texts(scope, machine, views)
@@ -105,7 +105,7 @@ def _read_saved_views(project: int) -> QuerySet[SavedView]:
 
 
 def count_view(scope: Scope, view: SavedView) -> str:
-    """Return the count of a view that must be looked into."""
+    """Return the count of a saved view that needs a search."""
     filters = scan.check_machine_name(scope, None, ExecutionFilters.of(QueryDict(view.query)))
     if filters.problems:
         return "0"
@@ -114,7 +114,7 @@ def count_view(scope: Scope, view: SavedView) -> str:
 
 
 def machine_of(view: SavedView) -> str:
-    """Return the name of the only machine that a view is about, "" for any."""
+    """Return the only state machine that a saved view filters for, "" for any."""
     return dict(parse_qsl(view.query)).get("machine", "")
 
 
@@ -151,13 +151,13 @@ def _count_text(count: int, more: bool) -> str:
 
 
 def _address_pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[str, str]]:
-    """Return what a view says in the address of a list; a machine's own needs no name of it."""
+    """Return a saved view as URL parameters; a state machine's own page omits its name."""
     pairs = parse_qsl(view.query)
     return pairs if machine is None else [pair for pair in pairs if pair[0] != "machine"]
 
 
 def _saved_query(machine: StateMachine | None, filters: ExecutionFilters) -> str:
-    """Return a list as it would be saved: of a machine's page with its name."""
+    """Return the query string to save; on a state machine's page with its name."""
     pairs = [pair for pair in filters.pairs if machine is None or pair[0] != "machine"]
     own = [("machine", machine.name)] if machine else []
     return urlencode([*pairs, *own, *filters.order_pairs])

@@ -1,10 +1,10 @@
-"""Find matching executions in one order, at a cost independent of their number.
+"""Find matching executions page by page, at a cost independent of their total number.
 
-What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
-most through ``WINDOW`` of the first executions, says how far it looked; the next page begins
-there: no page costs more with a million executions than with twenty thousand.
+Indexes answer conditions on state machine, status and start. For other conditions a page examines
+up to ``WINDOW`` executions and reports how far it got; the next page continues there. So no page
+costs more with a million executions than with twenty thousand.
 
-(Above 300 lines: what narrows, what counts and what pages share the streams and their floors.)
+(Above 300 lines: filtering, counting and paging share the streams and their floors.)
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 
 @dataclass(frozen=True, slots=True)
 class FoundPart:
-    """Some of what matches. ``floor``: how far was looked, None: to the end."""
+    """A part of the matches. ``floor``: how far was searched, None: to the end."""
 
     keys: tuple[Key, ...]
     floor: Key | None
@@ -108,7 +108,7 @@ def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
 def find_executions(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
-    """Return a page of the executions of one machine, or of all."""
+    """Return a page of the executions of one state machine, or of all."""
     newest = (read_rows("newest execution", _read_newest) or [(0,)])[0][0]
     filters = check_machine_name(scope, machine, filters)
     if filters.problems:
@@ -129,7 +129,7 @@ def find_executions(
 def check_machine_name(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionFilters:
-    """Check the machine's name, which only the database knows."""
+    """Check that the state machine in the filter exists."""
     if machine is not None or not filters.machine or _find_machine(scope, filters.machine):
         return filters
     problem = f"There is no state machine “{filters.machine}” in {scope.region}."
@@ -139,7 +139,7 @@ def check_machine_name(
 def all_keys(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, most: int
 ) -> tuple[list[Key], bool]:
-    """Return the keys of all that match, up to ``most``, and whether there may be more."""
+    """Return the keys of up to ``most`` matches, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
     until = time.monotonic() + EVERY_S
@@ -156,7 +156,7 @@ def all_keys(
 def count_newer(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, than: int
 ) -> int:
-    """Count the executions that match, as far as the database can tell, and are newer."""
+    """Count newer matches, as far as the database can decide."""
     conditions = _conditions_beside_index(scope, machine, filters)
     newer = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, filters)]
     if verify.reads_masked(scope.project, filters):
@@ -168,7 +168,7 @@ def count_newer(
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """How many executions a list has on all its pages. ``more``: there may be more of them."""
+    """The number of executions on all pages of a list. ``more``: it is a lower bound."""
 
     count: int
     more: bool
@@ -177,7 +177,7 @@ class MatchCount:
 def count_matching(
     scope: Scope, machine: StateMachine | None, page: ExecutionPage
 ) -> MatchCount | None:
-    """Count what a list has on all its pages, among the newest ``MOST_EXACT`` of each status.
+    """Count all matches, among the latest ``MOST_EXACT`` of each status.
 
     None where there are more pages and more is asked than machine, status and start, which an
     index tells: each execution would have to be read.
@@ -209,7 +209,7 @@ def find_keys(
     before: Key | None,
     most: int,
 ) -> FoundPart:
-    """Look through one window for up to ``most`` that match, five queries whatever is asked.
+    """Search one window for up to ``most`` matches, in five queries.
 
     Most often a small one has enough of them, and less is read.
     """
@@ -235,7 +235,7 @@ def _look_through(
     window: int,
     most: int,
 ) -> FoundPart:
-    """Look through a window of each stream, down to where the first of them ends."""
+    """Search a window of each stream, down to the end of the first one."""
     order = filters.order
     floor = order.nearest(_keys([order.keys_of(rows)[window : window + 1] for rows in streams]))
     conditions = _conditions_beside_index(scope, machine, filters)
@@ -254,7 +254,7 @@ def _first_matches(
     floor: Key | None,
     most: int,
 ) -> FoundPart:
-    """Return the first up to a floor that the database says match."""
+    """Return the first matches of the database, up to a floor."""
     matching = [order.up_to(stream, floor).filter(conditions) for stream in streams]
     keys = _keys([order.keys_of(rows)[:most] for rows in matching])
     return FoundPart(tuple(order.sort(keys)[:most]), floor)
@@ -263,7 +263,7 @@ def _first_matches(
 def count_lists(
     scope: Scope, lists: Sequence[tuple[StateMachine | None, ExecutionFilters]]
 ) -> dict[int, tuple[int, bool]]:
-    """Count what matches each list, and tell whether there may be more: two queries for all.
+    """Count the matches of several lists, each with whether there may be more: two queries.
 
     By place in ``lists``; those are left out that the database alone cannot count.
     """
@@ -294,7 +294,7 @@ def count_lists(
 def _streams(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> list[QuerySet[Execution]]:
-    """Return sets that an index has in order; together, what the index can narrow.
+    """Return query sets in index order, which together cover the indexed conditions.
 
     What was imported is still in them, which no index of theirs knows.
     """
@@ -340,7 +340,7 @@ def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
 def _conditions_beside_index(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> Q:
-    """Return what no index knows; a machine's executions are where it is."""
+    """Return the conditions without an index."""
     if machine or filters.machine:
         return _conditions(filters)
     return _conditions(filters) & scope.own_executions
@@ -364,7 +364,7 @@ def _conditions(filters: ExecutionFilters) -> Q:
 
 
 def _duration_conditions(filters: ExecutionFilters) -> Q:
-    """Compare how long executions took, or have been running up to now."""
+    """Return conditions on the duration, or on the running time so far."""
     condition = Q()
     until = Coalesce("stop_ms", Value(clock.now_ms(), BigIntegerField()))
     if filters.shortest is not None:
@@ -383,7 +383,7 @@ def _parse_key(text: str) -> Key | None:
 
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
-    """Run queries that are each cut to a length as one."""
+    """Combine several limited queries into one."""
     rows = _run_labelled([(0, query) for query in queries])
     return [(start, number) for _, start, number in rows]
 
@@ -391,7 +391,7 @@ def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
 def _run_labelled(
     queries: Sequence[tuple[int, QuerySet[Execution, Key]]],
 ) -> list[tuple[int, int, int]]:
-    """Run queries that are each cut to a length as one: (label, start, number) of each row."""
+    """Combine several limited queries into one: (label, start, id) of each row."""
     parts: list[str] = []
     values: list[Any] = []
     for place, (label, query) in enumerate(queries):
@@ -409,7 +409,7 @@ def _find_machine(scope: Scope, name: str) -> StateMachine | None:
 
 
 def may_have_error(project: Project, filters: ExecutionFilters) -> bool:
-    """Tell whether any execution may have the error; unknown for children and hidden values."""
+    """Whether any execution may have the error; unknown for children and masked values."""
     if not filters.error or filters.children or verify.reads_masked(project, filters):
         return True
     with connection.cursor() as cursor:
@@ -419,6 +419,6 @@ def may_have_error(project: Project, filters: ExecutionFilters) -> bool:
 
 
 def _may_hold(name: str, text: str) -> bool:
-    """Tell whether a database could find the text in an error that begins so."""
+    """Whether the database can find the text in an error with this beginning."""
     cut = len(name) >= NAMED
     return cut or text.upper() in name.upper() or text.casefold() in name.casefold()

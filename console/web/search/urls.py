@@ -1,4 +1,4 @@
-"""The addresses of the package search."""
+"""URLs of the package search."""
 
 from __future__ import annotations
 

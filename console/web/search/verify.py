@@ -1,6 +1,6 @@
-"""Verify that executions the database let through match, as their reader may see them.
+"""Verify the matches of the database on masked texts.
 
-What a project hides is not found either, by nobody: else a search would tell it bit by bit.
+Masked values never match, for any reader: otherwise a search would reveal them bit by bit.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _HISTORIES_AT_ONCE = 50
 
 
 def needs_verifying(project: Project, filters: ExecutionFilters) -> bool:
-    """Tell whether the database alone cannot decide."""
+    """Whether the database alone cannot decide."""
     find = filters.find
     return bool(find.inner or find.events or filters.failure or reads_masked(project, filters))
 
 
 def reads_masked(project: Project, filters: ExecutionFilters) -> bool:
-    """Tell whether a match could be with something that is hidden."""
+    """Whether a match could be in a masked value."""
     return bool(project.masked and (filters.find or filters.error))
 
 
 def verify_matches(
     project: Project, filters: ExecutionFilters, keys: Sequence[Key], most: int
 ) -> tuple[list[Key], Key | None]:
-    """Return the keys that match, and how far was looked; None: at all of them."""
+    """Return the matching keys, and how far was checked; None: all."""
     passed: list[Key] = []
     until = time.monotonic() + VERIFY_S
     chunk = _MASKED_AT_ONCE if reads_masked(project, filters) else _AT_ONCE
@@ -67,7 +67,7 @@ def verify_matches(
 def _load_texts(
     project: Project, filters: ExecutionFilters, numbers: Sequence[int]
 ) -> Iterator[tuple[Key, bool]]:
-    """Yield each with whether it matches, in the order of the list."""
+    """Yield each execution with whether it matches, in list order."""
     rows = filters.order.ordered(Execution.objects.filter(pk__in=numbers))
     if not reads_masked(project, filters):
         holds = filters.find.checker()
@@ -84,7 +84,7 @@ def _load_texts(
 
 
 def _masked_texts(row: Mapping[str, str | None], mask: Mask) -> dict[str, str | None]:
-    """Return the texts of an execution as they may be read; its name is in its address anyway."""
+    """Return the masked texts of an execution; its name is in its URL anyway."""
     return {
         name: text
         if text is None or name not in (*PAYLOADS, "error", "cause")

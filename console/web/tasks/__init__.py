@@ -1,1 +1,1 @@
-"""The tasks that wait for a person or a worker, and the activities that workers poll."""
+"""Pages of open tasks (approvals, callbacks, activities) and of activities."""

@@ -1,4 +1,4 @@
-"""Answer the list of activities with their open tasks, and the page of one activity."""
+"""Views of the list of activities with their open tasks, and of one activity."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ while True:
 
 @require_http_methods(["GET", "POST"])
 def activity_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
+    """Show ``/activities/``: all with their open tasks; an editor can add one."""
     scope = scope_of(request)
     name = problem = ""
     if request.method == "POST":
@@ -103,7 +103,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
-    """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
+    """Show ``/activities/<name>/``: open tasks; an editor sets timeouts or deletes it."""
     scope = scope_of(request)
     work = open_work.find_activity(scope, activity_name)
     if work is None:
@@ -139,7 +139,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
 
 
 def _default_timeouts(stored: dict[str, str]) -> list[tuple[str, str]]:
-    """Return label and words of each timeout, nothing if the activity sets none."""
+    """Return label and text of each default timeout; empty without any."""
     if all(value == "NONE" for value in stored.values()):
         return []
     return [(_LABELS[key], _limit_text(value)) for key, value in stored.items()]
@@ -150,7 +150,7 @@ def _limit_text(value: str) -> str:
 
 
 def worker_program(request: HttpRequest, scope: Scope, name: str) -> str:
-    """Return a Python program that works the tasks of an activity of this scope."""
+    """Return an example worker in Python for an activity of this scope."""
     return _PROGRAM.format(
         address=f"{request.scheme}://{request.get_host()}",
         region=scope.region,

@@ -1,4 +1,4 @@
-"""The forms of tasks and activities."""
+"""Forms of tasks and activities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TaskForm(PageForm):
-    """What a person does to an open task: answer it, send its heartbeat.
+    """A person's action on an open task: complete, fail, or heartbeat.
 
     ``comment``: of an approval or a rejection.
     """
@@ -24,7 +24,7 @@ class TaskForm(PageForm):
 
 
 class AnswerForm(PageForm):
-    """An answer from the list. ``task``: number of the execution and of its task, ``7-12``."""
+    """An answer in the list. ``task``: execution id and task number, ``7-12``."""
 
     act = TextField(strip=False)
     task = TextField(strip=False)
@@ -39,7 +39,7 @@ class ActivityForm(PageForm):
 
 
 class TimeoutsForm(PageForm):
-    """The timeouts of an activity, one field for each tag; an empty one reads as ``NONE``."""
+    """The timeouts of an activity, one field per tag; an empty one means ``NONE``."""
 
     def __init__(self, sent: Mapping[str, Any], tags: Iterable[str]) -> None:
         super().__init__(sent)

@@ -1,4 +1,4 @@
-"""Show values of the tasks' inputs in a list: the first short ones, or columns chosen by paths."""
+"""Show values of task inputs as list columns: the first short ones, or selected paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 120
 
 
 def read_columns(text: str) -> tuple[dict[str, tuple[str | int, ...]], str]:
-    """Return path as typed -> its steps, and what is wrong with one, "" if nothing is.
+    """Return typed path -> its steps, and the error in one, "" without.
 
     ``text``: paths with commas between them, such as ``order.id, items[0].sku``.
     """
@@ -42,7 +42,7 @@ def read_columns(text: str) -> tuple[dict[str, tuple[str | int, ...]], str]:
 def input_values(
     project: Project, tasks: Sequence[OpenTask], columns: dict[str, tuple[str | int, ...]]
 ) -> dict[str, list[str]]:
-    """Return key of a task -> its values as they may be read, in a few queries."""
+    """Return task key -> masked values, in a few queries."""
     if not columns:
         return {}
     return {
@@ -54,7 +54,7 @@ def input_values(
 def _read_inputs(
     project: Project, tasks: Sequence[OpenTask]
 ) -> Iterator[tuple[str, TaskKind, str]]:
-    """Yield key, kind and input of each task, as the input may be read."""
+    """Yield key, kind and masked input of each task."""
     if not tasks:
         return
     numbers = {task.row.execution_id for task in tasks}
@@ -73,7 +73,7 @@ def _read_inputs(
 
 @dataclass(frozen=True, slots=True)
 class InputField:
-    """A short value of an input. ``name``: where it stands, "" where it is all of the input."""
+    """A short value of an input. ``name``: its path, "" for the whole input."""
 
     name: str
     value: str
@@ -81,14 +81,14 @@ class InputField:
 
 @dataclass(frozen=True, slots=True)
 class InputSummary:
-    """What a task is about. ``left_out``: how many more values its input has, at these depths."""
+    """The short values of an input. ``left_out``: number of further values."""
 
     fields: tuple[InputField, ...]
     left_out: int = 0
 
 
 def input_summaries(project: Project, tasks: Sequence[OpenTask]) -> dict[str, InputSummary]:
-    """Return key of a task -> the first short values of its input, as they may be read.
+    """Return task key -> the first short masked values of its input.
 
     Those at its top come first, then those one level below. Of a callback it is the message that
     is sent, without the token.
@@ -126,7 +126,7 @@ _MESSAGES = ("MessageBody", "Message", "Payload", "Input", "Detail")
 
 
 def _message_of(value: Any) -> Any:
-    """Return what a call sends; all of its parameters where that is not known."""
+    """Return the message that a call sends, else all its parameters."""
     if not isinstance(value, dict):
         return value
     message = next((value[name] for name in _MESSAGES if value.get(name)), value)

@@ -1,4 +1,4 @@
-"""Approve or reject many tasks at once, after a page that lists them for confirmation."""
+"""View that approves or rejects several tasks at once, after confirmation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_TOLD = 5
 
 
 def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> HttpResponse:
-    """Answer POSTs of *Open tasks* about several approvals.
+    """Answer POSTs of *Open tasks* for several approvals.
 
     The form has the selected tasks, or one task in ``alike`` for all approvals of the same state
     and state machine. ``ask-many`` shows the page of confirmation. ``approve-many`` and
@@ -70,7 +70,7 @@ def answer_many(request: HttpRequest, scope: Scope, act: str, comment: str) -> H
 
 
 def kinds_with_many(tasks: Sequence[OpenTask]) -> list[tuple[str, str, int, str]]:
-    """Group the open approvals by state and state machine; leave out groups of one.
+    """Group open approvals by state and state machine; omit groups of one.
 
     Return (state, state machine, count, key of the first task) for each group. The key becomes the
     form's ``alike``.
@@ -104,7 +104,7 @@ def _chosen(scope: Scope, keys: Sequence[str]) -> list[OpenTask]:
 
 
 def _alike(scope: Scope, key: str) -> list[OpenTask]:
-    """Return the open approvals with the state and state machine of a task, oldest first."""
+    """Return the open approvals of a task's state and state machine, oldest first."""
     task = next(iter(_chosen(scope, [key])), None)
     if task is None:
         return []

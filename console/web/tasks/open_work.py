@@ -1,4 +1,4 @@
-"""Count the open tasks of each activity, and tell whether a worker polls it."""
+"""Count each activity's open tasks, and find whether a worker polls it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAKEN_AFTER_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ActivityWork:
-    """An activity: ``queued`` tasks wait for a worker since ``oldest_ms``, ``taken`` have one.
+    """An activity: ``queued`` tasks wait since ``oldest_ms``, ``taken`` ones have a worker.
 
     ``worked_ms``: when a worker last took one, in the last 24 hours.
     """
@@ -40,29 +40,29 @@ class ActivityWork:
 
     @property
     def builtin(self) -> bool:
-        """Tell whether a registered callable works it."""
+        """Whether a registered callable works it."""
         project = self.activity.project.name
         return targets.find_activity(self.activity.name, project, sample=False) is not None
 
     @property
     def of_samples(self) -> bool:
-        """Tell whether a callable works those of its tasks that sample machines schedule."""
+        """Whether a callable works its tasks of sample state machines."""
         project = self.activity.project.name
         return targets.find_activity(self.activity.name, project, sample=True) is not None
 
     @property
     def sees_all(self) -> bool:
-        """Tell whether all who poll do so at this process, as they do at ``up``."""
+        """Whether this process sees all polls, as with ``up``."""
         return is_embedded()
 
     @property
     def pollers(self) -> int:
-        """Return how many workers hold a GetActivityTask open at this process, now."""
+        """Return the number of open GetActivityTask calls at this process."""
         return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
     @property
     def unpolled(self) -> bool:
-        """Tell whether tasks wait, and neither a worker nor a callable is there to take them.
+        """Whether tasks wait without any worker or callable.
 
         Workers may poll other processes of the server; they would have taken a task at once.
         """
@@ -72,7 +72,7 @@ class ActivityWork:
 
     @property
     def polled(self) -> formatting.StatusLabel:
-        """Return how many workers poll, where some do."""
+        """Return the number of polling workers, if any."""
         count = self.pollers
         where = "" if self.sees_all else " this process"
         return formatting.StatusLabel("succeeded", f"{count} polling{where}")
@@ -103,7 +103,7 @@ def list_activities(scope: Scope, *, search: str = "", after: str = "") -> Activ
 
 
 def find_activity(scope: Scope, name: str) -> ActivityWork | None:
-    """Return one activity, None if there is none of this name."""
+    """Return one activity, None without one of this name."""
     activities = Activity.objects.select_related("project").filter(
         project=scope.project, arn=scope.arn("activity", name)
     )
@@ -140,7 +140,7 @@ def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
 
 
 def _last_worked(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
-    """Return when each activity was last worked, and by whom."""
+    """Return when each activity was last worked, with the worker."""
     activities = TaskRow.objects.filter(kind=TaskKind.ACTIVITY)
     rows = activities.filter(resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY)
     last = dict(rows.order_by().values_list("resource").annotate(Max("started_ms")))

@@ -1,4 +1,4 @@
-"""Find what an approval asks: the Comment of its state, or a field of its input."""
+"""Find the question of an approval: its state's Comment, or a field of its input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = ("question", "prompt", "message", "title", "subject")
 
 
 def question_of(execution: Execution, row: TaskRow) -> str:
-    """Return what a person is asked, "" if neither definition nor input says so.
+    """Return the question to the person, "" if neither definition nor input has one.
 
     What the project hides stays hidden.
     """
@@ -26,7 +26,7 @@ def question_of(execution: Execution, row: TaskRow) -> str:
 
 
 def comment_of(execution: Execution, row: TaskRow) -> str:
-    """Return the Comment of the state that asks, "" if it has none."""
+    """Return the Comment of the state, "" without one."""
     try:
         graph = engine.build_graph(engine.parse_stored(execution.definition.text))
         node = graph.by_id[graph.by_name[row.state]]

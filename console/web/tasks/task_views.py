@@ -1,4 +1,4 @@
-"""Answer the list of open tasks, and the page on which a person completes one."""
+"""Views of the list of open tasks, and of one task, which a person can complete."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _TASK_COLUMNS = ("execution_id", "task", "state", "execution__arn", "execution__
 
 @require_http_methods(["GET", "POST"])
 def task_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/tasks/``: all open tasks, first scheduled first; a POST answers one."""
+    """Show ``/tasks/``: all open tasks, oldest first; a POST answers one."""
     scope = scope_of(request)
     if request.method == "POST":
         return _answer_in_list(request, scope)
@@ -78,7 +78,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def task_list_changes(request: HttpRequest) -> HttpResponse:
-    """Answer the poll of the list: which of its tasks have ended, and how many are new."""
+    """Answer a poll of the list: its ended tasks, and the number of new ones."""
     scope = scope_of(request)
     since = whole_number(request.GET.get("listed_ms", "")) or 0
     changes = list_changes(
@@ -99,7 +99,7 @@ def task_list_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _answer_in_list(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Approve or reject a task, which is asked before, and lead back to the same list."""
+    """Approve or reject a task after confirmation, and redirect to the list."""
     sent = AnswerForm(request.POST).values
     if sent["act"] in many_views.ACTS:
         return many_views.answer_many(request, scope, sent["act"], sent["comment"])
@@ -139,7 +139,7 @@ def _refusal(execution: Execution, sent: dict[str, Any], refused: ServiceError) 
 def _ask_before_reject(
     request: HttpRequest, execution: Execution, sent: dict[str, Any]
 ) -> HttpResponse:
-    """Ask once more: a rejected task has failed, which nobody can undo."""
+    """Ask for confirmation: a rejected task fails, which cannot be undone."""
     row = manual.find_task(execution, whole_number(sent["task"].partition("-")[2]) or 0)
     if row is None or not manual.is_answerable(row):
         words = answer_words(execution, row) if row else "This task has ended"
@@ -189,7 +189,7 @@ def task_page(
 def _run_action(
     scope: Scope, execution: Execution, number: int, act: str, request: HttpRequest
 ) -> str:
-    """Do what was asked; return the token if it is to be shown."""
+    """Run the requested action; return the task token if it is to be shown."""
     sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
         case "approve" | "reject":
@@ -224,7 +224,7 @@ def render_page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    """Return the page of a task. ``more``: context that goes before the page's own."""
+    """Return the page of a task. ``more``: context that overrides the page's own."""
     sent, scope = TaskForm(request.POST).values, scope_of(request)
     question = question_of(execution, row)
     context = {
@@ -248,7 +248,7 @@ def render_page(
 
 
 def answer_words(execution: Execution, row: TaskRow) -> str:
-    """Say who has answered a task, and how: "ana approved this task".
+    """Return who answered a task, and how: "ana approved this task".
 
     A worker, a timeout or a stop of the execution is in no audit: it has ended, and no more.
     """
@@ -263,7 +263,7 @@ def answer_words(execution: Execution, row: TaskRow) -> str:
 
 
 def refusal_words(execution: Execution, row: TaskRow, refused: ServiceError) -> str:
-    """Say why an answer was refused; somebody else's was first where the task is closed."""
+    """Return why an answer was refused; another person answered first if the task is closed."""
     if refused.code not in _CLOSED_CODES:
         return refused.message
     return f"{answer_words(execution, row)}. Your answer changed nothing."
@@ -271,7 +271,7 @@ def refusal_words(execution: Execution, row: TaskRow, refused: ServiceError) -> 
 
 @dataclass(frozen=True, slots=True)
 class TaskListChanges:
-    """What has changed since a list of open tasks was shown.
+    """The changes since a list of open tasks was shown.
 
     ``ended``: those of its tasks that have. ``total``: how many are open. ``new``: how many of them
     were scheduled since.
@@ -283,14 +283,14 @@ class TaskListChanges:
 
     @property
     def seen(self) -> str:
-        """Return what a reader who has this answer has seen."""
+        """Return what the reader has seen after this response."""
         return f"{self.total}-{self.new}"
 
 
 def list_changes(
     scope: Scope, filters: waiting.TaskFilters, shown: str, since_ms: int
 ) -> TaskListChanges:
-    """Return what has changed in a list since a moment. ``shown``: keys of tasks, ``7-5,8-5``."""
+    """Return the changes of a list since a time. ``shown``: task keys, ``7-5,8-5``."""
     keys = {(int(number), int(task)) for number, task in _TASK_KEY.findall(shown)[: waiting.PAGE]}
     rows = TaskRow.objects.filter(
         execution__in={number for number, _ in keys},

@@ -1,4 +1,4 @@
-"""The addresses of the package tasks."""
+"""URLs of the package tasks."""
 
 from __future__ import annotations
 

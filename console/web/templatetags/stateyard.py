@@ -1,4 +1,4 @@
-"""Give the templates the tags and filters that they share."""
+"""Template tags and filters shared by all pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True, name="href")
 def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
-    """Return the address of a view; a region other than the default stays in it."""
+    """Return the URL of a view; a region other than the default stays in it."""
     region = context.get("region")
     if region and region != settings.STATEYARD_REGION:
         query["region"] = region
@@ -86,13 +86,13 @@ _CHOICES = ("view", "step")
 
 @register.filter
 def is_condition(text: str) -> bool:
-    """Whether a text typed as a name is a condition, which the search of executions reads."""
+    """Whether a text typed as a name is a condition of the execution search."""
     return bool(filter_words.OPERATOR.search(text))
 
 
 @register.simple_tag(takes_context=True, name="query")
 def query_string(context: Context, **changes: Any) -> str:
-    """Return the page's query string with changes; None takes a key away.
+    """Return the page's query string with changes; None removes a key.
 
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
@@ -110,7 +110,7 @@ def query_string(context: Context, **changes: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def events_query(context: Context) -> str:
-    """Return the filters of the page's events, for the addresses of their files."""
+    """Return the event filters as query string, for the URLs of exports."""
     query = context["request"].GET
     filters = {name: query[name] for name in EVENT_FILTERS if query.get(name)}
     return f"?{urlencode(filters)}" if filters else ""
@@ -118,7 +118,7 @@ def events_query(context: Context) -> str:
 
 @register.inclusion_tag("core/_cli_commands.html", takes_context=True, name="cli")
 def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict[str, Any]:
-    """Show the commands of the AWS CLI that a machine or an execution is reached by."""
+    """Show the AWS CLI commands of a state machine or execution."""
     request = context["request"]
     scope = scope_of(request)
     if isinstance(subject, StateMachine):
@@ -142,7 +142,7 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
 
 @register.simple_tag(takes_context=True)
 def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
-    """Return key and word of a table's columns, and whether its reader sees them."""
+    """Return key and label of a table's columns, and whether each is shown."""
     shown = context["columns"][table]
     return [(key, word, key in shown) for key, word in columns.TABLES[table].words.items()]
 
@@ -155,14 +155,14 @@ def alarmed(machine: StateMachine) -> list[Any]:
 
 @register.filter
 def attributes(values: Mapping[str, str] | None, prefix: str) -> SafeString:
-    """Return attributes of an element by the ends of their names, none of None."""
+    """Return an element's attributes by the ends of their names; omit None."""
     named = ((prefix, name, value) for name, value in (values or {}).items())
     return format_html_join(" ", '{}{}="{}"', named)
 
 
 @register.filter
 def without_url_secrets(text: str) -> str:
-    """Return a text without what is secret in the web addresses in it."""
+    """Return a text without the secrets in its URLs."""
     return redaction.without_url_secrets(text)
 
 
@@ -175,13 +175,13 @@ _BADGE = f'<span class="status {{}} badge" data-status="{{}}">\n  {_STATUS_ICON}
 
 @register.simple_tag(name="status_icon")
 def status_icon_html(tone: str) -> SafeString:
-    """Return the icon of a status; the word of the status must stand beside it."""
+    """Return the icon of a status; its word must be beside it."""
     return format_html(_STATUS_ICON, tone)
 
 
 @register.simple_tag(name="status")
 def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
-    """Return a status as icon and word. In rows: an included template takes ten times as long."""
+    """Return a status as icon and word; in rows an included template takes ten times as long."""
     tone, word = escape(status.tone), escape(status.word)
     if badge:
         return SafeString(_BADGE.format(tone, word, tone, word))
@@ -190,7 +190,7 @@ def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeS
 
 @register.simple_tag(name="icon")
 def icon_html(name: str, size: int = 16) -> SafeString:
-    """Return a Lucide icon, as decoration."""
+    """Return a Lucide icon, hidden from screen readers."""
     return mark_safe(icon_svg(name, size))  # noqa: S308 - from the package's own files
 
 
@@ -203,7 +203,7 @@ def time_html(
     seconds: bool = True,
     relative: bool = False,
 ) -> SafeString:
-    """Return a moment as ``<time>`` in UTC; the page's script may show it in local time.
+    """Return a time as ``<time>`` in UTC; the page's script may show local time.
 
     ``bare``: without the zone, for columns whose heading names it. ``seconds``: False for moments
     that are kept to the minute. ``relative``: the script shows how long ago a moment of the last
@@ -224,7 +224,7 @@ _SECONDS, _MINUTES = len("2026-01-31T12:00:00"), len("2026-01-31T12:00")
 
 @register.simple_tag
 def time_of_day(milliseconds: int, day: str) -> SafeString:
-    """Return a moment below the heading of its day in UTC, which is not repeated.
+    """Return a time under the heading of its day in UTC, without the date.
 
     The page's script shows another day where the reader's own time is on another one.
     """
@@ -238,7 +238,7 @@ def time_of_day(milliseconds: int, day: str) -> SafeString:
 
 @register.simple_tag(takes_context=True, name="event_row")
 def event_row_html(context: Context, row: EventRow) -> SafeString:
-    """Return a row of the event table, without what is unfolded below it."""
+    """Return a row of the event table, without its expanded part."""
     events: EventPage | None = context.get("events")
     return event_row.write_event_row(
         row,
@@ -252,13 +252,13 @@ def event_row_html(context: Context, row: EventRow) -> SafeString:
 
 @register.filter(name="duration")
 def duration_text(milliseconds: int | None) -> str:
-    """Write a span of time."""
+    """Format a duration."""
     return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
 @register.simple_tag(takes_context=True, name="since")
 def duration_so_far(context: Context, milliseconds: int) -> SafeString:
-    """Return how long something has been going on: it ticks, or stands still in the past."""
+    """Return a running duration: it ticks, or stands still in the past."""
     past: int | None = context.get("past_ms")
     execution: Execution | None = context.get("execution")
     if past is None and execution is not None and execution.imported_ms is not None:
@@ -270,13 +270,13 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
 
 @register.filter
 def line_at(summary: InProgress, past_ms: int) -> str:
-    """Return the line of a state that was in progress at a moment, with how long it had been."""
+    """Return the line of a state in progress at a past time, with its duration by then."""
     return steps.line_at(summary, past_ms)
 
 
 @register.filter
 def one_line(text: str) -> str:
-    """Return a text with its control characters visible and one space where lines end."""
+    """Return a text in one line, with control characters made visible."""
     return formatting.visible_text(" ".join(text.split()))
 
 
@@ -285,7 +285,7 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?!\w))")
 
 @register.filter
 def unbroken(text: str) -> str:
-    """Keep each number of a sentence and its unit on one line: ``1 h``, ``20 %``."""
+    """Keep numbers and their units together on a line: ``1 h``, ``20 %``."""
     return _UNITS.sub("\u00a0", text)
 
 
@@ -324,7 +324,7 @@ def visible_text(text: str | None) -> str:
 
 @register.filter(name="resource")
 def resource_name(arn: str) -> SafeString:
-    """Show what an ARN names without region and account, which every ARN here shares."""
+    """Return an ARN without region and account, which all ARNs here share."""
     parts = arn.split(":", 5)
     return name_html(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
 
@@ -337,62 +337,62 @@ def last_name(arn: str) -> str:
 
 @register.filter
 def is_generated(name: str) -> bool:
-    """Tell whether a name was generated by the server: readers learn nothing from it."""
+    """Whether the server generated a name, so that it tells readers nothing."""
     return _GENERATED.fullmatch(name) is not None
 
 
 @register.filter(name="generated_name")
 def short_generated_name(name: str) -> str:
-    """Return the first part of a name that the server made up, "" if somebody chose it."""
+    """Return the first part of a generated name, "" for a chosen one."""
     return f"{name[:8]}…" if is_generated(name) else ""
 
 
 @register.filter
 def machine_of_arn(arn: str) -> str:
-    """Return the name of the state machine in an execution's ARN, "" of any other."""
+    """Return the state machine's name in an execution's ARN, "" for other ARNs."""
     parts = arn.split(":")
     return parts[6] if len(parts) > 7 and parts[5] in {"execution", "express"} else ""  # noqa: PLR2004
 
 
 @register.filter
 def last_part(arn: str) -> str:
-    """Return what stands after the last colon of an ARN."""
+    """Return the part after the last colon of an ARN."""
     return arn.rpartition(":")[2]
 
 
 @register.filter
 def action_words(action: str) -> str:
-    """Write an action of the API in words."""
+    """Return an API action in words."""
     return formatting.action_words(action)
 
 
 @register.filter
 def redrive_refusal(execution: Execution) -> str:
-    """Say why an execution cannot be redriven, "" if it can."""
+    """Return why an execution cannot be redriven, "" if it can."""
     return redrive.api_refusal(execution)
 
 
 @register.filter
 def note_of(execution: Execution) -> ExecutionNote | None:
-    """Return the note of an execution, None if it has none."""
+    """Return the note of an execution, None without one."""
     return getattr(execution, "note", None)
 
 
 @register.filter
 def pause_of(execution: Execution) -> Pause | None:
-    """Return the pause of an execution, None if it is not paused."""
+    """Return the pause of an execution, None without one."""
     return getattr(execution, "pause", None)
 
 
 @register.filter
 def halted_of(execution: Execution) -> HaltedExecution | None:
-    """Return where lines of control of an execution stand, None if none is at a breakpoint."""
+    """Return an execution's stops at breakpoints, None without any."""
     return getattr(execution, "halted", None)
 
 
 @register.filter
 def break_time(when: str) -> str:
-    """Return when a line of control stops at a state, in words within a sentence."""
+    """Return when a breakpoint stops at a state (on entry, on exit), in words."""
     return formatting.BREAK_TIMES[when].lower()
 
 
@@ -404,7 +404,7 @@ def execution_status(status: str) -> formatting.StatusLabel:
 
 @register.filter
 def machine_name(execution: Execution) -> str:
-    """Return the name of the execution's machine, which may be deleted by now.
+    """Return the name of an execution's state machine, also a deleted one.
 
     A child of a Map Run belongs to ``machine/label``; in addresses that is ``machine~label``, a
     mark that no name and no label can have.
@@ -414,7 +414,7 @@ def machine_name(execution: Execution) -> str:
 
 @register.filter
 def existing_machine(execution: Execution) -> str:
-    """Return the name of the execution's machine, or of its Map Run's, "" if it is deleted."""
+    """Return the name of the state machine of an execution or Map Run, "" if deleted."""
     if execution.map_run_id is None:
         return machine_name(execution) if execution.state_machine_id is not None else ""
     arn = execution.state_machine_arn.partition("/")[0]
@@ -424,26 +424,26 @@ def existing_machine(execution: Execution) -> str:
 
 @register.filter
 def import_address(execution: Execution) -> str:
-    """Return what stands for the machine in the address of an imported execution."""
+    """Return the placeholder of the state machine in an imported execution's URL."""
     return imports.machine_address(execution)
 
 
 @register.filter
 def original_arn(execution: Execution) -> str:
-    """Return the ARN an execution had where it ran, "" if that is not known."""
+    """Return the ARN of an imported execution where it ran, "" if unknown."""
     arn = execution.arn
     return arn if execution.imported_ms is None else arn.split(":", 2)[2]
 
 
 @register.filter(name="has_feature")
 def is_chosen(feature: str) -> bool:
-    """Tell whether this server has a feature."""
+    """Whether this server has a feature."""
     return has_feature(feature)
 
 
 @register.filter(name="ago")
 def time_ago(milliseconds: int) -> str:
-    """Write how long ago a moment was, in whole seconds that have passed."""
+    """Format the time since a moment in whole seconds, rounded down."""
     return formatting.ticking_text(clock.now_ms() - milliseconds)
 
 
@@ -461,7 +461,7 @@ def execution_duration(execution: Execution) -> int | None:
 
 @register.filter(name="pickable")
 def is_pickable(moment: str) -> bool:
-    """Tell whether a browser's own field for moments can show this: empty, or without a zone."""
+    """Whether a browser's datetime field can show a text: empty, or without a time zone."""
     return (
         not moment
         or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", moment) is not None
@@ -470,29 +470,29 @@ def is_pickable(moment: str) -> bool:
 
 @register.filter(name="grouped")
 def grouped_number(count: int) -> str:
-    """Write a whole number with its thousands apart."""
+    """Format a whole number with thousands separators."""
     return f"{count:,}"
 
 
 @register.simple_tag
 def box_parts(box: Box, plain: object) -> picture_svg.BoxParts:
-    """Return those parts of a state's box that no execution changes."""
+    """Return the static SVG parts of a state's box."""
     return picture_svg.write_box(box, plain=bool(plain))
 
 
 @register.simple_tag
 def edge_lines(picture: Picture, taken: Collection[str]) -> SafeString:
-    """Return the transitions of a picture. ``taken``: the ways that an execution took."""
+    """Return the transitions of a picture. ``taken``: keys of the taken ones."""
     return picture_svg.write_lines(picture.lines, taken)
 
 
 @register.filter(name="px")
 def pixels(value: float, plus: float = 0) -> str:
-    """Write a coordinate of the picture, moved by ``plus``."""
+    """Format a coordinate of a picture, shifted by ``plus``."""
     return f"{value + plus:.1f}"
 
 
 @register.filter(name="get")
 def value_of(values: Any, key: str) -> Any:
-    """Look a key up; None where there is no such thing."""
+    """Return a dict's value of a key, None without one."""
     return values.get(key) if isinstance(values, Mapping) else None
