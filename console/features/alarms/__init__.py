@@ -1,1 +1,1 @@
-"""The pages of alarms: of one state machine with forms, and of all."""
+"""Alarms on metrics and executions of a state machine: pages, CloudWatch API, evaluation."""

@@ -1,4 +1,4 @@
-"""Draw what an alarm looks at against its threshold."""
+"""Draw the chart of an alarm: values per period against the threshold."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class AlarmChart:
 
     @property
     def value_axis(self) -> axes.WrittenAxis:
-        """Return the written axis of values."""
+        """Return the value axis as HTML."""
         return axes.write_value_axis(self.value_ticks)
 
     @property
     def breaching(self) -> int:
-        """Return how many periods are beyond the threshold, or count as if they were."""
+        """Return the number of periods beyond the threshold, or counted as breaching."""
         return sum(bar.breaching for bar in self.bars)
 
     @property
     def missing(self) -> int:
-        """Return how many of them have no data."""
+        """Return the number of those without data."""
         return sum(bar.missing for bar in self.bars)
 
     @property
@@ -76,7 +76,7 @@ class AlarmChart:
 
 
 def draw_alarm(alarm: Alarm) -> AlarmChart | None:
-    """Return the chart of an alarm, None where it looks at executions as they are now."""
+    """Return the chart of an alarm, None for an alarm on current executions."""
     series = read_series(alarm, clock.now_ms())
     if series is None:
         return None
@@ -100,12 +100,12 @@ def draw_alarm(alarm: Alarm) -> AlarmChart | None:
 
 
 def _step(series: AlarmSeries) -> float:
-    """Return how wide a period is."""
+    """Return the width of a period."""
     return WIDTH * series.period / (series.until - series.since)
 
 
 def _place(series: AlarmSeries, start: int) -> tuple[float, float]:
-    """Return where a period begins, and where its bar does."""
+    """Return the begin of a period and of its bar."""
     x = WIDTH * (start - series.since) / (series.until - series.since)
     return x, x + _step(series) * (1 - _BAR_SHARE) / 2
 
@@ -117,7 +117,7 @@ def _bar_of_value(series: AlarmSeries, point: SeriesPoint, end: float) -> AlarmB
 
 
 def _missing_bars(series: AlarmSeries) -> list[AlarmBar]:
-    """Return a bar of the whole height for each period that has no value."""
+    """Return a bar of full height for each period without a value."""
     numbers = {(point.start - series.since) // series.period for point in series.points}
     count = (series.until - series.since) // series.period
     starts = [

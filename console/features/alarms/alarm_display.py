@@ -1,4 +1,4 @@
-"""Show alarms on the pages: state, what each looks at in words, and the forms."""
+"""Prepare alarms for the pages: state, condition in words, and the forms."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _EXACT_TIMES = (
 
 @dataclass(frozen=True, slots=True)
 class AlarmRow:
-    """One alarm of a list. ``revision``: what an editor's change is made from.
+    """One alarm of a list. ``revision``: the base of an editor's change.
 
     ``current``: what an evaluation says now, "" where none was made; the stored reason is that of
     the last change of state.
@@ -97,7 +97,7 @@ class AlarmRow:
 
     @property
     def past_reason(self) -> str:
-        """Return the reason of the last change, "" if the current evaluation repeats the reason.
+        """Return the reason of the last change, "" if the current evaluation has the same.
 
         An alarm that lacks data says at each evaluation what it lacks.
         """
@@ -107,23 +107,23 @@ class AlarmRow:
 
     @property
     def editable(self) -> bool:
-        """Tell whether a form can change it."""
+        """Whether a form can change it."""
         return self.alarm.kind in OFFERED
 
     @property
     def chart(self) -> str:
-        """Return the metric whose chart shows what it looks at, "" if a list of executions does."""
+        """Return the metric for the link to its chart, "" for an alarm on executions."""
         return _CHARTS.get(self.alarm.kind, self.alarm.metric)
 
     @property
     def listed(self) -> str:
-        """Return the status of the executions that it looks at, where these are a list."""
+        """Return the status of the executions it watches, for the link to their list."""
         stuck = self.alarm.kind == AlarmKind.STUCK
         return ExecutionStatus.RUNNING if stuck else ExecutionStatus.SUCCEEDED
 
     @property
     def chart_group(self) -> str:
-        """Return the charts among which its metric is, where it is of no state machine."""
+        """Return the group of its metric's chart, for an alarm without a state machine."""
         return charts.group_of_metric(self.alarm.metric)
 
 
@@ -140,7 +140,7 @@ class AlarmFields:
 
 
 def alarm_rows(rows: Iterable[Alarm]) -> list[AlarmRow]:
-    """Return alarms as a list shows them: what is in alarm first, then by name."""
+    """Return alarms for a list: those in ALARM first, then by name."""
     ordered = sorted(rows, key=lambda alarm: (_ORDER.index(alarm.state), alarm.name))
     return [
         AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), alarms.revision_of(alarm))
@@ -149,7 +149,7 @@ def alarm_rows(rows: Iterable[Alarm]) -> list[AlarmRow]:
 
 
 def evaluated(rows: Iterable[AlarmRow]) -> list[AlarmRow]:
-    """Return rows with what an evaluation says of each now. It costs some queries an alarm."""
+    """Return rows with the current evaluation of each. It costs some queries an alarm."""
     now_ms = clock.now_ms()
     return [replace(row, current=evaluate_alarm(row.alarm, now_ms).reason) for row in rows]
 
@@ -161,14 +161,14 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
 
 
 def overview_live(scope: Scope, most: int) -> dict[str, Any]:
-    """Return what the overview shows: the alarms that say so."""
+    """Return the alarms in ALARM, for the overview."""
     alarmed, count = alarms_in_alarm(scope, most)
     seen = [count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)]
     return {"alarmed": alarmed, "alarm_count": count, "seen": seen}
 
 
 def alarm_address(scope: Scope, arn: str) -> str:
-    """Return where the alarm of an ARN is: its page, the list of all if it is gone."""
+    """Return the URL of an alarm by ARN, that of the list if it is deleted."""
     match = _ARN.fullmatch(arn)
     if match is None:
         return ""
@@ -179,13 +179,13 @@ def alarm_address(scope: Scope, arn: str) -> str:
 
 
 def machines_with_alarms(machines: QuerySet[StateMachine]) -> QuerySet[StateMachine]:
-    """Return state machines, each with whether it has an alarm that says so."""
+    """Return state machines, each with whether it has an alarm in ALARM."""
     alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
     return machines.annotate(in_alarm=Exists(alarmed))
 
 
 def newest_alarm(machine: StateMachine) -> list[Alarm]:
-    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all.
+    """Return a state machine's latest alarm in ALARM; ``total`` counts all.
 
     Without a query where the machine was read together with whether there are any.
     """
@@ -196,12 +196,12 @@ def newest_alarm(machine: StateMachine) -> list[Alarm]:
 
 
 def alarms_with_arns() -> dict[str, Manager[Any]]:
-    """Return the alarms by the kind of their ARNs."""
+    """Return the alarm queries by kind of ARN."""
     return {"alarm": Alarm.objects}
 
 
 def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
-    """Return the alarms that say so, the latest change first, and how many there are of them."""
+    """Return the alarms in ALARM, latest change first, and their number."""
     project, region = scope.project, scope.region
 
     def find() -> QuerySet[Alarm, tuple[int, int]]:
@@ -222,7 +222,7 @@ def alarms_in_alarm(scope: Scope, most: int) -> tuple[list[AlarmRow], int]:
 
 
 def alarm_words(alarm: Alarm) -> str:
-    """Return in a sentence when an alarm is one."""
+    """Return the condition of an alarm as a sentence."""
     span = formatting.rough_duration(alarm.period_s * formatting.SECOND)
     limit = f"{alarm.threshold:g} %"
     match AlarmKind(alarm.kind):
@@ -249,7 +249,7 @@ def alarm_words(alarm: Alarm) -> str:
 
 
 def threshold_text(value: float, unit: str) -> str:
-    """Write a threshold with the unit of its metric: a time in words where these are exact."""
+    """Format a threshold with its metric's unit; a duration in words if exact."""
     if unit != "Milliseconds":
         return f"{value:.15g}"
     is_exact = any(value < most and value % part == 0 for part, most in _EXACT_TIMES)
@@ -257,14 +257,14 @@ def threshold_text(value: float, unit: str) -> str:
 
 
 def missing_words(alarm: Alarm) -> str:
-    """Return as what a period without values counts, "" of an alarm that has no periods."""
+    """Return the treatment of missing data in words, "" for an alarm without periods."""
     return MISSING[MissingData(alarm.missing)] if alarm.kind == AlarmKind.METRIC else ""
 
 
 def alarm_forms(
     machine: StateMachine, rows: Sequence[AlarmRow], chosen: str, typed: Mapping[str, str], why: str
 ) -> list[AlarmFields]:
-    """Return a form for each kind; that of the chosen alarm is open and changes it.
+    """Return a form for each kind; the selected alarm's form is open and changes it.
 
     ``typed``: what was sent and refused because of ``why``.
     """
@@ -302,7 +302,7 @@ def _values_of(row: AlarmRow) -> dict[str, str]:
 
 
 def _is_round(seconds: int) -> bool:
-    """Tell whether the words for a span lead back to the same span."""
+    """Whether a duration's words parse back to the same duration."""
     return any(seconds % unit == 0 and seconds // unit < 100 for unit in (86_400, 3_600, 60))  # noqa: PLR2004
 
 
@@ -310,7 +310,7 @@ def _is_round(seconds: int) -> bool:
 
 
 def alarm_pattern(machine_arn: str) -> str:
-    """Return the pattern of every change of a machine's alarms to or from ALARM."""
+    """Return the event pattern of all changes of a state machine's alarms to or from ALARM."""
     changed = {"value": [AlarmState.ALARM]}
     pattern = {
         "source": [body.ALARM_SOURCE],
@@ -322,7 +322,7 @@ def alarm_pattern(machine_arn: str) -> str:
 
 
 def alarm_rules(scope: Scope, machine: StateMachine, alarm: Alarm | None = None) -> list[EventRule]:
-    """Return the rules that get the changes of a machine's alarms to or from ALARM, by name.
+    """Return the rules that match changes of a state machine's alarms, by name.
 
     ``alarm``: rules that wait for this one alone are among them, too.
     """
@@ -332,7 +332,7 @@ def alarm_rules(scope: Scope, machine: StateMachine, alarm: Alarm | None = None)
 
 
 def _gets_alarm(rule: EventRule, machine: StateMachine, alarm: Alarm | None) -> bool:
-    """Tell whether a rule matches the start or the end of an alarm."""
+    """Whether a rule matches the begin or end of an alarm."""
     event = {
         "source": body.ALARM_SOURCE,
         "detail-type": body.ALARM_DETAIL_TYPE,

@@ -1,8 +1,7 @@
-"""Tell what an alarm says now, of the metrics and executions as they are.
+"""Evaluate alarms: compute the state (OK, ALARM, INSUFFICIENT_DATA) from metrics and executions.
 
-Nothing is written here. The cost of an alarm does not grow with the executions: metrics are read
-from the sums of minutes, the last success by an index, and of the running executions the oldest
-``MOST_RUNNING``.
+Nothing is written here. The cost does not grow with the executions: metrics are read from the sums
+of minutes, the last success by an index, and of the running executions the oldest ``MOST_RUNNING``.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ _LACKING = "Insufficient data"
 
 
 class AlarmVerdict(NamedTuple):
-    """What an alarm says, and why."""
+    """The evaluated state of an alarm, and the reason."""
 
     state: AlarmState
     reason: str
 
 
 def evaluate_alarm(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Return what an alarm says at a moment."""
+    """Return the state of an alarm at a time."""
     return _RULES[AlarmKind(alarm.kind)](alarm, now_ms)
 
 
@@ -56,12 +55,12 @@ def evaluate_alarm(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 def most_periods(period_s: int) -> int:
-    """Return how many periods of a metric an alarm may look at: CloudWatch's day, or week."""
+    """Return the maximum number of periods, by CloudWatch's limit of a day or week."""
     return (_DAY_S if period_s < _HOUR_S else 7 * _DAY_S) // period_s
 
 
 def _judge_metric(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Judge the newest whole periods of a metric, as CloudWatch does."""
+    """Evaluate the latest whole periods of a metric, as CloudWatch does."""
     values = _values(alarm, now_ms)
     datapoints = [(start, value) for start, value in values if value is not None]
     gaps = len(values) - len(datapoints)
@@ -94,7 +93,7 @@ _TREATED = {MissingData.BREACHING: "Breaching", MissingData.NOT_BREACHING: "NonB
 def _reason(
     alarm: Alarm, datapoints: Sequence[tuple[int, float]], gaps: int, *, alarmed: bool
 ) -> str:
-    """Return why a metric's alarm is in its state, in CloudWatch's words.
+    """Return the reason of a metric alarm's state, in CloudWatch's words.
 
     The newest datapoint stands first. In alarm those count that breach, else those that do not.
     """
@@ -123,13 +122,13 @@ def _reason(
 
 
 def _missing(alarm: Alarm, gaps: int) -> str:
-    """Say as what datapoints that are missing count."""
+    """Return the treatment of missing datapoints in words."""
     number = "1 missing datapoint was" if gaps == 1 else f"{gaps} missing datapoints were"
     return f"{number} treated as [{_TREATED[MissingData(alarm.missing)]}]"
 
 
 def breaches(alarm: Alarm, value: float) -> bool:
-    """Tell whether a value of its metric is beyond the threshold of an alarm."""
+    """Whether a value is beyond the threshold of an alarm."""
     match AlarmComparison(alarm.comparison):
         case AlarmComparison.AT_LEAST:
             return value >= alarm.threshold
@@ -142,7 +141,7 @@ def breaches(alarm: Alarm, value: float) -> bool:
 
 
 def _values(alarm: Alarm, now_ms: int) -> list[tuple[int, float | None]]:
-    """Return the newest whole periods, the oldest first: start and value, None without one."""
+    """Return the latest whole periods, oldest first: start and value, None without one."""
     period = alarm.period_s * 1000
     until = read.floor_to_period(now_ms)
     since = until - alarm.periods * period
@@ -151,7 +150,7 @@ def _values(alarm: Alarm, now_ms: int) -> list[tuple[int, float | None]]:
 
 
 def metric_points(alarm: Alarm, since: int, until: int) -> list[tuple[int, float]]:
-    """Return the periods of a metric's alarm that have a value: start and value."""
+    """Return start and value of each period with a value."""
     metric = METRICS.get(alarm.metric)
     if metric is None or alarm.unit not in ("", metric.unit):
         return []
@@ -193,7 +192,7 @@ def _judge_failure_rate(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 def failure_counts(alarm: Alarm, since: int, until: int) -> list[tuple[int, int, int]]:
-    """Return of each period with ends: its start, how many failed or timed out, and how many ended.
+    """Return for each period: its start, failed or timed out executions, ended executions.
 
     What was stopped counts as neither.
     """
@@ -209,7 +208,7 @@ def failure_counts(alarm: Alarm, since: int, until: int) -> list[tuple[int, int,
 
 
 def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Judge how long ago an execution succeeded; the machine's beginning counts as a success."""
+    """Evaluate the time since the last success, or since the state machine's creation."""
     rows = Execution.objects.filter(
         state_machine=alarm.machine_id, status=ExecutionStatus.SUCCEEDED, map_run=None
     ).order_by("-start_ms")
@@ -229,7 +228,7 @@ def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Compare the 95th percentile of a time with that of the two weeks before it."""
+    """Compare the 95th percentile of the duration with that of the two weeks before."""
     until = read.floor_to_period(now_ms) + MINUTE
     since = until - alarm.period_s * 1000
     now, number = _percentile(alarm, since, until)
@@ -251,19 +250,19 @@ def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 def past_percentile(alarm: Alarm, until: int) -> tuple[float, int]:
-    """Return the 95th percentile of the two weeks before a moment, ms, and of how many."""
+    """Return the 95th percentile (ms) of the two weeks before a time, and the count."""
     return _percentile(alarm, until - PAST_MS, until)
 
 
 def _percentile(alarm: Alarm, since: int, until: int) -> tuple[float, int]:
-    """Return the 95th percentile of the duration in a time, ms, and of how many executions."""
+    """Return the 95th percentile (ms) of the durations in a period, and the count."""
     for _, value, count in percentiles(alarm, since, until, until - since):
         return value, count
     return 0.0, 0
 
 
 def percentiles(alarm: Alarm, since: int, until: int, period: int) -> list[tuple[int, float, int]]:
-    """Return of each period its start, the 95th percentile of the duration, ms, and its count."""
+    """Return for each period: its start, the 95th percentile (ms), the count."""
     arn = alarm.machine.arn if alarm.machine is not None else ""
     name = "ExecutionTime"
     query = read.MetricQuery(
@@ -275,7 +274,7 @@ def percentiles(alarm: Alarm, since: int, until: int, period: int) -> list[tuple
 
 
 def _judge_stuck(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Look for executions that entered the state they are in too long ago."""
+    """Find executions that entered their current state too long ago."""
     latest = now_ms - alarm.period_s * 1000
     entries = HistoryEvent.objects.filter(
         execution=OuterRef("pk"), type__in=event_types.STATE_ENTRIES
@@ -320,7 +319,7 @@ _UNITS = ((86_400, "d", "day"), (3_600, "h", "hour"), (60, "min", "minute"))
 
 
 def _span(seconds: float) -> str:
-    """Write a span of time with at most two units: ``1 min 36 s``, ``2 h``, ``1.25 s``."""
+    """Format a duration with at most two units: ``1 min 36 s``, ``2 h``, ``1.25 s``."""
     if seconds < 1:
         return f"{seconds * 1000:.3g} ms"
     if seconds < 60:  # noqa: PLR2004 - a minute
@@ -335,7 +334,7 @@ def _span(seconds: float) -> str:
 
 
 def _within(seconds: int) -> str:
-    """Name a time that ends now: ``in the last hour``, ``in the last 90 min``."""
+    """Format a period that ends now: ``in the last hour``, ``in the last 90 min``."""
     names = {unit: word for unit, _, word in _UNITS}
     return f"in the last {names.get(seconds) or _span(seconds)}"
 
@@ -345,5 +344,5 @@ def _percent(value: float) -> str:
 
 
 def _ends(count: int) -> str:
-    """Count ends of executions: one that was redriven has ended more than once."""
+    """Count ends of executions; a redriven execution counts once per run."""
     return f"{count} end{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Read what an alarm looks at over time: the periods before now, and its threshold."""
+"""Read the values of an alarm over time, for its chart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_MS = 14 * 24 * 60 * MINUTE
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """The value of one period. ``breaching``: it is beyond the threshold."""
+    """The value of one period. ``breaching``: beyond the threshold."""
 
     start: int
     value: float
@@ -37,7 +37,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True, slots=True)
 class AlarmSeries:
-    """What an alarm looks at from ``since`` to ``until``, in periods of ``period``, epoch ms.
+    """The values from ``since`` to ``until`` in steps of ``period``, epoch ms.
 
     ``limit``: the threshold in the same unit, None where it is not known yet. ``unit``: Count,
     Milliseconds or Percent.
@@ -53,13 +53,13 @@ class AlarmSeries:
 
 
 def unit_of_metric(alarm: Alarm) -> str:
-    """Return the unit of the values that an alarm on a metric compares with its threshold."""
+    """Return the unit of a metric alarm's values and threshold."""
     metric = METRICS.get(alarm.metric)
     return "Count" if metric is None or alarm.statistic == "SampleCount" else metric.unit
 
 
 def read_series(alarm: Alarm, now_ms: int) -> AlarmSeries | None:
-    """Return what an alarm looks at, None where that is executions as they are now."""
+    """Return an alarm's values, None for an alarm on current executions."""
     period = alarm.period_s * 1000
     until = read.floor_to_period(now_ms)
     if alarm.kind == AlarmKind.METRIC:

@@ -1,4 +1,4 @@
-"""Check the threshold of a metric alarm, with the errors of PutMetricAlarm."""
+"""Validate the threshold of a metric alarm, with the errors of PutMetricAlarm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 1024
 
 
 def checked_statistic(statistic: str) -> str:
-    """Return a statistic that is served; raise InvalidParameterValue."""
+    """Return a supported statistic; raise InvalidParameterValue."""
     if not tally.is_statistic(statistic):
         raise _refusal(f"The value {statistic} for parameter ExtendedStatistic is not supported")
     return statistic

@@ -1,4 +1,4 @@
-"""Alarms: a metric crosses a threshold, and targets are told."""
+"""Alarms: notify targets when a metric crosses a threshold."""
 
 from console.feature import Feature, Hook
 

@@ -1,4 +1,4 @@
-"""The forms of alarms."""
+"""Forms of alarms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_COUNT = 1_000_000
 
 
 class _SpanField(TextField):
-    """A span of time from a minute to a month; its value is seconds."""
+    """A duration from a minute to a month, in seconds."""
 
     def clean(self, value: Any) -> Any:
         """Return seconds; raise ``ValidationError``."""
@@ -34,7 +34,7 @@ class _SpanField(TextField):
 
 
 class _PercentField(TextField):
-    """A number of percent."""
+    """A percentage."""
 
     def clean(self, value: Any) -> Any:
         """Return the number; raise ``ValidationError``."""
@@ -59,7 +59,7 @@ class _CountField(TextField):
 
 
 class AlarmForm(PageForm):
-    """An alarm to create or to change. ``revision``: of the alarm that was on display, "" if none.
+    """An alarm to create or change. ``revision``: of the displayed alarm, "" for a new one.
 
     ``period``: how far back the alarm looks, or how long is too long.
     """
@@ -73,7 +73,7 @@ class AlarmForm(PageForm):
     revision = TextField(strip=False)
 
     def clean_kind(self) -> str:
-        """Refuse what no form makes."""
+        """Refuse a kind without a form."""
         kind = str(self.cleaned_data["kind"])
         if kind not in OFFERED:
             raise ValidationError(
@@ -83,7 +83,7 @@ class AlarmForm(PageForm):
 
 
 class _NumberField(TextField):
-    """A number, as a threshold has it."""
+    """A number for a threshold."""
 
     def clean(self, value: Any) -> Any:
         """Return the number; raise ``ValidationError``."""
@@ -110,7 +110,7 @@ class _WholeNumberField(TextField):
 
 
 class MetricAlarmForm(PageForm):
-    """An alarm on a metric. ``revision``: of the alarm that was on display, "" of a new one.
+    """An alarm on a metric. ``revision``: of the displayed alarm, "" for a new one.
 
     ``over``: of the alarm that the reader replaces, "" of none.
     ``metric``, ``statistic`` and ``period``: empty where they are to stay; ``period`` is seconds.
@@ -130,7 +130,7 @@ class MetricAlarmForm(PageForm):
     over = TextField(strip=False)
 
     def parameters(self) -> dict[str, Any]:
-        """Return when the alarm is one, by the names of PutMetricAlarm."""
+        """Return the condition by the names of PutMetricAlarm."""
         sent = self.values
         return {
             "Period": sent["period"],
@@ -150,6 +150,6 @@ class DeleteAlarmForm(PageForm):
 
 
 class NotifyForm(PageForm):
-    """Where the changes of a machine's alarms are sent."""
+    """The target of notifications about a state machine's alarms."""
 
     target = TextField()

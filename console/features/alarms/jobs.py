@@ -1,4 +1,4 @@
-"""Evaluate all alarms once: what each says now is stored, and told if it is new."""
+"""Job that evaluates all alarms, and stores and publishes changed states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 def evaluate_alarms() -> int:
-    """Evaluate the alarms of all projects, one after the other; return how many changed.
+    """Evaluate the alarms of all projects; return the number of changed ones.
 
     Those of archived projects keep their states.
 

@@ -31,7 +31,7 @@ _FIRST = "ExecutionsFailed"
 
 
 def new_alarm(machine: StateMachine) -> Alarm:
-    """Return what the form of a new alarm on a metric begins with; it is not stored."""
+    """Return an unsaved alarm with the initial values of the form."""
     return Alarm(
         project=machine.project,
         region=machine.region,
@@ -51,7 +51,7 @@ def new_alarm(machine: StateMachine) -> Alarm:
 
 
 def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
-    """Return the columns that a form says of an alarm, or of a new one; raise ``ServiceError``."""
+    """Return the columns of a form's alarm; raise ``ServiceError``."""
     sent = form.values
     if form.errors:
         raise ServiceError(ErrorCode.InvalidParameterValue, form.first_error[1])
@@ -75,7 +75,7 @@ def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
 
 
 def preview(alarm: Alarm, form: MetricAlarmForm) -> AlarmChart | None:
-    """Return the chart of an alarm as a form would make it; raise ``ServiceError``."""
+    """Return the chart of a form's alarm; raise ``ServiceError``."""
     for name, value in columns(alarm, form).items():
         setattr(alarm, name, value)
     alarm.created_ms = alarm.created_ms or clock.now_ms()
@@ -83,7 +83,7 @@ def preview(alarm: Alarm, form: MetricAlarmForm) -> AlarmChart | None:
 
 
 def metric_names(alarm: Alarm) -> list[str]:
-    """Return the metrics that an alarm can look at where its dimensions stay."""
+    """Return the metrics available for the alarm's dimensions."""
     current = METRICS[alarm.metric] if alarm.metric in METRICS else METRICS[_FIRST]
     is_standard = alarm.machine is not None and alarm.machine.type != MachineType.EXPRESS
     return [
@@ -95,7 +95,7 @@ def metric_names(alarm: Alarm) -> list[str]:
 
 
 def form_context(alarm: Alarm, typed: Mapping[str, str] | None) -> dict[str, Any]:
-    """Return the context of the form. ``typed``: the rejected values, None: the stored ones."""
+    """Return the context of the form. ``typed``: refused values, None: stored ones."""
     shown = _stored(alarm) if typed is None else typed
     return {
         "typed": shown,
@@ -131,6 +131,6 @@ def _with_current(choices: Sequence[str], current: str) -> list[str]:
 
 
 def _period_of(shown: Mapping[str, str]) -> str:
-    """Return the period that stands in the form, "" if it is no number."""
+    """Return the period in the form, "" if invalid."""
     text = shown.get("period", "")
     return text if text.isdecimal() and text.isascii() and len(text) <= 7 else ""  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""The table of alarms."""
+"""Tables of alarms and of changes of their states."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Alarm(models.Model):
 
 
 class AlarmChange(models.Model):
-    """A change of an alarm's state. ``actor``: who set it, "" where an evaluation did."""
+    """A change of an alarm's state. ``actor``: the person, "" for an evaluation."""
 
     alarm = models.ForeignKey(Alarm, on_delete=models.CASCADE)
     at_ms = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""Keep alarms on metrics: CloudWatch's PutMetricAlarm, DescribeAlarms and what belongs to them."""
+"""CloudWatch actions on alarms: PutMetricAlarm, DescribeAlarms, SetAlarmState and others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _refuse_actions(params: dict[str, Any]) -> None:
 
 
 def _metric_fields(call: Call) -> dict[str, Any]:
-    """Return the columns that say which values an alarm looks at."""
+    """Return the columns for the metric and its periods."""
     params = call.params
     plain, extended = params.get("Statistic"), params.get("ExtendedStatistic")
     if bool(plain) == bool(extended):
@@ -102,14 +102,14 @@ def _metric_fields(call: Call) -> dict[str, Any]:
 
 @reads("AlarmNames")
 def delete_alarms(call: Call) -> dict[str, Any]:
-    """Answer DeleteAlarms: all of them or, if one does not exist, none."""
+    """Answer DeleteAlarms: all or, if one does not exist, none."""
     alarms.delete_alarms(call.project, call.region, call.params["AlarmNames"], actor=call.actor)
     return {}
 
 
 @reads("AlarmName StateValue StateReason StateReasonData")
 def set_alarm_state(call: Call) -> dict[str, Any]:
-    """Answer SetAlarmState: until the next minute, when the alarm is evaluated again."""
+    """Answer SetAlarmState: valid until the next evaluation, within a minute."""
     params = call.params
     if params["StateValue"] not in tuple(AlarmState):
         raise _refusal(f"StateValue must be {', '.join(AlarmState)}, not {params['StateValue']}")
@@ -130,7 +130,7 @@ def set_alarm_state(call: Call) -> dict[str, Any]:
     "StateValue ActionPrefix MaxRecords NextToken"
 )
 def describe_alarms(call: Call) -> dict[str, Any]:
-    """Answer DescribeAlarms: those on metrics, by name; there are no composite ones."""
+    """Answer DescribeAlarms: metric alarms by name; composite alarms do not exist."""
     params = call.params
     rows = _listed(call)
     if params.get("AlarmNames") and params.get("AlarmNamePrefix"):
@@ -183,7 +183,7 @@ def _listed(call: Call) -> QuerySet[Alarm]:
 
 
 def _described(alarm: Alarm) -> dict[str, Any]:
-    """Return an alarm in CloudWatch's shape."""
+    """Return an alarm in CloudWatch's format."""
     extended = tally.is_percentile(alarm.statistic)
     described: dict[str, Any] = {
         "AlarmName": alarm.name,
@@ -217,7 +217,7 @@ def _refusal(message: str) -> ServiceError:
 
 
 def _bound(call: Call) -> dict[str, Any]:
-    """Return what a token is bound to: the request without its token."""
+    """Return the data a token is bound to: the request without its token."""
     return {name: value for name, value in call.params.items() if name != "NextToken"}
 
 

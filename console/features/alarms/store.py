@@ -1,8 +1,8 @@
-"""Store alarms, and tell of the changes of their states by events.
+"""Store alarms, and publish changes of their state as events.
 
-The event "CloudWatch Alarm State Change" is in the outbox when the new state is in the table: one
-transaction. A change counts only if the alarm is still as it was when it was looked at, so that of
-two processes that evaluate it one writes and tells:
+The event "CloudWatch Alarm State Change" is written in the transaction of the new state. A change
+is only written if the alarm is unchanged since it was read, so that of two concurrent evaluations
+one writes and publishes:
 
     1. A and B read the alarm, OK since 10:00.    2. A writes ALARM since 10:05, and the event.
     3. B's update asks for an alarm that is OK since 10:00 and changes no row: no second event.
@@ -60,7 +60,7 @@ def put_alarm(
     actor: audit.Actor,
     revision: str | None = None,
 ) -> Alarm:
-    """Create or replace an alarm; the state of one that is replaced stays.
+    """Create or replace an alarm; the state stays.
 
     ``fields``: columns of ``Alarm``, checked. ``revision``: of the alarm that the change was made
     from, "" for a new one, None whatever is there. Raise InvalidParameterValue and, if there are
@@ -104,7 +104,7 @@ def put_alarm(
 
 
 def revision_of(alarm: Alarm) -> str:
-    """Return what changes with every change of an alarm by a person."""
+    """Return a revision that changes with every edit by a person."""
     return str(alarm.updated_ms)
 
 
@@ -153,7 +153,7 @@ def set_alarm_state(
     *,
     actor: audit.Actor,
 ) -> None:
-    """Say what an alarm says, until it is evaluated next; raise ResourceNotFound."""
+    """Set an alarm's state until its next evaluation; raise ResourceNotFound."""
 
     def store() -> None:
         alarm = alarms_of(project, region).select_for_update().filter(name=name).first()
@@ -167,7 +167,7 @@ def set_alarm_state(
 
 
 def change_state(alarm: Alarm, state: AlarmState, reason: str) -> bool:
-    """Store the state of an alarm and publish a change; return whether the state changed here.
+    """Store an alarm's new state and publish it; return whether this call changed it.
 
     ``alarm``: as it was read before it was evaluated. The reason is that of the change. An alarm
     that still has too little data says what it lacks now: else a new one would read as unchecked
@@ -181,7 +181,7 @@ def change_state(alarm: Alarm, state: AlarmState, reason: str) -> bool:
 
 
 def _as_read(alarm: Alarm) -> QuerySet[Alarm]:
-    """Return the alarm, unless it was changed since it was read."""
+    """Return the query of the alarm, unless it has changed since it was read."""
     return Alarm.objects.filter(
         pk=alarm.pk, state=alarm.state, state_ms=alarm.state_ms, updated_ms=alarm.updated_ms
     )
@@ -205,7 +205,7 @@ def _change(
 
 
 def _keep_change(alarm: Alarm, state: AlarmState, reason: str, now_ms: int, actor: str) -> None:
-    """Write a change into the history of an alarm, and drop the oldest beyond its length."""
+    """Add a change to an alarm's history, and drop the oldest beyond the limit."""
     AlarmChange.objects.create(
         alarm=alarm, at_ms=now_ms, before=alarm.state, state=state, reason=reason, actor=actor
     )
@@ -216,7 +216,7 @@ def _keep_change(alarm: Alarm, state: AlarmState, reason: str, now_ms: int, acto
 
 
 def _event(alarm: Alarm, event_id: str, state: str, reason: str, now_ms: int) -> str:
-    """Return the event "CloudWatch Alarm State Change", with the machine among its resources."""
+    """Return the event "CloudWatch Alarm State Change", with the state machine in its resources."""
     before = {
         "value": alarm.state,
         "reason": alarm.reason,

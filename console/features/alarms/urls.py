@@ -1,4 +1,4 @@
-"""The addresses of the feature alarms."""
+"""URLs of the feature alarms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the pages of alarms."""
+"""Views of alarms: the list, one alarm, and the alarms of a state machine."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NOW = {
 
 @require_safe
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """Answer ``/alarms/``: all alarms by name, or the alarms in one state.
+    """Show ``/alarms/``: all alarms by name, or those in one state.
 
     With ``?create`` it asks for the state machine of a new one, and ``?machine=`` leads there.
     """
@@ -93,7 +93,7 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
-    """Answer ``/alarms/<number>/``: its metric against the threshold, and its changes of state.
+    """Show ``/alarms/<number>/``: its chart and its changes of state.
 
     With ``?edit`` the form that changes one on a metric.
     """
@@ -140,7 +140,7 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _change_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm) -> str:
-    """Change when an alarm on a metric is one; return what was wrong, "" if nothing was.
+    """Change the condition of a metric alarm; return the error, "" without one.
 
     Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
     """
@@ -167,7 +167,7 @@ def _put_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm, name: s
 
 
 def _render_preview(request: HttpRequest, alarm: Alarm) -> HttpResponse:
-    """Answer with the chart of an alarm as the form would make it, or with why it would not."""
+    """Return the chart of the form's alarm, or the form's error."""
     context: dict[str, Any] = {"problem": ""}
     try:
         context["chart"] = metric_alarms.preview(alarm, MetricAlarmForm(request.GET))
@@ -178,7 +178,7 @@ def _render_preview(request: HttpRequest, alarm: Alarm) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def machine_alarms(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/alarms/``: its alarms, and the forms that change them.
+    """Show ``/machines/<name>/alarms/``: the alarms and the forms to change them.
 
     With ``?preview`` the chart of an alarm on a metric as its form would make it.
     """
@@ -261,7 +261,7 @@ def _delete_alarm(scope: Scope, _machine: StateMachine, sent: dict[str, Any]) ->
 
 
 def _notify(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
-    """Make a rule that sends the changes of the machine's alarms to a target."""
+    """Create a rule that sends changes of the state machine's alarms to a target."""
     name = f"alarms-{re.sub(r'[^.A-Za-z0-9_-]', '-', machine.name)[:46]}-{secrets.token_hex(4)}"
     target = {"Id": "1", "Arn": rule_display.target_address(sent["target"])}
     rules.save_rule(
@@ -284,7 +284,7 @@ _ACTIONS: FormActions = {
 
 
 def _save_conflict(alarm: Alarm) -> SaveConflict:
-    """Return what somebody else saved of an alarm."""
+    """Return another person's save of an alarm."""
     now = Alarm.objects.get(pk=alarm.pk)
     entry = audit.find_latest(now.project, now.arn, "monitoring:PutMetricAlarm")
     fields = (
@@ -297,7 +297,7 @@ def _save_conflict(alarm: Alarm) -> SaveConflict:
 
 @dataclass(frozen=True, slots=True)
 class AlarmHistoryRow:
-    """A change of its state, from ``before`` to ``after``, or of the alarm: then both are None.
+    """A change of state from ``before`` to ``after``, or an edit (both None).
 
     ``actor``: the person who made it, "" for an evaluation.
     """
@@ -310,7 +310,7 @@ class AlarmHistoryRow:
 
 
 def alarm_history(alarm: Alarm) -> list[AlarmHistoryRow]:
-    """Return the newest changes, the newest first."""
+    """Return the latest changes, newest first."""
     states = alarm_display.STATES
     changes = list(AlarmChange.objects.filter(alarm=alarm).order_by("-pk")[:MOST_CHANGES])
     rows = [

@@ -1,1 +1,1 @@
-"""Approvals: links by which people without an account answer a task."""
+"""Approvals: links with which people without an account answer a task."""

@@ -1,4 +1,4 @@
-"""Approvals: links by which people without an account answer a task."""
+"""Approvals: links with which people without an account answer a task."""
 
 from console.feature import Feature, Hook
 

@@ -1,4 +1,4 @@
-"""The forms of approvals by a link."""
+"""Forms of approval links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from console.web.core.forms import OptionField, PageForm, PresenceField, TextFie
 
 
 class ApprovalForm(PageForm):
-    """The answer of somebody who has a link."""
+    """The approver's answer by a link."""
 
     act = TextField(strip=False)
     name = TextField()
@@ -15,10 +15,7 @@ class ApprovalForm(PageForm):
 
 
 class ApprovalLinkForm(PageForm):
-    """The form for a new approval link: hours of validity, question, show the input or not.
-
-    ``send``: the number of the target of a notification that gets it, "" for none.
-    """
+    """A new approval link: lifetime in hours, question, whether the input is shown."""
 
     send = TextField()
     hours = OptionField(HOURS, 24)

@@ -1,4 +1,4 @@
-"""Make a link for an approver on the page of a task, and send it where a notification goes."""
+"""Create an approval link on a task's page, and send it to a notification target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 def link_form_context(scope: Scope, question: str) -> dict[str, Any]:
-    """Return what the page of a task needs for the form that makes a link."""
+    """Return the context of the form that creates a link."""
     return {
         "may_link": scope.may(ACTION),
         "choices": LINK_HOURS,
@@ -44,7 +44,7 @@ def link_form_context(scope: Scope, question: str) -> dict[str, Any]:
 def make_link(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
-    """Make a link for an approver without an account, and show it once."""
+    """Create a link for an approver without an account, and show it once."""
     scope = scope_of(request)
     require(scope, ACTION)
     execution = scope.own_execution(machine_name, execution_name)
@@ -76,7 +76,7 @@ def make_link(
 def _send_link(
     scope: Scope, execution: Execution, row: TaskRow, page: str, sent: dict[str, Any]
 ) -> dict[str, Any]:
-    """Send a link to the target of a notification; return what became of that."""
+    """Send a link to a notification target; return the outcome."""
     target = next((each for each in _channels(scope) if str(each.pk) == sent["send"]), None)
     if target is None:
         return {"unsent": "This notification was deleted."}
@@ -96,7 +96,7 @@ def _send_link(
 
 
 def _channels(scope: Scope) -> list[EventTarget]:
-    """Return the targets of the project's rules that people read, none without notifications."""
+    """Return the rules' targets that people read (mail, chat); empty without notifications."""
     if not has_feature("notifications"):
         return []
     targets = EventTarget.objects.filter(rule__project=scope.project, rule__region=scope.region)
@@ -108,7 +108,7 @@ def _channels(scope: Scope) -> list[EventTarget]:
 
 
 def _channel_words(target: EventTarget) -> str:
-    """Name a target; the address of a web request is a secret."""
+    """Describe a target; the URL of a web request is secret."""
     kind = kind_of_row(target.address)
     name = target.address.removeprefix("mailto:") if kind == "email" else KINDS[kind]
     return f"{name} (rule {target.rule.name})"

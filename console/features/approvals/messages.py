@@ -1,7 +1,7 @@
-"""Ask somebody to approve: by mail, or by a message in Slack or Teams with two links.
+"""Messages that ask a person to approve: by mail, Slack or Teams, with two links.
 
-The links lead to a page that asks once more. Whatever opens them on the way, such as a scanner of
-mails, answers nothing: an answer is a POST of that page.
+The links open a page that asks for confirmation. So mail scanners that open links answer nothing:
+an answer is a POST of that page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUESTION = 1_500
 
 @dataclass(frozen=True, slots=True)
 class ApprovalMessage:
-    """What is asked, of which step, by whom; ``page``: the address of the approver's page."""
+    """The question, step and sender; ``page``: the URL of the approver's page."""
 
     question: str
     step: str
@@ -36,12 +36,12 @@ class ApprovalMessage:
 
     @property
     def subject(self) -> str:
-        """Return it in one line."""
+        """Return a one-line subject."""
         return " ".join(f"Approval needed: {self.step} of {self.machine}".split())
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return names and values of what a reader wants to know first."""
+        """Return names and values of the most important facts."""
         facts = (
             ("Question", self.question[:_QUESTION]),
             ("Step", self.step),
@@ -53,7 +53,7 @@ class ApprovalMessage:
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """Return words and addresses of the answers, and of the page that has both."""
+        """Return labels and URLs: of each answer, and of the page."""
         return [
             ("Approve", f"{self.page}?answer=approve"),
             ("Reject", f"{self.page}?answer=reject"),
@@ -62,7 +62,7 @@ class ApprovalMessage:
 
 
 def send_approval(message: ApprovalMessage, address: str, project: str) -> None:
-    """Send a message to an address of a notification; raise ``notices.Undelivered``."""
+    """Send a message to a notification address; raise ``notices.Undelivered``."""
     notice = notices.Notice(str(uuid.uuid4()), "", "", address, "", "", project)
     kind = addresses.address_kind(address)
     if kind == "email":

@@ -1,9 +1,8 @@
-"""Let somebody without an account answer one task, by a link that expires.
+"""Approval links: signed tokens with which anyone can answer one task until they expire.
 
-A link is signed, not stored: which task it answers, until when, who made it and what it shows stand
-in it. It opens nothing when its time is over, when the task has ended, or when its maker may no
-longer make such links or was removed since. Opening it changes nothing; an answer is a POST of the
-page that it opens.
+A link is signed, not stored: the token has the task, the expiry, the creator and the shown data. It
+is invalid after its expiry, after the end of the task, and when its creator was removed or has lost
+the right to create links. Opening it changes nothing; an answer is a POST of its page.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ASK = "Ask the sender for a new link."
 
 
 class ApprovalClosed(Exception):
-    """The link opens nothing, and why. ``advice``: what its reader can do."""
+    """The link is invalid, with the reason. ``advice``: what the reader can do."""
 
     def __init__(self, why: str, advice: str = _ASK) -> None:
         super().__init__(why)
@@ -64,7 +63,7 @@ def create_approval_link(
     note: str = "",
     with_input: bool = False,
 ) -> str:
-    """Return a token that answers one open task for so many hours; raise ValidationException."""
+    """Return a token for an open task, valid for some hours; raise ValidationException."""
     row = manual.find_task(execution, task)
     if row is None or not manual.is_answerable(row):
         raise ValidationException("Only an open task of an activity or a callback can be answered")
@@ -88,7 +87,7 @@ def create_approval_link(
 
 
 def open_approval(token: str) -> Approval:
-    """Return what a link opens; raise ``ApprovalClosed``."""
+    """Return the contents of a valid link; raise ``ApprovalClosed``."""
     try:
         parts = signing.loads(token, salt=_SALT)
         number, start_ms, task, until, maker, note, with_input, *membership = parts
@@ -111,7 +110,7 @@ def open_approval(token: str) -> Approval:
 
 
 def answer_by_link(token: str, *, approve: bool, name: str, comment: str) -> None:
-    """Answer the task of a link under the name that its reader gave.
+    """Answer the task of a link, under the name the approver typed.
 
     Raise ``ApprovalClosed``, ValidationException, and what an answer by hand raises.
     """

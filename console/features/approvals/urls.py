@@ -1,4 +1,4 @@
-"""Addresses of approval links: the form that creates one, and the approver's page."""
+"""URLs of approval links: the form that creates one, and the approver's page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the links by which somebody without an account approves or rejects one task."""
+"""View of the approver's page, on which a person without an account answers one task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TONES = {"approve": "succeeded", "reject": "failed"}
 @sensitive_variables("token")
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Answer ``/approval/TOKEN/``. Opening it changes nothing; a POST answers the task."""
+    """Show ``/approval/TOKEN/``. A GET changes nothing; a POST answers the task."""
     form = ApprovalForm(request.POST)
     sent = form.values
     try:
@@ -77,7 +77,7 @@ def _opened(
 
 
 def _readable(text: str) -> str:
-    """Return a payload line by line, cut where a person stops to read."""
+    """Return a payload line by line, cut at a readable length."""
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

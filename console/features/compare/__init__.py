@@ -1,1 +1,1 @@
-"""Compare: two executions side by side, up to where they part."""
+"""Compare: two executions side by side, with the state where their paths diverge."""

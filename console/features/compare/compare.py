@@ -1,4 +1,4 @@
-"""Compare two executions: state by state, and their data."""
+"""Compare two executions state by state, and their inputs and outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ComparedState:
 
 
 class PathStep(NamedTuple):
-    """One visit on a path. ``visit``: its number within the state, from 1, as in addresses."""
+    """One visit on a path. ``visit``: its number within the state, from 1, as in URLs."""
 
     name: str
     visit: int
@@ -65,7 +65,7 @@ class ExecutionWalk:
 
 
 def walk_execution(execution: Execution) -> ExecutionWalk:
-    """Read an execution's history; one that cannot be drawn any more went nowhere."""
+    """Read an execution's history; without a valid definition the paths are empty."""
     try:
         with open_trace(execution) as trace:
             return _walk_trace(trace)
@@ -113,7 +113,7 @@ class ComparedRow:
 
     @property
     def differs(self) -> bool:
-        """Whether its statuses, visits or retries differ, or its durations by far."""
+        """Whether statuses, visits or retries differ, or durations differ strongly."""
         return self.lasts_differently or (self.a.status, self.a.visits, self.a.retries) != (
             *(self.b.status, self.b.visits),
             self.b.retries,
@@ -121,7 +121,7 @@ class ComparedRow:
 
     @property
     def lasts_differently(self) -> bool:
-        """Whether one took at least 1.5 times as long as the other, and 500 ms more."""
+        """Whether one took at least 1.5 times as long, and 500 ms more."""
         if self.a.spent is None or self.b.spent is None:
             return False
         short, long = sorted((self.a.spent, self.b.spent))
@@ -129,7 +129,7 @@ class ComparedRow:
 
     @property
     def lag_ms(self) -> int:
-        """Return how much longer it took in B, 0 where that is too little to tell."""
+        """Return how much longer it took in B, 0 if insignificant."""
         if self.a.spent is None or self.b.spent is None:
             return 0
         lag = self.b.spent - self.a.spent
@@ -137,7 +137,7 @@ class ComparedRow:
 
     @property
     def lag_text(self) -> str:
-        """Return that in words: ``+1.2 s``, "" where there is nothing to tell."""
+        """Return the difference as text: ``+1.2 s``, "" if insignificant."""
         sign = "+" if self.lag_ms > 0 else "−"  # noqa: RUF001 - a minus sign
         return f"{sign}{formatting.duration_text(abs(self.lag_ms))}" if self.lag_ms else ""
 
@@ -147,7 +147,7 @@ MOST_ROWS = 1000
 
 
 def shown_rows(every_row: list[ComparedRow], *, differing: bool = False) -> list[ComparedRow]:
-    """Return the rows to show: all, or of too many the first ones, those that differ before.
+    """Return the rows to show: all, or of too many the first, differing ones preferred.
 
     ``differing``: leave those out that do not differ.
     """
@@ -159,7 +159,7 @@ def shown_rows(every_row: list[ComparedRow], *, differing: bool = False) -> list
 
 
 def compared_total(a: Execution, b: Execution) -> ComparedRow:
-    """Return the two executions as a row: from start to end, None of one that runs."""
+    """Return a row for whole executions, start to end; None while one is running."""
     spans = (
         None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         for execution in (a, b)
@@ -168,7 +168,7 @@ def compared_total(a: Execution, b: Execution) -> ComparedRow:
 
 
 def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
-    """Return all states, in the order of the first definition, then those of the second only."""
+    """Return all states: in the first definition's order, then the second's others."""
     names = dict.fromkeys((*a.cells, *b.cells))
     return [
         ComparedRow(name, a.cells.get(name, ComparedState()), b.cells.get(name, ComparedState()))
@@ -181,7 +181,7 @@ def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
 
 @dataclass(frozen=True, slots=True)
 class LongValue:
-    """A value that is shown folded: ``beginning`` is one line, ``whole`` is laid out."""
+    """A collapsed value: ``beginning`` is one line, ``whole`` is formatted."""
 
     beginning: str
     whole: str
@@ -189,7 +189,7 @@ class LongValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One place where two payloads differ; None: it is not there.
+    """One difference of two payloads; None: the value is missing.
 
     ``long_a``, ``long_b``: of a value that is long or has many lines.
     """
@@ -202,7 +202,7 @@ class ValueDifference:
 
     @property
     def kind(self) -> str:
-        """Return how it differs, in words."""
+        """Return the kind of difference in words."""
         if self.a is None:
             return "only in B"
         return "only in A" if self.b is None else "changed"
@@ -210,7 +210,7 @@ class ValueDifference:
 
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
-    """The differences of one field: the first ``MOST`` of them.
+    """The first ``MOST`` differences of one field.
 
     ``sides``: which of the two have it: ``AB``, ``A`` or ``B``.
     """
@@ -223,7 +223,7 @@ class FieldDiff:
 
 
 def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
-    """Compare two texts: value by value where both are JSON, else as a whole."""
+    """Compare two texts: value by value if both are JSON, else as a whole."""
     differences: list[ValueDifference] = []
     for difference in _differences(_parsed_json(a), _parsed_json(b), "", 0):
         differences.append(difference)
@@ -234,7 +234,7 @@ def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
 
 
 class _Missing:
-    """There is nothing."""
+    """Marks a missing value."""
 
 
 _MISSING = _Missing()
@@ -266,7 +266,7 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[ValueDiffere
 
 
 def _are_lines(path: str, value: Any) -> bool:
-    """Tell whether a value is a stack trace as a list of lines."""
+    """Whether a value is a stack trace as a list of lines."""
     named = path.rpartition(".")[2] in _STACK_TRACES
     return named and isinstance(value, list) and all(isinstance(line, str) for line in value)
 
@@ -280,7 +280,7 @@ def _difference(path: str, a: Any, b: Any) -> ValueDifference:
 
 
 def _long_value(value: Any) -> LongValue | None:
-    """Return how a long value is shown, None for a short one. Line breaks of a text are lines."""
+    """Return a long value for display, None for a short one. A text's line breaks are kept."""
     if value is _MISSING:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -293,7 +293,7 @@ def _long_value(value: Any) -> LongValue | None:
 
 
 def _telling_line(value: Any, text: str) -> str:
-    """Return the line that tells most: the error of a function, the last line of a trace."""
+    """Return the most telling line: a function's error, the last line of a trace."""
     if isinstance(value, dict) and isinstance(message := value.get("errorMessage"), str):
         kind = value.get("errorType")
         return f"{kind}: {message}" if isinstance(kind, str) else message

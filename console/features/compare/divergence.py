@@ -1,4 +1,4 @@
-"""Find where the paths of two executions part, and what sent each its way."""
+"""Find where the paths of two executions diverge, and the Choice rule or Catcher that caused it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Reason for a branch. ``name``: ``rule 2``, ``Default``; ``condition``: of the rule."""
+    """Reason for a transition. ``name``: ``rule 2``, ``Default``; ``condition``: of the rule."""
 
     name: str
     condition: str = ""
@@ -25,7 +25,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class WayTaken:
-    """Where one execution went. ``visit``: of the state they share, 0 if they share none.
+    """The next state of one execution. ``visit``: of the last common state, 0 without one.
 
     ``to``: the state that followed, "" if none, with its visit; ``status``: of the shared visit;
     ``reasons``: several where more than one rule leads to the same state.
@@ -39,13 +39,13 @@ class WayTaken:
 
     @property
     def cause(self) -> str:
-        """Return the reasons in words: ``rule 1 or rule 3``, "" where nothing was decided."""
+        """Return the reasons in words: ``rule 1 or rule 3``, "" without a decision."""
         return " or ".join(reason.name for reason in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where two paths part. ``at``: the last state they share, "" if none; then where each went.
+    """``at``: the last common state, "" without one; then the way of each execution.
 
     ``kind``: the type of that state; ``line``: which branch or iteration, "" for the main line.
     """
@@ -58,13 +58,13 @@ class Divergence:
 
     @property
     def summary(self) -> str:
-        """Return the two reasons: ``rule 1 against Default``, "" where they do not differ."""
+        """Return both reasons: ``rule 1 against Default``, "" if they are the same."""
         causes = self.a.cause, self.b.cause
         return " against ".join(causes) if all(causes) and causes[0] != causes[1] else ""
 
 
 def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
-    """Return where the paths part first, on the main line before any branch; None: nowhere."""
+    """Return the first divergence on the main line of control; None without one."""
     for key in sorted({*a.paths, *b.paths}):
         ours, theirs = a.paths.get(key, ()), b.paths.get(key, ())
         same = _shared_length(ours, theirs)
@@ -81,7 +81,7 @@ def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
 
 
 def _shared_length(ours: Sequence[PathStep], theirs: Sequence[PathStep]) -> int:
-    """Return how many states two paths have in common from their beginning."""
+    """Return the length of the common beginning of two paths."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     parting = (place for place, (a, b) in pairs if a.name != b.name)
     return next(parting, min(len(ours), len(theirs)))
@@ -99,7 +99,7 @@ def _line_of_control(key: tuple[int, tuple[int, ...]]) -> str:
 
 
 def _way_taken(graph: Graph | None, path: Sequence[PathStep], same: int) -> WayTaken:
-    """Return the way out of the last of the ``same`` states that a path begins with."""
+    """Return the transition of a path after its first ``same`` states."""
     shared = path[same - 1] if same else None
     after = path[same] if same < len(path) else None
     return WayTaken(

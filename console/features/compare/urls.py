@@ -1,4 +1,4 @@
-"""The address of a comparison."""
+"""URL of the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the page that shows two executions side by side."""
+"""View that shows two executions side by side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAST_SUCCESS = "last-success"
 
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there.
+    """Show ``/compare/?a=<arn>&b=<arn>``.
 
     With ``choose`` the list to choose from, whatever was chosen already.
     """
@@ -62,7 +62,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
 
 
 def _asked_arn(request: HttpRequest, name: str) -> str:
-    """Return the first one that was given: the form has a field to type and rows to choose from."""
+    """Return the first non-empty ARN: the form has a text field and rows to select."""
     texts = (text.strip() for text in request.GET.getlist(name))
     return next((text for text in texts if text), "")[:600]
 
@@ -74,7 +74,7 @@ def _render_choice(
     problems: dict[str, str],
     chosen: dict[str, Execution | None],
 ) -> HttpResponse:
-    """Answer the list to choose from, with what is chosen: of the machine of A if that is known.
+    """Show the list to select executions from.
 
     With ``all`` the list is of all machines.
     """
@@ -110,7 +110,7 @@ def _render_choice(
 
 
 def _has_success(scope: Scope, machine: str) -> bool:
-    """Tell whether an execution of the list's only machine has succeeded, before A is known."""
+    """Whether the list's only state machine has a successful execution."""
     of_list = {"state_machine__name": machine, "state_machine__region": scope.region}
     rows = Execution.objects.filter(project=scope.project, status=ExecutionStatus.SUCCEEDED)
     return bool(machine) and rows.filter(**of_list).exists()

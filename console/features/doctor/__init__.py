@@ -1,1 +1,1 @@
-"""Doctor: check a deployment, and what the engine promises of its rows."""
+"""Doctor: check a deployment, and the invariants of the engine's rows."""

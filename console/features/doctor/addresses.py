@@ -1,4 +1,4 @@
-"""Open the addresses of a server as its people and its workers do."""
+"""Open the server's public and internal URLs, as browsers and workers do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The answer of the page of sign-in. ``reached``: a server of that name took the connection.
+    """The answer of the sign-in page. ``reached``: the connection was accepted.
 
     ``days``: how long its certificate is valid. ``problem``, ``mend``: "" if there is none.
     """
@@ -30,12 +30,12 @@ class PageAnswer:
 
 
 def host_of(address: str | None) -> str:
-    """Return the host of an address, "" without one."""
+    """Return the host of a URL, "" without one."""
     return urlsplit(address or "").hostname or ""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its address or as ``localhost``."""
+    """Whether a host is this machine: a loopback address or ``localhost``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -43,7 +43,7 @@ def is_loopback(host: str) -> bool:
 
 
 def open_page(host: str) -> PageAnswer:
-    """Open the page of sign-in by HTTPS at a public name."""
+    """Open the sign-in page by HTTPS at a public name."""
     connection = http.client.HTTPSConnection(
         host, timeout=_ANSWER_S, context=ssl.create_default_context()
     )
@@ -81,7 +81,7 @@ def _days_left(sock: object) -> int:
 
 
 def ask_web(address: str) -> str:
-    """Return why no web process answers at an address inside the network; "" if one does."""
+    """Return why no web process answers at an internal URL; "" if one does."""
     parts = urlsplit(address)
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=_ANSWER_S)

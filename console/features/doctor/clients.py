@@ -1,13 +1,13 @@
-"""Check I2, I10, I12, I13 and I16: the database has what the logs of its clients say.
+"""Check I2, I10, I12, I13 and I16: compare the database with logs of its clients.
 
-A log is a file of JSON objects, one a line, each of one thing a client saw:
+A log is a file of JSON objects, one per line and observation:
 
-* ``{"start": <execution ARN>}``: a StartExecution that was answered;
+* ``{"start": <execution ARN>}``: an answered StartExecution;
 * ``{"send": "success" | "failure", "token": ..., "output": ... | "error": ..., "cause": ...}``: a
   SendTaskSuccess or SendTaskFailure that was answered with 200;
-* ``{"expect": <execution ARN>, "output": <text>}``: what the execution must yield;
-* ``{"call": <idempotency key>, "execution": <ARN>}``: a request that came to an endpoint;
-* ``{"poll": <execution ARN>, "events": [[id, previous, type], ...]}``: a history as it was read.
+* ``{"expect": <execution ARN>, "output": <text>}``: the expected output of an execution;
+* ``{"call": <idempotency key>, "execution": <ARN>}``: a request that an endpoint received;
+* ``{"poll": <execution ARN>, "events": [[id, previous, type], ...]}``: a history as read.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _OUTCOME_MESSAGES = frozenset(
 
 
 class Log:
-    """What clients saw, line by line; only keys and digests are kept."""
+    """The observations of clients, line by line; only keys and digests are kept."""
 
     def __init__(self) -> None:
-        """Nothing was seen yet."""
+        """Start empty."""
         self._calls: dict[str, Counter[str]] = {}
         self._sent: set[str] = set()
 
     def check(self, lines: Iterable[str]) -> Iterator[Violation]:
-        """Yield what the lines of a log and the database disagree about."""
+        """Yield the contradictions between a log's lines and the database."""
         for line in lines:
             if line.strip():
                 answer = json.loads(line)
                 yield from self._of(answer)(answer)
 
     def end(self) -> Iterator[Violation]:
-        """Yield what can be told only once all lines were read."""
+        """Yield contradictions that show only after all lines."""
         for arn, calls in self._calls.items():
             yield from _calls(arn, calls)
 
@@ -99,7 +99,7 @@ def _polled(answer: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _sent(task: TaskRow, answer: dict[str, Any]) -> Iterator[Violation]:
-    """I10: the outcome in the history, if there is one, is the one whose send was answered."""
+    """I10: the outcome in the history is the answered SendTaskSuccess or SendTaskFailure."""
     arn = task.execution.arn
     if task.status != "closed":
         yield Violation("I10", arn, f"task {task.task} is open after a send that was answered")
@@ -121,7 +121,7 @@ def _stored(text: str | None) -> str | None:
 
 
 def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
-    """Return the outcome in the history: the first event of the task's chain that is one."""
+    """Return the task's outcome in the history: the first outcome event of its chain."""
     rows = HistoryEvent.objects.filter(execution_id=task.execution_id, state=task.state)
     chain = {task.task}
     later = rows.filter(event_id__gt=task.task).order_by("event_id")
@@ -136,7 +136,7 @@ def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
 
 
 def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
-    """Return the outcome that waits in the inbox."""
+    """Return the outcome waiting in the inbox."""
     for message in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
         body = json.loads(message.body)
         if body.get("task") == task.task and message.kind in _OUTCOME_MESSAGES:
@@ -145,7 +145,7 @@ def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
 
 
 def _awaited(task: TaskRow) -> bool:
-    """Tell whether a line of control still waits for a task."""
+    """Whether a line of control still waits for a task."""
     frames = FoundExecution(task.execution).frames()
     return any(frame.phase == "task" and frame.waits_for == task.task for frame in frames)
 
@@ -154,7 +154,7 @@ def _awaited(task: TaskRow) -> bool:
 
 
 def _calls(arn: str, calls: Counter[str]) -> Iterator[Violation]:
-    """Each request was one dispatch of an attempt, and bore the key of that attempt."""
+    """Check that each request is one dispatch of an attempt, with the attempt's key."""
     dispatches: dict[str, int] = {}
     for row in TaskRow.objects.select_related("execution").filter(execution__arn=arn):
         key = claim.get_work(row.execution_id, row.task).idempotency_key

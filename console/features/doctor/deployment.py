@@ -1,8 +1,7 @@
 """Check a deployment: settings, connections, and the state of its processes.
 
-Each check yields findings: what it looked at, and one sentence about what to do if that is wrong.
-Warnings of ``check --deploy`` are among them. What asks the database comes last, and is skipped
-while the database cannot be used.
+Each check yields findings: a fact, and one sentence on the fix if it is wrong. Warnings of ``check
+--deploy`` are included. Checks of the database come last, and are skipped while it is unusable.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of a check. ``mend``: one sentence about what to do, "" if there is nothing to do."""
+    """Result of a check. ``mend``: one sentence on the fix, "" if none is needed."""
 
     check: str
     verdict: Verdict
@@ -70,7 +69,7 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions to PostgreSQL that belong to the start of a process.
+    """PostgreSQL checks that the start of a process also makes.
 
     ``reach``: return why the database cannot be used, "" if it can. ``count``: its connections.
     """
@@ -103,7 +102,7 @@ _LITTLE_DISK = 1024**3
 
 
 def list_findings(questions: Questions) -> Iterator[Finding]:
-    """Run all checks: of the settings first, then of what is reached, of the database last."""
+    """Run all checks: settings first, then connections, the database last."""
     yield from _warned()
     for check in (_hosts, _public_address, _web_process, _config_files, _disk, _mail):
         yield from check()
@@ -124,7 +123,7 @@ def list_findings(questions: Questions) -> Iterator[Finding]:
 
 
 def worst_of(findings: Iterable[Finding]) -> Verdict:
-    """Return the worst verdict; a skipped check is as good as one without a problem."""
+    """Return the worst verdict; a skipped check counts as passed."""
     verdicts = {finding.verdict for finding in findings}
     return next(
         (each for each in (Verdict.FAILED, Verdict.WARNING) if each in verdicts), Verdict.OK
@@ -136,7 +135,7 @@ def _is_team() -> bool:
 
 
 def _is_personal() -> bool:
-    """Whether the server is for one person on one machine: SQLite, and no name but loopback."""
+    """Whether the server is for one person on one machine: SQLite and loopback only."""
     return not _is_team() and not settings.STATEYARD_HOSTS
 
 
@@ -144,7 +143,7 @@ def _is_personal() -> bool:
 
 
 def _warned() -> Iterator[Finding]:
-    """Yield the warnings of ``check --deploy``, and what they do not warn of."""
+    """Yield the warnings of ``check --deploy``, and the passed checks."""
     warned = set()
     for warning in checks.run_checks(include_deployment_checks=True):
         if warning.is_silenced() or warning.id in _COUNTED_HERE:
@@ -203,7 +202,7 @@ def _config_files() -> Iterator[Finding]:
 
 
 def _public_address() -> Iterator[Finding]:
-    """Open the address that people use, as their browsers do."""
+    """Open the public URL as browsers do."""
     names = public_names()
     if not settings.STATEYARD_HTTPS or not names:
         yield Finding("tls", Verdict.SKIPPED, "No HTTPS address is set.")

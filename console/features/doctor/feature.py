@@ -1,4 +1,4 @@
-"""Doctor: check a deployment, and what the engine promises of its rows."""
+"""Doctor: check a deployment, and the invariants of the engine's rows."""
 
 from console.feature import Feature
 

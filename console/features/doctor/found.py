@@ -1,4 +1,4 @@
-"""Read the rows of some executions in batches, each batch as of one instant."""
+"""Read all rows of some executions in batches, each batch in one database snapshot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TASK_PAYLOADS = ("input", "credentials", "job")
 
 
 class HistoryLine(NamedTuple):
-    """A line of a history, without its payloads."""
+    """An event of a history, without its payloads."""
 
     id: int
     previous: int
@@ -62,7 +62,7 @@ class FoundExecution:
 
     @property
     def running(self) -> bool:
-        """Tell whether the execution has not ended."""
+        """Whether the execution is running."""
         return self.execution.status == "RUNNING"
 
     @property
@@ -71,11 +71,11 @@ class FoundExecution:
         return _definition(self.execution.definition_id)
 
     def has_message(self, kind: str) -> bool:
-        """Tell whether a message of a kind waits."""
+        """Whether a message of a kind waits in the inbox."""
         return any(message.kind == kind for message in self.inbox)
 
     def messages_of(self) -> dict[int, list[InboxMessage]]:
-        """Return task -> the messages that wait for it."""
+        """Return task -> its waiting messages."""
         messages: dict[int, list[InboxMessage]] = defaultdict(list)
         for message in self.inbox:
             messages[json.loads(message.body).get("task", 0)].append(message)
@@ -117,7 +117,7 @@ def _definition(sha256: str) -> Mapping[str, Any]:
 
 
 def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return name -> state at any depth, but for names that stand for several."""
+    """Return name -> state at any depth, without ambiguous names."""
     states: dict[str, Mapping[str, Any]] = {}
     twice: set[str] = set()
     blocks = [definition]
@@ -133,7 +133,7 @@ def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def batches(executions: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
-    """Yield the executions some at a time; while a batch is looked at, its rows stand still."""
+    """Yield the executions in batches, each read in one database snapshot."""
     after = 0
     more = True
     while more:
@@ -146,7 +146,7 @@ def batches(executions: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
 
 @contextlib.contextmanager
 def one_instant() -> Iterator[None]:
-    """Let all reads see the database as of one moment, and hold nobody up who writes."""
+    """Read within one database snapshot, without blocking writers."""
     if connection.in_atomic_block:
         yield
         return
@@ -160,7 +160,7 @@ def one_instant() -> Iterator[None]:
 
 
 def _batch(executions: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]:
-    """Return the first of the executions, and whether there may be more."""
+    """Return the first executions, and whether there may be more."""
     rows = executions.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
     records = {execution.pk: FoundExecution(execution) for execution in rows}
     for run in RunRow.objects.defer("snapshot").filter(pk__in=records):
@@ -171,7 +171,7 @@ def _batch(executions: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]
 
 
 def _some(records: Sequence[FoundExecution]) -> list[FoundExecution]:
-    """Return the first records, up to about the number of events that a batch may have."""
+    """Return the first records, up to about a batch's number of events."""
     events = 0
     for place, record in enumerate(records):
         events += record.run.next_event if record.run is not None else 0
@@ -199,7 +199,7 @@ def _fill(records: dict[int, FoundExecution]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One invariant that does not hold. ``id``: I1 to I17."""
+    """A violated invariant. ``id``: I1 to I17."""
 
     id: str
     execution_arn: str

@@ -1,4 +1,4 @@
-"""Check the invariants I1 to I17: what the engine promises of its rows."""
+"""Check the invariants I1 to I17 on the rows of executions (docs/reference/invariants.md)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CLOCKS_APART_MS = 20
 
 
 def orphans() -> Iterator[Violation]:
-    """Yield dangling references, one statement per kind, so each as of one instant."""
+    """Yield dangling references; one statement per kind, so each sees one snapshot."""
     for model in _MODELS:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented API
             if isinstance(field, ForeignKey) and not field.db_constraint:  # type: ignore[attr-defined]  # the stubs lack it
@@ -76,7 +76,7 @@ def _missing(model: type[Model], field: ForeignKey[Any, Any]) -> Iterator[Violat
 
 
 def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I2: an ARN, of which there is one, is made of the machine and the name: names are unique."""
+    """I2: an execution's unique ARN consists of its state machine and name."""
     del walk
     execution = record.execution
     if not arns.is_express(execution.arn):
@@ -86,7 +86,7 @@ def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def fence(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I11: the run's next event is the one after the last, in its row and in its snapshot."""
+    """I11: the run's next event number follows the last event, in its row and snapshot."""
     del walk
     if record.run is None:
         yield "I11", "the execution has no run"
@@ -103,7 +103,7 @@ def fence(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def stitched(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I14: the pages of GetExecutionHistory, put together, are what is stored."""
+    """I14: the pages of GetExecutionHistory together equal the stored history."""
     del walk
     if len(record.events) > _MOST_EVENTS:
         return
@@ -124,7 +124,7 @@ def _told(execution_id: int, *, reverse: bool) -> Iterator[int]:
 
 
 def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I7: at most 1 + MaxAttempts attempts, each after its pause; a redrive counts anew."""
+    """I7: at most 1 + MaxAttempts attempts, each after its backoff; a redrive counts anew."""
     repeated = {visit: starts for visit, starts in walk.starts.items() if len(starts) > 1}
     if not repeated:
         return
@@ -146,7 +146,7 @@ def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 def _pauses(
     record: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
-    """Compare the pause before each further attempt with what its Retrier asks for."""
+    """Compare the backoff before each retry with its Retrier's."""
     failures = [walk.by_id[walk.by_id[start].previous] for start in tries[1:]]
     details = record.details([failure.id for failure in failures if failure.type in OUTCOMES])
     retries = [0] * len(retriers)
@@ -163,7 +163,7 @@ def _pauses(
 
 
 def _taker(retriers: Sequence[Mapping[str, Any]], error: str | None) -> int | None:
-    """Return the index of the Retrier that took an error, None if the event does not tell."""
+    """Return the index of the Retrier that handled an error, None if ambiguous."""
     if error is None or error in _SPECIAL:
         return None
     takers = {error, "States.ALL", "States.TaskFailed"}
@@ -174,7 +174,7 @@ def _taker(retriers: Sequence[Mapping[str, Any]], error: str | None) -> int | No
 
 
 def _pause_s(retrier: Mapping[str, Any], retries: int) -> float:
-    """Return the shortest pause that a Retrier may make after so many retries."""
+    """Return the shortest backoff of a Retrier after some retries, in seconds."""
     if retrier.get("JitterStrategy") == "FULL":
         return 0
     interval = float(retrier.get("IntervalSeconds", _INTERVAL_S))
@@ -186,7 +186,7 @@ def _pause_s(retrier: Mapping[str, Any], retries: int) -> float:
 
 
 def numbering(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I3: ids are 1..n, each event follows an earlier one, there is one root; time goes on."""
+    """I3: event ids are 1..n, each event follows an earlier one, one root; times never decrease."""
     del walk
     events = record.events
     if not events or events[0].type != "ExecutionStarted":
@@ -204,7 +204,7 @@ def numbering(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
-    """Nothing stands before the start, the first state, and an end from outside."""
+    """Check events without a predecessor: the start, the first state, an end from outside."""
     roots = [event for event in events if event.previous == 0 and event.type not in _ROOTS]
     for event in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
         yield "I3", f"event {event.id} ({event.type}) follows nothing"
@@ -214,7 +214,7 @@ def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
 
 
 def ending(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I4: one end, the last event, as the execution's row tells it; nothing but a redrive after."""
+    """I4: one final event, equal to the execution's row; only a redrive may follow."""
     events, status = record.events, record.execution.status
     for event, after in pairwise(events):
         if (event.type in ENDS) != (after.type == REDRIVEN):
@@ -255,7 +255,7 @@ def _check_row(record: FoundExecution) -> Iterator[tuple[str, str]]:
 
 
 def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I5: a state is left at most once a visit, and once if the execution succeeded."""
+    """I5: a state is exited at most once per visit, and exactly once in a successful execution."""
     succeeded = record.execution.status == "SUCCEEDED"
     for visit, exits in walk.exits.items():
         name = f"state {walk.by_id[visit].state!r} (event {visit})"
@@ -269,7 +269,7 @@ def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I6: a scheduled task has one outcome, or none if its execution or group ended before it."""
+    """I6: a scheduled task has one outcome, or none if its execution or group ended first."""
     for task, ended in walk.outcomes.items():
         if len(ended) > 1:
             yield "I6", f"task {task} has {len(ended)} outcomes: {ended}"
@@ -282,7 +282,7 @@ def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
-    """Tell whether a task may be without an outcome, for good or for now."""
+    """Whether a task may lack an outcome, for now or for ever."""
     end = walk.next_end(task)
     if end not in ("", "SUCCEEDED"):
         return True  # the execution ended before it
@@ -310,7 +310,7 @@ def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def in_order(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I9: result i is that of item i, or of branch i, whatever finished first."""
+    """I9: result i is of item or branch i, in whatever order they finished."""
     groups = [visit for visit in walk.exits if _is_group(walk, visit)]
     states = states_of(record.definition) if groups else {}
     for visit in groups:
@@ -327,7 +327,7 @@ def _is_group(walk: Walk, visit: int) -> bool:
 
 
 def _result_event(walk: Walk, visit: int) -> int | None:
-    """Return the event with the result of a visit, None if it has none or an error was caught."""
+    """Return the event with the result of a visit, None without one or after a caught error."""
     if not walk.exits[visit] or not walk.starts[visit]:
         return None
     joined = walk.joined.get(walk.starts[visit][-1])
@@ -374,7 +374,7 @@ def _iteration_outputs(record: FoundExecution, walk: Walk, attempt: int) -> dict
 
 
 def _branch_outputs(walk: Walk, state: Mapping[str, Any], attempt: int) -> Iterator[int]:
-    """Yield the event with the output of each branch: the last that left one of its states."""
+    """Yield the event with each branch's output: the last exit of a state in it."""
     inside = [visit for visit, home in walk.home.items() if home == attempt]
     for branch in state["Branches"]:
         branch_visits = [visit for visit in inside if walk.by_id[visit].state in branch["States"]]
@@ -384,7 +384,7 @@ def _branch_outputs(walk: Walk, state: Mapping[str, Any], attempt: int) -> Itera
 def _compare_children(
     record: FoundExecution, walk: Walk, visit: int, event: int
 ) -> Iterator[tuple[str, str]]:
-    """Compare the result of a Map Run with its children's."""
+    """Compare the result of a Map Run with its children's outputs."""
     run = max(
         (run for task, run in record.map_runs.items() if walk.visit.get(task) == visit),
         key=lambda run: run.task,
@@ -396,7 +396,7 @@ def _compare_children(
 
 
 def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
+    """I8: Wait states and timeouts of tasks and executions are never early."""
     early_waits = list(_early_waits(record, walk))
     if early_waits and not wait_scale.were_scaled():
         yield from early_waits
@@ -418,7 +418,7 @@ def _early_waits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]
 
 
 def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
-    """Return when a Wait may be over at the earliest, as far as its literals tell."""
+    """Return the earliest end of a Wait, as far as its literals determine it."""
     seconds, timestamp = state.get("Seconds"), state.get("Timestamp")
     if isinstance(seconds, int):
         return entered.at_ms + seconds * 1000
@@ -430,7 +430,7 @@ def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
 def _early_timeout(
     record: FoundExecution, walk: Walk, task: int, outcome: int
 ) -> Iterator[tuple[str, str]]:
-    """Compare a task's timeout with its row, which tells the clock that ran out."""
+    """Compare a task's timeout with its row, which has the expired kind."""
     row = record.tasks.get(task)
     if row is None:
         return
@@ -449,7 +449,7 @@ def _early_timeout(
 
 
 def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
-    """Compare TimeoutSeconds or HeartbeatSeconds; those of an activity begin with its start."""
+    """Compare TimeoutSeconds or HeartbeatSeconds; an activity's begin at its start."""
     limits_of_clock: dict[str, tuple[int | None, ...]] = {
         TaskClock.START_TO_CLOSE: (row.timeout_s,),
         TaskClock.HEARTBEAT: (row.heartbeat_s,),
@@ -502,7 +502,7 @@ OF_EXECUTIONS: tuple[Check, ...] = (
 
 @dataclass
 class Checked:
-    """How much was looked at."""
+    """The number of checked executions."""
 
     n: int = 0
 
@@ -510,7 +510,7 @@ class Checked:
 def check(
     executions: QuerySet[Execution] | None = None, checked: Checked | None = None
 ) -> Iterator[Violation]:
-    """Yield the violations of the executions, a batch at a time.
+    """Yield the violations of executions, batch by batch.
 
     ``executions``: None for all, and for the rows that are of none.
     """
@@ -524,7 +524,7 @@ def check(
 
 
 def of_execution(record: FoundExecution) -> Iterator[Violation]:
-    """Yield the violations of one execution; an unreadable row is a violation, too."""
+    """Yield the violations of one execution; an unreadable row is one, too."""
     walk = Walk(record.events)
     for invariant in OF_EXECUTIONS:
         try:

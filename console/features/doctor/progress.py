@@ -1,4 +1,4 @@
-"""Check I1 and I15: running executions will go on, and ended executions are at rest."""
+"""Check I1 and I15: running executions can continue, and ended executions have no open work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GRACE = 2
 
 
 def alive(worker: str) -> bool:
-    """Tell whether a worker lives.
+    """Whether a worker is alive.
 
     The one of a database's single process always does, as far as the rows can tell: it takes its
     tasks up again when it starts. An activity's worker is held to its task's own clocks.
@@ -43,7 +43,7 @@ def alive(worker: str) -> bool:
 
 
 def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I1: every running execution, and each of its lines of control, has a reason to continue."""
+    """I1: every running execution, and each of its lines of control, can continue."""
     del walk
     if not record.running or record.run is None or record.run.parked:
         return
@@ -70,13 +70,13 @@ def _something(record: FoundExecution) -> bool:
 
 
 def _stands(record: FoundExecution) -> bool:
-    """Tell whether a line of control stands at a breakpoint: a person moves it."""
+    """Whether a line of control is stopped at a breakpoint, where a person moves it."""
     run = record.snapshot()
     return run is not None and run.plan is not None and bool(run.plan.halts)
 
 
 def _moves(record: FoundExecution, task: TaskRow) -> bool:
-    """Tell whether a task is open and somebody is there to end it."""
+    """Whether a task is open and something can end it."""
     if task.status == "closed":
         return False
     if task.kind == "map" and task.status == "started":
@@ -86,7 +86,7 @@ def _moves(record: FoundExecution, task: TaskRow) -> bool:
 
 
 def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
-    """Return what a line of control waits for although it will not come, "" if all is well."""
+    """Return what a line of control waits for in vain, "" if it can continue."""
     match frame.phase:
         case "task":
             task = record.tasks.get(frame.waits_for)
@@ -111,13 +111,13 @@ def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
 
 
 def _is_stepped(record: FoundExecution) -> bool:
-    """Tell whether a worker steps the execution without a message, now or when it has tokens."""
+    """Whether a worker steps the execution without a message, now or within its rate limit."""
     tokens = any(transition_rate.is_token_timer(timer.name) for timer in record.timers)
     return tokens or (record.run is not None and record.run.ready)
 
 
 def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I1 of Map Runs: their counts, which decide when they end, agree with their children.
+    """I1 of Map Runs: the counts that decide their end agree with the children.
 
     A Map Run that is being removed is left out: its children are removed first.
     """
@@ -137,7 +137,7 @@ def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def rest(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
-    """I15: no task or timer is open without a running execution that waits for it."""
+    """I15: no task or timer is open unless a running execution waits for it."""
     del walk
     opened = [task.task for task in record.tasks.values() if task.status != "closed"]
     if record.running:
@@ -171,7 +171,7 @@ def _unwanted(record: FoundExecution, opened: list[int]) -> Iterator[tuple[str, 
 
 
 def _left_running(record: FoundExecution) -> Iterator[tuple[str, str]]:
-    """Look for Map Runs of an ended execution that nothing keeps from being closed."""
+    """Find open Map Runs of an ended execution that should be closed."""
     for run in record.map_runs.values():
         busy = MapRun.objects.filter(pk=run.pk, children__status="RUNNING")
         if run.status == "RUNNING" and not busy.exists():

@@ -1,10 +1,10 @@
-"""Read a history once from its beginning, and assign each event to a visit of a state.
+"""Walk through a history once, and assign each event to a visit of a state.
 
-Events are chained: each points back at the event it followed. A *visit* is one stay in a state,
-named by its ...StateEntered event; its *home* is the event that began the branch or iteration it
-lies in (0: the execution itself); an *attempt* is one start of a task, a Parallel or a Map.
+Events are chained by their previous event. A *visit* is one stay in a state, named by its
+...StateEntered event; its *home* is the event that began its branch or iteration (0: the execution
+itself); an *attempt* is one start of a task, a Parallel or a Map.
 
-(Written without the engine's own fold of a history: it is to find its mistakes.)
+(Independent of the engine's own fold of a history, in order to find its errors.)
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _ABORTED = engine.event_names(frozenset(engine.Family), engine.Stage.ABORTED)
 
 
 class Walk:
-    """The visits of a history and what became of them."""
+    """The visits of a history and their outcomes."""
 
     def __init__(self, events: Sequence[HistoryLine]) -> None:
-        """Walk through the events; a broken chain breaks nothing here."""
+        """Walk through the events; a broken chain raises no error here."""
         self.by_id = {event.id: event for event in events}
         self.visit: dict[int, int] = {}  # event -> visit
         self.home: dict[int, int] = {}  # visit -> event
@@ -52,12 +52,12 @@ class Walk:
             self._take(event)
 
     def died(self, visit: int) -> bool:
-        """Tell whether a visit lies in a branch or iteration whose group has not been joined."""
+        """Whether a visit is in a branch or iteration whose group never completed."""
         home = self.home.get(visit, 0)
         return home != 0 and self.attempt.get(home, home) not in self.joined
 
     def next_end(self, event: int) -> str:
-        """Return how the execution ended next after an event, "" if it has not."""
+        """Return the execution's next end after an event, "" without one."""
         after = next((end for end in self.ends if end > event), None)
         return "" if after is None else ENDS[self.by_id[after].type]
 
@@ -102,7 +102,7 @@ class Walk:
             self.strays.append(event)
 
     def _outcome(self, event: HistoryLine) -> None:
-        """Go back from an outcome to what was scheduled: over its start, and its submission."""
+        """Go back from an outcome to its scheduling event, past start and submission."""
         before = self.by_id.get(event.previous)
         while before is not None and before.type in event_types.WORK_PROGRESS:
             before = self.by_id.get(before.previous) if before.previous < before.id else None
@@ -112,7 +112,7 @@ class Walk:
             self.outcomes.setdefault(before.id, []).append(event.id)
 
     def _find(self, event: HistoryLine) -> int:
-        """Go back along the chain to the visit of the event's own state."""
+        """Go back along the chain to the visit of the event's state."""
         if event.type == "EvaluationFailed":  # on entry it points before the entry
             entry = self._entry.get((event.previous, event.state))
             if entry is not None:
@@ -126,19 +126,19 @@ class Walk:
 
 
 def _is_outcome_of(event: HistoryLine, scheduled: HistoryLine) -> bool:
-    """Tell whether an outcome can be that of an event: of a scheduling of the same family."""
+    """Whether an outcome may belong to a scheduling event, by their families."""
     family = engine.EVENT_TYPES[event.type].family
     return scheduled.type in SCHEDULED and engine.EVENT_TYPES[scheduled.type].family is family
 
 
 def _same(entered: HistoryLine, event: HistoryLine) -> bool:
-    """Tell whether an event may be of the state that was entered; names repeat in branches."""
+    """Whether an event may be of the entered state; names repeat in branches."""
     kind, separator, _ = event.type.partition("State")
     return entered.state == event.state and (not separator or entered.type == f"{kind}StateEntered")
 
 
 def between(numbers: Sequence[int], cuts: Sequence[int]) -> list[list[int]]:
-    """Return the numbers in groups: those before the first cut, between cuts, after the last."""
+    """Split numbers into groups: before the first cut, between cuts, after the last."""
     groups: dict[int, list[int]] = defaultdict(list)
     for number in numbers:
         groups[sum(cut < number for cut in cuts)].append(number)

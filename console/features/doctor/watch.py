@@ -1,8 +1,8 @@
-"""Check three invariants by samples: running executions can always go on, and only forward.
+"""Check three invariants by sampling: running executions can continue, and only move forward.
 
 docs/reference/invariants.md defines them: I1 (something will move a running execution on), I11 (its
-version only grows) and I16 (what was read of its history is still the beginning of it). The samples
-are taken once a second, while workers are busy, are killed, or start again.
+version only grows) and I16 (a history read earlier is still the beginning of the present one). One
+sample a second is taken, while workers are busy, are killed, or restart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVERY_S = 1.0
 
 
 class SampledState(NamedTuple):
-    """How far an execution was at a sample.
+    """The progress of an execution at a sample.
 
     ``version``: of its run; ``events``, ``digest``: number and SHA-256 of its history's events.
     """
@@ -35,15 +35,15 @@ class SampledState(NamedTuple):
 
 
 class Watch:
-    """Samples of all running executions, each compared with the one before."""
+    """Samples of all running executions, each compared with the previous one."""
 
     def __init__(self) -> None:
-        """Begin without a sample."""
+        """Start without a sample."""
         self._sampled: dict[int, SampledState] = {}
         self.samples = 0
 
     def run(self, seconds: float) -> Iterator[Violation]:
-        """Sample once a second for so many seconds, and yield what is violated."""
+        """Sample once a second for some seconds; yield the violations."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             sample_start = time.monotonic()
@@ -51,7 +51,7 @@ class Watch:
             time.sleep(max(0.0, _EVERY_S - (time.monotonic() - sample_start)))
 
     def sample(self) -> Iterator[Violation]:
-        """Check once what runs now (I1), and what ran at the last sample (I11, I16)."""
+        """Check running executions (I1), and those of the last sample (I11, I16)."""
         self.samples += 1
         for batch in batches(Execution.objects.filter(status="RUNNING")):
             for record in batch:
@@ -63,14 +63,14 @@ class Watch:
                 yield from self._compare(record)
 
     def _note(self, record: FoundExecution) -> None:
-        """Keep the state of an execution that is new, for the comparison at the next sample."""
+        """Remember a new execution's state for the next sample."""
         if len(self._sampled) < _MOST and record.run is not None:
             self._sampled.setdefault(
                 record.execution.pk, _sampled_state(record, len(record.events))
             )
 
     def _compare(self, record: FoundExecution) -> Iterator[Violation]:
-        """Yield a version that went back, and events that were read and are others now."""
+        """Yield versions that went back, and events that have changed since they were read."""
         before = self._sampled[record.execution.pk]
         now = _sampled_state(record, before.events)
         arn = record.execution.arn
