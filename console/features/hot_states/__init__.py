@@ -1,1 +1,1 @@
-"""Hot states: failures, retries, duration and cost of each state, on the graph."""
+"""Hot states: failures, retries, duration and cost of each state, shown on the graph."""

@@ -1,4 +1,4 @@
-"""Hot states: where a state machine fails, retries, takes long and costs most, on its graph."""
+"""Hot states: failures, retries, duration and cost of each state, shown on the graph."""
 
 from console.feature import Feature
 

@@ -1,7 +1,7 @@
-"""Sum up failures, retries, duration and cost of each state, and grade them for the graph.
+"""Compute failures, retries, duration and cost of each state, and their colours on the graph.
 
-Failures include caught ones. The cost is that of AWS's published prices: of a Standard execution
-the transitions of the state, of an Express one the memory held for its time.
+Failures include caught ones. Costs use AWS's published prices: for Standard executions by the
+state's transitions, for Express ones by memory and duration.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Value = int | Decimal | None
 
 @dataclass(frozen=True, slots=True)
 class HotState:
-    """The figures of a state. ``visits``, ``ran``, ``of``: as ``Insight`` has them.
+    """The figures of a state. ``visits``, ``ran``, ``of``: as in ``Insight``.
 
     ``caught``: how many of the failures. ``p95``: milliseconds of a visit. ``cost``: dollars, None
     of a state that costs nothing by itself. ``level``: of the painted figure, 0 for none.
@@ -63,7 +63,7 @@ class HotState:
 
     @property
     def status(self) -> StatusLabel:
-        """Return the class of the box in the graph, and its words."""
+        """Return CSS class and words of the box in the graph."""
         return formatting.StatusLabel(f"heat-{self.level}" if self.visits else "idle", self.under)
 
     @property
@@ -82,7 +82,7 @@ class HotState:
 
     @property
     def label(self) -> str:
-        """Return the state in words, for readers who do not see the picture."""
+        """Return the state in words, for screen readers."""
         return f"{self.node.name}, {self.node.type}, {self.under}, level {self.level} of {LEVELS}"
 
 
@@ -108,7 +108,7 @@ class FoldedStates:
 
     @property
     def label(self) -> str:
-        """Return the group in words, for readers who do not see the picture."""
+        """Return the group in words, for screen readers."""
         states = f"{len(self.inside) - 1:,} states"
         return f"{self.owner.name}, {self.owner.type}, {states}, the highest: {self._hottest.label}"
 
@@ -118,7 +118,7 @@ class FoldedStates:
 
 
 def figure_text(figure: str, value: Value) -> str:
-    """Write a figure, "-" without a value."""
+    """Format a figure, "-" without a value."""
     if value is None:
         return "-"
     if figure == "p95":
@@ -133,26 +133,26 @@ def figure_text(figure: str, value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:
-    """The executions that are counted. ``inner``: the children of their distributed Maps."""
+    """The counted executions. ``inner``: child executions of their distributed Maps."""
 
     executions: Sequence[PastExecution]
     inner: Sequence[PastExecution]
     apart: frozenset[str]
 
     def with_state(self, state: str) -> Sequence[PastExecution]:
-        """Return the executions that may enter a state."""
+        """Return the executions in which a state may run."""
         return self.inner if state in self.apart else self.executions
 
 
 def read_runs(graph: Graph, executions: Sequence[PastExecution]) -> PastRuns:
-    """Read the children of distributed Maps, if there are any."""
+    """Return the counted executions, with children of distributed Maps."""
     apart = insights.states_elsewhere(graph)
     inner = past_executions.child_executions(executions) if apart else []
     return PastRuns(executions, inner, apart)
 
 
 def list_states(graph: Graph, runs: PastRuns, painted: str, *, express: bool) -> list[HotState]:
-    """Return the figures of each state, in the order of the definition."""
+    """Return the figures of each state, in definition order."""
     seen = insights.list_insights(graph, runs.executions, runs.inner)
     costs = state_costs(graph, runs, express=express)
     states = [
@@ -179,14 +179,14 @@ def _graded(states: Sequence[HotState], painted: str) -> list[HotState]:
 
 
 def level_of(value: Value, most: Value) -> int:
-    """Return the step of the colour: 0 for nothing, ``LEVELS`` for the most."""
+    """Return the colour level: 0 for nothing, up to ``LEVELS``."""
     if not value or not most:
         return 0
     return math.ceil(LEVELS * Fraction(value) / Fraction(most))
 
 
 def state_costs(graph: Graph, runs: PastRuns, *, express: bool) -> dict[str, Decimal]:
-    """Return node id -> dollars, of the states that were entered.
+    """Return node id -> cost in dollars, for entered states.
 
     ``express``: the machine is. A Map or Parallel of an Express execution costs nothing by itself:
     its time is that of the states inside.
@@ -209,18 +209,18 @@ def state_costs(graph: Graph, runs: PastRuns, *, express: bool) -> dict[str, Dec
 
 
 def transitions(cells: Iterable[GridCell]) -> int:
-    """Return the state transitions that AWS charges: visits and retries."""
+    """Return the billed state transitions: visits and retries."""
     return sum(cell.visits + cell.retries for cell in cells)
 
 
 def _gb_seconds(cell: GridCell) -> Decimal:
-    """Return memory times time, without the rounding of a whole execution."""
+    """Return memory times duration, without the rounding of whole executions."""
     spent = sum(cell.times) if cell.spent is None else cell.spent
     return Decimal(cost.billed_mb(cost.BASE_MB * cost.MB)) / 1024 * spent / 1000
 
 
 def _express_children(graph: Graph) -> set[str]:
-    """Return the ids of the states that run in Express children of a distributed Map."""
+    """Return the ids of states that run in Express children of a distributed Map."""
     inside = states_inside(graph)
     return {
         node
@@ -236,7 +236,7 @@ def _starts_express(owner: Node) -> bool:
 
 
 def sort_states(states: Sequence[HotState], order: str) -> list[HotState]:
-    """Return the states in an order of ``SORTS``; figures begin with the most."""
+    """Return the states in an order of ``SORTS``, highest figures first."""
     if order == "definition":
         return list(states)
     if order == "name":
@@ -245,7 +245,7 @@ def sort_states(states: Sequence[HotState], order: str) -> list[HotState]:
 
 
 def fold_states(graph: Graph, states: Sequence[HotState]) -> dict[str, FoldedStates]:
-    """Return Parallel or Map -> its box while folded; none of a machine that is small."""
+    """Return Parallel or Map -> its folded box; empty for a small state machine."""
     if len(graph.nodes) <= FOLD_ABOVE:
         return {}
     by_id = {state.node.id: state for state in states}
@@ -260,14 +260,14 @@ def fold_states(graph: Graph, states: Sequence[HotState]) -> dict[str, FoldedSta
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """A step of the colour and its range in words."""
+    """A colour level and its range in words."""
 
     level: int
     words: str
 
 
 def list_legend(states: Sequence[HotState], painted: str) -> list[LegendEntry]:
-    """Return the steps of the colour that a value can have."""
+    """Return the occurring colour levels."""
     most = max((getattr(state, painted) or 0 for state in states), default=0)
     entries = [LegendEntry(0, "none")]
     if not most:
@@ -290,14 +290,14 @@ def list_legend(states: Sequence[HotState], painted: str) -> list[LegendEntry]:
 
 @dataclass(frozen=True, slots=True)
 class CountedExecution:
-    """An execution and its share of a figure, in words."""
+    """An execution with its share of a figure, in words."""
 
     execution: Execution
     share: str
 
 
 def list_counted(runs: PastRuns, state: str, figure: str) -> list[CountedExecution]:
-    """Return the executions that a figure of a state counts, newest first; by time for p95."""
+    """Return the executions in a state's figure, newest first; for p95 by duration."""
     entered = [run for run in runs.with_state(state) if state in run.cells]
     shares: list[tuple[PastExecution, int]] = [
         (run, share) for run in entered if (share := _share(run.cells[state], figure)) is not None

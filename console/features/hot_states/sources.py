@@ -1,6 +1,6 @@
-"""Choose the executions to sum up: of a revision, a version or an alias.
+"""Choose the executions for the figures: of a revision, a version or an alias.
 
-All of them ran with a single definition, which the page draws.
+All of them ran with the same definition, which the page draws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_VERSIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSource:
-    """Executions that ran with a definition. ``key``: in addresses; ``among``: None for all.
+    """Executions with the same definition. ``key``: in URLs; ``among``: None for all.
 
     ``executions``: how many of the last ``past_executions.LOOKED_AT`` there are.
     """
@@ -36,7 +36,7 @@ class ExecutionSource:
 
 
 def list_sources(machine: StateMachine) -> list[ExecutionSource]:
-    """Return revisions, the current first, then the aliases and versions with executions."""
+    """Return revisions, current first, then aliases and versions with executions."""
     ran = insight_views.ran_definitions(machine)
     revisions = [
         ExecutionSource(f"revision-{each.key}", each.name, each.sha256, each.executions)
@@ -46,14 +46,14 @@ def list_sources(machine: StateMachine) -> list[ExecutionSource]:
 
 
 def chosen_source(sources: Sequence[ExecutionSource], key: str) -> ExecutionSource:
-    """Return the source with a key, else the current revision if executed, else the last used."""
+    """Return the source in the URL, else the current revision if executed, else the last used."""
     named = (each for each in sources if each.key == key)
     used = (each for each in sources if each.executions)
     return next(named, None) or next(used, sources[0])
 
 
 def _aliases(machine: StateMachine) -> list[ExecutionSource]:
-    """Return each alias with the definition that its newest execution ran with."""
+    """Return each alias with the definition of its latest execution."""
     named = {row.arn: row.name for row in versions.list_aliases(versions.Target(machine))}
     counted = _counts(machine, "alias_arn", list(named)) if named else {}
     return [
@@ -75,7 +75,7 @@ def _versions(machine: StateMachine) -> list[ExecutionSource]:
 
 
 def _counts(machine: StateMachine, column: str, arns: list[str]) -> dict[str, tuple[str, int]]:
-    """Return ARN -> definition of its newest execution, and how many executions ran with it."""
+    """Return ARN -> definition of its latest execution, and the executions with it."""
     recent = past_executions.recent_executions(machine, among=Q(**{f"{column}__in": arns}))
     counted = (
         recent.values(column, "definition_id")

@@ -1,4 +1,4 @@
-"""The addresses of hot states."""
+"""URLs of hot states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the page of hot states, and the executions behind a figure."""
+"""Views of hot states, and of the executions in a figure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEHIND = {"ran": "Executions that entered it", **figures.FIGURES}
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What an address asks for."""
+    """The parameters of a URL."""
 
     most: int
     source: ExecutionSource
@@ -58,7 +58,7 @@ def _asked_of(request: HttpRequest, machine: StateMachine) -> _Asked:
 
 @require_safe
 def hot_states_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/hot-states/``: the graph, painted by a figure, and the table."""
+    """Show ``/machines/<name>/hot-states/``: the graph coloured by a figure, and the table."""
     machine = scope_of(request).machine(machine_name)
     asked = _asked_of(request, machine)
     text = Definition.objects.get(pk=asked.source.sha256).text
@@ -106,7 +106,7 @@ def _states(machine: StateMachine, asked: _Asked, picture: dict[str, Any]) -> di
 
 
 def _texts(state: HotState) -> dict[str, str]:
-    """Return figure -> its text, without figures that count nothing."""
+    """Return figure -> text, without empty figures."""
     values = {figure: getattr(state, figure) for figure in figures.FIGURES}
     return {
         figure: figures.figure_text(figure, value)
@@ -117,7 +117,7 @@ def _texts(state: HotState) -> dict[str, str]:
 
 @require_safe
 def state_executions(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/hot-states/executions/``: what a figure of a state counts."""
+    """Show ``/machines/<name>/hot-states/executions/``: the executions in a figure."""
     machine = scope_of(request).machine(machine_name)
     asked = _asked_of(request, machine)
     state, figure = request.GET.get("state", "")[:80], request.GET.get("figure", "")

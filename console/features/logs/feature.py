@@ -1,4 +1,4 @@
-"""Logs: CloudWatch Logs of executions and of functions."""
+"""Logs: CloudWatch Logs of executions and of Lambda functions."""
 
 from console.feature import Feature, Hook
 

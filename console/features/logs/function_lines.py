@@ -1,7 +1,7 @@
-"""Read the log groups of functions: what calls have printed, as lines with Lambda's around them.
+"""Read the log lines of function calls: their output with Lambda's START, END and REPORT lines.
 
 A group ``/aws/lambda/NAME`` has a stream for each execution,
-``YYYY/MM/DD/[$LATEST]MACHINE/EXECUTION``: a reader of Step Functions asks for those lines.
+``YYYY/MM/DD/[$LATEST]MACHINE/EXECUTION``, because readers look for the lines of an execution.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ class FunctionLine:
 
     @property
     def event_id(self) -> str:
-        """Return what tells this line from every other."""
+        """Return the unique id of the line."""
         return f"{self.at_ms:014d}{self.row.pk:020d}{self.number:08d}"
 
     @property
     def place(self) -> tuple[int, int]:
-        """Return where it stands in its stream."""
+        """Return its position in the stream."""
         return self.row.pk, self.number
 
     @property
     def cursor(self) -> FunctionCursor:
-        """Return where the next line is."""
+        """Return the position of the next line."""
         return self.row.started_ms, self.row.pk, self.number + 1
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionLogQuery:
-    """Which lines. ``streams``: names, none for all; ``since``, ``until``: epoch ms, inclusive."""
+    """A query. ``streams``: names, none for all; ``since``, ``until``: epoch ms, inclusive."""
 
     project: Project
     region: str
@@ -72,14 +72,14 @@ class FunctionLogQuery:
 
 
 def stream_of(execution: Execution) -> str:
-    """Return the name of an execution's stream in the group of each function that it calls."""
+    """Return the name of an execution's stream in each called function's group."""
     day = clock.moment_of(execution.start_ms).strftime("%Y/%m/%d")
     machine = execution.arn.split(":")[_STATES_AT + 1]
     return f"{day}/[$LATEST]{machine}/{execution.name}"
 
 
 def has_logs(project: Project, region: str, function: str) -> bool:
-    """Tell whether a function has printed anything that is still there."""
+    """Whether a function has stored output."""
     return query_rows(FunctionLogQuery(project, region, function)).exists()
 
 
@@ -101,7 +101,7 @@ def function_lines(
 
 
 def fitting(lines: Iterator[FunctionLine], limit: int) -> tuple[list[FunctionLine], bool]:
-    """Return the first lines that an answer has room for, and whether there may be more."""
+    """Return the first lines that fit into an answer, and whether there may be more."""
     page: list[FunctionLine] = []
     size = 0
     for line in lines:
@@ -113,7 +113,7 @@ def fitting(lines: Iterator[FunctionLine], limit: int) -> tuple[list[FunctionLin
 
 
 def query_rows(query: FunctionLogQuery) -> QuerySet[FunctionLog]:
-    """Return the calls that may have lines that are asked for."""
+    """Return the calls that may have matching lines."""
     rows = FunctionLog.objects.filter(
         function=query.function,
         execution__project=query.project,
@@ -136,7 +136,7 @@ def _is_wanted(query: FunctionLogQuery, row: FunctionLog) -> bool:
 
 
 def lines_of_row(row: FunctionLog, output: str) -> Iterator[FunctionLine]:
-    """Yield the lines of a call: its output with Lambda's lines around it."""
+    """Yield the lines of a call: its output between Lambda's own lines."""
     ended_ms = row.started_ms + int(row.duration_ms)
     texts = [(row.started_ms, start_line(row))]
     texts += [(row.started_ms, line) for line in output.rstrip("\n").split("\n") if line]

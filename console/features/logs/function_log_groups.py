@@ -54,7 +54,7 @@ def group_name(call: Call) -> str:
 
 
 def delete_group(call: Call, function: str) -> None:
-    """DeleteLogGroup: delete the function's output, and a stored group of the same name."""
+    """DeleteLogGroup: delete the function's output, and a stored group of this name."""
     function_logs.delete_logs(call.project, call.region, function, call.actor)
     name = group_name(call)
     if log_groups.has_group(call.project, call.region, name):
@@ -183,7 +183,7 @@ def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[
 
 
 def _note(call: Call, shown: list[FunctionLine]) -> None:
-    """Record in the audit that masked values were read as they are, if the caller may."""
+    """Record in the audit trail that masked values were read unmasked, if the caller may."""
     if masks.stream_masks(call) is None:
         masking.note_reads(call, list({line.row.execution for line in shown}))
 

@@ -1,4 +1,4 @@
-"""Store what functions have printed, for a while."""
+"""Store the output of function calls for a week."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def insert_logs(logs: Sequence[FunctionLog]) -> None:
 
 
 def remove_old_logs() -> None:
-    """Remove what is older than a week."""
+    """Delete logs older than a week."""
     old = FunctionLog.objects.filter(started_ms__lt=clock.now_ms() - KEPT_MS)
     while numbers := list(old.values_list("pk", flat=True)[:_AT_ONCE]):
         _remove(numbers)
@@ -41,7 +41,7 @@ def _remove(numbers: list[int]) -> None:
 
 
 def delete_logs(project: Project, region: str, function: str, actor: audit.Actor) -> None:
-    """Delete what a function has printed in a project, some calls a transaction."""
+    """Delete a function's logs in a project, some calls per transaction."""
     rows = FunctionLog.objects.filter(
         function=function,
         execution__project=project,
@@ -53,6 +53,6 @@ def delete_logs(project: Project, region: str, function: str, actor: audit.Actor
 
 
 def logs_of_tasks(execution_id: int, tasks: Iterable[int]) -> list[FunctionLog]:
-    """Return the logs of some tasks of an execution, the oldest first."""
+    """Return the logs of some tasks of an execution, oldest first."""
     logs = FunctionLog.objects.filter(execution_id=execution_id, task__in=list(tasks))
     return list(logs.order_by("started_ms", "pk"))

@@ -1,8 +1,8 @@
-"""Hand what functions have printed to the store, some calls at a time.
+"""Write the logs of function calls in batches, on a background thread.
 
 A call does not wait for this: its log is written ``_PAUSE_S`` later, with those of other calls in
-one transaction. So a process that is killed loses the logs of its last calls, and nothing
-else. While the database is out, as many are kept as have room in ``_MOST`` bytes.
+one transaction. A killed process only loses the logs of its last calls. During a database outage
+logs are kept up to ``_MOST`` bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AT_ONCE = 200
 
 
 class LogWriter:
-    """A thread that writes while there is something, and ends when there has been nothing."""
+    """Thread that writes queued logs, and ends after a while without any."""
 
     def __init__(self) -> None:
         self._change = threading.Condition()
@@ -40,7 +40,7 @@ class LogWriter:
         self._thread: threading.Thread | None = None
 
     def add(self, execution_id: int, task: int, function: str, record: CallRecord) -> None:
-        """Take the log of a call; drop it if too much waits."""
+        """Queue the log of a call; drop it if the queue is full."""
         row = FunctionLog(
             execution_id=execution_id,
             task=task,
@@ -69,7 +69,7 @@ class LogWriter:
                 self._change.notify_all()
 
     def flush(self, seconds: float) -> None:
-        """Wait until everything is written, or no longer than that."""
+        """Wait until everything is written, up to a time limit."""
         with self._change:
             self._change.wait_for(lambda: not self._logs and not self._writing, seconds)
 
@@ -95,7 +95,7 @@ class LogWriter:
             connections.close_all()
 
     def _write(self, batch: list[FunctionLog]) -> list[FunctionLog]:
-        """Write a batch; return what has to wait, because the database is out.
+        """Write a batch; return the logs to retry after a database outage.
 
         A log that the database refuses is lost alone: kept, it would hold up all that follow.
         """
@@ -122,10 +122,10 @@ LOGS = LogWriter()
 
 
 def add_log(execution_id: int, task: int, function: str, record: CallRecord) -> None:
-    """Take the log of a call; it is written soon."""
+    """Queue the log of a call."""
     LOGS.add(execution_id, task, function, record)
 
 
 def flush_logs(seconds: float) -> None:
-    """Write what waits, within so many seconds."""
+    """Write the queued logs within some seconds."""
     LOGS.flush(seconds)

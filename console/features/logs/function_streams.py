@@ -1,7 +1,7 @@
-"""Read the log groups of functions and their streams, and the lines of one stream.
+"""List the log groups of functions and their streams, and read the lines of one stream.
 
-A group exists as soon as its function has printed something that is still there, as Lambda makes
-the group at the first call. Nothing is written.
+A group exists while its function has stored output, as Lambda creates the group at the first call.
+This module only reads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LinePlace = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class FunctionGroup:
-    """The log group of a function. ``created_ms``: of the oldest call that is still there."""
+    """The log group of a function. ``created_ms``: time of the oldest stored call."""
 
     function: str
     created_ms: int
@@ -72,7 +72,7 @@ class FunctionStream:
 
     @property
     def place(self) -> tuple[int, str]:
-        """Return where it stands among the streams by name: day and ARN of the last execution."""
+        """Return its position among the streams by name: day and ARN of the last execution."""
         last = self.executions[-1]
         return last.start_ms // _DAY_MS, last.arn
 
@@ -81,7 +81,7 @@ class FunctionStream:
 
 
 def function_groups(project: Project, region: str) -> list[FunctionGroup]:
-    """Return the groups of all functions that have printed something."""
+    """Return the groups of all functions with stored output."""
     groups: list[FunctionGroup] = []
     names = FunctionLog.objects.order_by("function").values_list("function", flat=True)
     function = names.first()
@@ -93,7 +93,7 @@ def function_groups(project: Project, region: str) -> list[FunctionGroup]:
 
 
 def find_function_group(project: Project, region: str, function: str) -> FunctionGroup | None:
-    """Return the group of a function, None if it has printed nothing that is still there."""
+    """Return the group of a function, None without stored output."""
     rows = query_rows(FunctionLogQuery(project, region, function))
     first = rows.order_by("started_ms").values_list("started_ms", flat=True).first()
     return None if first is None else FunctionGroup(function, first)
@@ -105,7 +105,7 @@ def find_function_group(project: Project, region: str, function: str) -> Functio
 def streams_by_time(
     query: FunctionLogQuery, after: LinePlace | None, *, descending: bool
 ) -> Iterator[FunctionStream]:
-    """Yield the streams in order of their last calls. ``after``: start and key of such a call."""
+    """Yield the streams by their last calls. ``after``: start and key of a call."""
     later = FunctionLog.objects.filter(
         Q(started_ms__gt=OuterRef("started_ms"))
         | Q(started_ms=OuterRef("started_ms"), pk__gt=OuterRef("pk")),
@@ -135,7 +135,7 @@ def _beyond(after: LinePlace | None, *, descending: bool) -> Q:
 def streams_by_name(
     query: FunctionLogQuery, after: tuple[int, str] | None, *, descending: bool
 ) -> Iterator[FunctionStream]:
-    """Yield the streams day by day, by machine and execution. ``after``: place of the last one."""
+    """Yield the streams by day, state machine and execution. ``after``: a position."""
     day = _day_of(query, after[0] if after else None, descending=descending, included=True)
     while day is not None:
         executions = _executions_of_day(query, day).order_by("-arn" if descending else "arn")
@@ -159,7 +159,7 @@ def _executions_of_day(query: FunctionLogQuery, day: int) -> QuerySet[Execution]
 def _day_of(
     query: FunctionLogQuery, bound: int | None, *, descending: bool, included: bool
 ) -> int | None:
-    """Return the next day, counted from 1970, in which an execution with lines began."""
+    """Return the next day (since 1970) on which an execution with lines started."""
     rows = query_rows(query)
     if bound is not None and descending:
         rows = rows.filter(execution__start_ms__lt=(bound + included) * _DAY_MS)
@@ -175,7 +175,7 @@ def _may_have_day(prefix: str, day: int) -> bool:
 
 
 def _streams(query: FunctionLogQuery, executions: Iterable[Execution]) -> Iterator[FunctionStream]:
-    """Put neighbours together that share a name."""
+    """Merge adjacent streams of the same name."""
     for name, group in groupby(executions, key=stream_of):
         members = tuple(group)
         times = FunctionLog.objects.filter(
@@ -192,7 +192,7 @@ def _streams(query: FunctionLogQuery, executions: Iterable[Execution]) -> Iterat
 
 
 def find_stream(query: FunctionLogQuery, name: str) -> tuple[Execution, ...]:
-    """Return the executions that share a stream, none if there is no such stream."""
+    """Return the executions of a stream, none if it does not exist."""
     matched = _NAME.fullmatch(name)
     if matched is None:
         return ()
@@ -223,7 +223,7 @@ def stream_lines(
     *,
     backward: bool,
 ) -> Iterator[FunctionLine]:
-    """Yield the lines of a stream beyond a place, from either end.
+    """Yield the lines of a stream beyond a position, from either end.
 
     They come in the order in which the calls have ended: a call that ends later has its lines
     behind those that a reader already has, whenever it began.
@@ -249,7 +249,7 @@ def stream_lines(
 def _beyond_line(
     lines: list[FunctionLine], number: int | None, *, backward: bool
 ) -> Iterable[FunctionLine]:
-    """Return the lines beyond the one of a number, all without one."""
+    """Return the lines beyond a line number, all without one."""
     if backward:
         return reversed(lines[:number])
     return lines if number is None else lines[number + 1 :]

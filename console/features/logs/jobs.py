@@ -1,4 +1,4 @@
-"""What the leading worker does for logs."""
+"""Logs jobs of the leading worker."""
 
 from __future__ import annotations
 

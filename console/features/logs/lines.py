@@ -1,4 +1,4 @@
-"""Choose the events that a log level includes, and build their log lines."""
+"""Choose the events included in a log level (ALL, ERROR, FATAL), and format their log lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAYLOADS = ("input", "output", "parameters")
 
 
 def logged_event_types(level: str) -> frozenset[str]:
-    """Return the event types that a level logs, as the table in AWS's guide has them."""
+    """Return the event types of a log level, by the table in AWS's guide."""
     return {"ALL": frozenset(engine.DETAILS), "ERROR": ERROR, "FATAL": FATAL}.get(
         level, frozenset()
     )
@@ -45,7 +45,7 @@ def log_line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data:
 
 
 def _shortened(details: dict[str, Any]) -> dict[str, Any]:
-    """Cut payloads to the 248 KB that AWS's lines take, and say so."""
+    """Truncate payloads to AWS's 248 KB per line, with a note."""
     for name in _PAYLOADS:
         text = details.get(name)
         if isinstance(text, str) and len(text.encode()) > _LONGEST:

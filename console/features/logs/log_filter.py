@@ -1,4 +1,4 @@
-"""Read from the address which log lines a reader asks for."""
+"""Read the filter of the log page from the query string."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class LogFilter:
 
     @classmethod
     def of(cls, sent: Mapping[str, str], execution: Execution | None) -> LogFilter:
-        """Read the query string; what no control of the page sends counts as not said."""
+        """Read the query string; values that no control sends are ignored."""
         range_key = _known(sent.get("range", ""), RANGES)
         events = _known(sent.get("events", ""), EVENTS)
         state, pattern = sent.get("state", "")[:80], sent.get("pattern", "")[:1024]
@@ -103,12 +103,12 @@ class LogFilter:
 
     @property
     def active(self) -> bool:
-        """Tell whether lines are left out."""
+        """Whether lines are filtered out."""
         return any((self.range, self.events, self.state, self.pattern))
 
 
 def cursor_text(cursor: LineCursor | None) -> str:
-    """Return a cursor as an address has it, "" for none."""
+    """Return a cursor for a URL, "" without one."""
     return "" if cursor is None else "-".join(map(str, cursor))
 
 

@@ -1,4 +1,4 @@
-"""Mask what callers of the logs' API read whose role may not reveal payloads."""
+"""Mask log lines for API callers whose role must not see hidden values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask]] | None:
-    """Return a function of log streams that returns execution id -> what masks its events.
+    """Return a function: log streams -> (execution id -> mask of its events).
 
     None: the caller may read all; ``masking.note_reads`` then notes the executions that they read.
     """
@@ -35,7 +35,7 @@ def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask
 
 
 def output_masker(call: Call) -> Callable[[FunctionLog], str]:
-    """Return what gives the output of a function's call as the caller may read it.
+    """Return a function that masks a function call's output for the caller.
 
     To those who may reveal payloads it is as it is; ``masking.note_reads`` takes what they read.
     """

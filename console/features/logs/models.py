@@ -1,4 +1,4 @@
-"""Table of what functions have printed."""
+"""Table of the output of function calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.models.executions import Execution
 
 
 class FunctionLog(models.Model):
-    """What one call of a function printed, and the figures of Lambda's REPORT line.
+    """The output of one function call, and the figures of Lambda's REPORT line.
 
     ``task``: the number of the execution's task, which the event ...Scheduled has. PostgreSQL does
     not check the execution: a row that comes too late must not spoil those beside it. It goes with

@@ -1,9 +1,8 @@
-"""Read the newest lines of one state machine, page by page.
+"""Read the latest log lines of one state machine, page by page.
 
-Streams are in order of their starts, lines in order of time: an execution that started long ago may
-have written the newest line. A batch is the executions that started last, from the moment ``floor``
-on, and those from before it that had not ended then. Their lines from ``floor`` on are all there
-are in that time; older ones are for the next batch:
+Streams are ordered by start, lines by time: an old execution may have the latest line. A batch has
+the executions started since the time ``floor``, and earlier ones still running then. Their lines
+since ``floor`` are all lines of that time; older lines belong to the next batch:
 
     1. A starts at 10:00 and waits; 50 others start from 10:05 on: floor is 10:05.
     2. A fails at 10:07. It is in the first batch, too, with its lines from 10:05 on.
@@ -44,7 +43,7 @@ LineCursor = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """Which lines. ``execution``: the key of the only one, None for all.
+    """A query of lines. ``execution``: the key of a single one, None for all.
 
     ``before``: only lines older than that; ``types``: of their events, None for all; ``state``: ""
     for all; ``matches``: None for all.
@@ -59,7 +58,7 @@ class LineQuery:
     matches: Callable[[str], bool] | None = None
 
     def condition(self) -> Q:
-        """Return what the events of these lines are."""
+        """Return the query condition on events."""
         condition = Q() if self.types is None else Q(type__in=self.types)
         if self.state:
             condition &= Q(state=self.state)
@@ -74,14 +73,14 @@ class LineQuery:
 
     @property
     def latest(self) -> int | None:
-        """Return when the newest line may be from, None if that is not bound."""
+        """Return the latest time of a line, None without a limit."""
         bounds = [self.span.until, self.before and self.before[0]]
         return min((bound for bound in bounds if bound is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class NewestLines:
-    """A page of lines, the newest first. ``cursor``: older ones are before it, None: none are."""
+    """A page of lines, newest first. ``cursor``: of older lines, None without any."""
 
     lines: list[read.Line]
     cursor: LineCursor | None
@@ -90,7 +89,7 @@ class NewestLines:
 def newest_page(
     group: LogGroup, machine: StateMachine, query: LineQuery, mask: Mask
 ) -> NewestLines:
-    """Return the newest lines of a machine that a query asks for.
+    """Return the latest lines of a state machine for a query.
 
     ``mask``: returns for some streams what masks their lines. They are masked before they are
     matched, so that no pattern can find out a masked value.
@@ -122,7 +121,7 @@ def newest_page(
 
 
 def _until(query: LineQuery, latest: int | None) -> int | None:
-    """Return before when a batch looks for lines: the end of the time, or the batch before it."""
+    """Return the end of a batch's period: that of the query, or the previous batch's begin."""
     return query.span.until if latest == query.latest else latest
 
 
@@ -133,7 +132,7 @@ def _newest_streams(
     query: LineQuery,
     latest: int | None,
 ) -> tuple[list[Stream], int]:
-    """Return a batch of streams, and from when on they have all lines: 0 from the beginning."""
+    """Return a batch of streams, and the time since which it is complete (0: always)."""
     if query.execution is not None:
         return list(streams.streams_by_time(group, spans, Q(pk=query.execution))), 0
     begun = Q() if latest is None else Q(start_ms__lte=latest)
@@ -150,7 +149,7 @@ def _newest_streams(
 
 
 def _keys_before(machine: StateMachine, floor: int) -> set[int]:
-    """Return the executions that started up to a moment and had not ended then, up to a bound."""
+    """Return executions that started before a time and still ran then, up to a limit."""
     running = machine.execution_set.filter(status=ExecutionStatus.RUNNING, start_ms__lte=floor)
     ended = Execution.objects.filter(project_id=machine.project_id, stop_ms__gte=floor)
     rows = ended.order_by("stop_ms").values_list("pk", "start_ms", "state_machine_id")

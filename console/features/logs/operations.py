@@ -1,4 +1,4 @@
-"""Read logs: the groups of CloudWatch Logs, with the streams and lines of executions."""
+"""CloudWatch Logs actions: groups, streams and lines of executions and functions."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ def _group_arn(call: Call, name: str) -> str:
 
 
 def _wanted_group(call: Call) -> LogGroup:
-    """Return the group that a request names, by its name or its ARN."""
+    """Return the requested group, by name or ARN."""
     _check_names(call)
     name = function_log_groups.group_name(call)
     return log_groups.get_group(call.project, call.region, name)
 
 
 def _wanted_function(call: Call) -> str | None:
-    """Return the function whose group a request names, None for any other group."""
+    """Return the function of the requested group, None for other groups."""
     _check_names(call)
     return function_log_groups.function_of(call)
 
@@ -135,7 +135,7 @@ def _check_names(call: Call) -> None:
 
 @reads("logGroupName logGroupIdentifier logStreamNamePrefix orderBy descending nextToken limit")
 def describe_streams(call: Call) -> dict[str, Any]:
-    """DescribeLogStreams, by name or, as LastEventTime, by the starts of the executions."""
+    """DescribeLogStreams, by name or, for LastEventTime, by the executions' starts."""
     if call.params.get("orderBy") == "LastEventTime" and call.params.get("logStreamNamePrefix"):
         raise ServiceError(
             ErrorCode.InvalidParameterException,
@@ -223,7 +223,7 @@ def get_events(call: Call) -> dict[str, Any]:
 
 
 def _tokens(call: Call, lines: list[Line], direction: str, place: int | None) -> dict[str, str]:
-    """Return both tokens; at an end, the token of the request comes back."""
+    """Return both tokens; at an end, the request's token is returned."""
     token = call.params.get("nextToken")
     if lines:
         first, last = lines[0].number, lines[-1].number
@@ -243,7 +243,7 @@ def _tokens(call: Call, lines: list[Line], direction: str, place: int | None) ->
     {"interleaved": "AWS takes it for true since 2019"},
 )
 def filter_events(call: Call) -> dict[str, Any]:
-    """FilterLogEvents: the lines of a group, or of some of its streams, that match a pattern."""
+    """FilterLogEvents: matching lines of a group, or of some of its streams."""
     function = _wanted_function(call)
     if function is not None:
         return function_log_groups.filter_events(
@@ -275,7 +275,7 @@ def filter_events(call: Call) -> dict[str, Any]:
 
 
 def _note(call: Call, lines: list[Line]) -> None:
-    """Record that lines are read as they are, unless something is hidden in them anyway."""
+    """Record that lines are read unmasked, unless the caller sees masked values only."""
     if masks.stream_masks(call) is None:
         masking.note_reads(
             call, list({line.stream.place: line.stream.execution for line in lines}.values())
@@ -300,7 +300,7 @@ def _matched_event(line: Line) -> dict[str, Any]:
 
 
 def _bound(call: Call) -> dict[str, Any]:
-    """Return what a token is bound to: the caller's project and the request, whatever its page."""
+    """Return the data a token is bound to: project and request, without the page."""
     loose = ("nextToken", "limit", "startFromHead", "interleaved")
     asked = {name: value for name, value in call.params.items() if name not in loose}
     return {**asked, "project": call.project.pk, "region": call.region}

@@ -1,8 +1,8 @@
-"""Match log lines against a filter pattern: terms, and JSON selectors as { $.type = "X" }.
+"""Match log lines against a CloudWatch filter pattern: terms, and JSON selectors.
 
-The part of CloudWatch's syntax that tells log lines of executions apart: terms, quoted phrases,
-``-`` (none of these) and ``?`` (any of these); comparisons of selectors joined by ``&&`` and ``||``
-with parentheses, ``*`` in texts, ``IS NULL``, ``IS TRUE``, ``IS FALSE`` and ``NOT EXISTS``.
+Supported are terms, quoted phrases, ``-`` (none of these) and ``?`` (any of these); selectors such
+as ``{ $.type = "X" }`` with comparisons joined by ``&&`` and ``||``, parentheses, ``*`` in texts,
+``IS NULL``, ``IS TRUE``, ``IS FALSE`` and ``NOT EXISTS``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _DEEPEST = 20
 
 
 class InvalidPattern(CodedError):
-    """The filter pattern cannot be read."""
+    """The filter pattern is invalid."""
 
     CODE = ErrorCode.InvalidParameterException
 
 
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a line matches; raise ``InvalidPattern``."""
+    """Return a function that tests a line; raise ``InvalidPattern``."""
     text = pattern.strip()
     if not text:
         return lambda _line: True
@@ -84,7 +84,7 @@ def _unquoted(text: str) -> str:
 
 
 class _PatternParser:
-    """The inside of a JSON pattern: comparisons, ``&&`` before ``||``, parentheses."""
+    """Parser of a JSON pattern: comparisons, ``&&`` before ``||``, parentheses."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(self._tokens(text))
@@ -103,7 +103,7 @@ class _PatternParser:
         return tokens
 
     def whole(self) -> Callable[[Any], bool]:
-        """Return the test that the whole pattern is."""
+        """Return the test of the whole pattern."""
         test = self._any()
         if self.place < len(self.tokens):
             raise self._wrong("the end")
@@ -202,7 +202,7 @@ def _find(value: Any, path: list[str | int]) -> Any:
 
 
 def _holds(value: Any, sign: str, kind: str, operand: str) -> bool:
-    """Tell whether a comparison holds. A word that is a number compares with numbers."""
+    """Whether a comparison is true. A numeric word is compared as a number."""
     if value is _ABSENT or isinstance(value, dict | list | bool) or value is None:
         return False
     number = _number(operand) if kind == "word" else None

@@ -1,4 +1,4 @@
-"""Read log lines: of one stream from either end, or of a group by a pattern."""
+"""Read log lines: of one stream from either end, or of a group by a filter pattern."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_STREAMS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a stream. ``number``: the event's id; ``state``: the state it is of, or ""."""
+    """A line of a stream. ``number``: the event's id; ``state``: its state, or ""."""
 
     stream: Stream
     number: int
@@ -41,29 +41,29 @@ class Line:
 
     @property
     def event_id(self) -> str:
-        """Return what tells this line from every other."""
+        """Return the unique id of the line."""
         return f"{self.at_ms:014d}{self.stream.execution.pk:020d}{self.number:08d}"
 
     @property
     def size(self) -> int:
-        """Return what it counts for in a page."""
+        """Return its size for the limit of a page."""
         return len(self.text.encode()) + _OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Which lines by time: from ``since`` to before ``until`` (epoch ms); None: no bound."""
+    """A period from ``since`` to before ``until`` (epoch ms); None: no limit."""
 
     since: int | None = None
     until: int | None = None
 
     def condition(self) -> Q:
-        """Return the same for events in the database."""
+        """Return the query condition on events."""
         condition = Q() if self.since is None else Q(at_ms__gte=self.since)
         return condition if self.until is None else condition & Q(at_ms__lt=self.until)
 
     def executions(self) -> Q:
-        """Return the executions that may have such lines."""
+        """Return the executions that may have lines in it."""
         condition = Q() if self.since is None else Q(stop_ms=None) | Q(stop_ms__gte=self.since)
         return condition if self.until is None else condition & Q(start_ms__lt=self.until)
 
@@ -78,7 +78,7 @@ def stream_lines(
     before: int = 0,
     hide: MaskLines | None = None,
 ) -> list[Line]:
-    """Return up to ``limit`` lines and a page's bytes, in order.
+    """Return up to ``limit`` lines within a page's bytes, in order.
 
     The first ones after event ``after``, or with ``before`` the last ones before that event.
     """
@@ -93,7 +93,7 @@ def stream_lines(
 
 
 def _fitting(candidates: Iterator[Line]) -> list[Line]:
-    """Return the first lines that a page has room for, at least one."""
+    """Return the first lines that fit into a page, at least one."""
     page: list[Line] = []
     size = 0
     for line in candidates:
@@ -105,7 +105,7 @@ def _fitting(candidates: Iterator[Line]) -> list[Line]:
 
 
 def _events(group: LogGroup, log_streams: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
-    """Return the events of streams that are lines of a group."""
+    """Return the events that are lines of a group."""
     condition = Q(pk__in=[])
     for level in {stream.span.level for stream in log_streams}:
         at_level = Q(
@@ -131,12 +131,12 @@ def _lines(
 def _hidden(
     stream: Stream, rows: Iterable[HistoryEvent], hides: Mapping[int, Hide] | None
 ) -> Iterable[HistoryEvent]:
-    """Return events without what is hidden in them: before their payloads are cut to length."""
+    """Return masked events; masking precedes the truncation of payloads."""
     return rows if hides is None else map(hides[stream.place[1]], rows)
 
 
 def _redrives(log_streams: Iterable[Stream]) -> dict[int, list[int]]:
-    """Return execution -> the ids of its redrives, of those that were redriven."""
+    """Return execution -> ids of its redrive events, for redriven ones."""
     again = [stream.place[1] for stream in log_streams if stream.execution.redrive_count]
     redrives: dict[int, list[int]] = {}
     if again:
@@ -154,7 +154,7 @@ def newest_lines(
     span: Range | None = None,
     also: Q | None = None,
 ) -> list[Line]:
-    """Return up to ``limit`` of the newest lines of some streams, newest first, in one query.
+    """Return up to ``limit`` of the latest lines of some streams, newest first, in one query.
 
     ``also``: a further condition on the events.
     """
@@ -173,7 +173,7 @@ Cursor = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Search:
-    """One page of a search: the matching lines, and where to go on if there may be more."""
+    """One page of a search: matching lines, and the next position if there may be more."""
 
     lines: list[Line]
     cursor: Cursor | None = None
@@ -190,7 +190,7 @@ def search_lines(
     after: Cursor | None = None,
     hide: MaskLines | None = None,
 ) -> Search:
-    """Search streams in order of their starts, some thousands of lines a call.
+    """Search streams in order of their starts, some thousand lines a call.
 
     Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
     ``hide``: returns, for some streams, what masks their events. Events are masked before they are
@@ -215,7 +215,7 @@ def _by_stream(
     after: Cursor | None,
     hide: MaskLines | None,
 ) -> Iterator[tuple[Stream, Iterator[Line]]]:
-    """Yield each stream with its lines; short ones are read some at a time."""
+    """Yield each stream with its lines; short ones are read in batches."""
     for batch in _batches(ways):
         redrives = _redrives(batch)
         rows = _events(group, batch, span).order_by("execution_id", "event_id")
@@ -235,7 +235,7 @@ def _by_stream(
 
 
 def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:
-    """Put streams together whose histories are not longer than a chunk altogether."""
+    """Group streams whose histories together fit into a chunk."""
     batch: list[Stream] = []
     for stream in ways:
         if batch and sum(queued.length for queued in batch) + stream.length > _CHUNK:
@@ -254,7 +254,7 @@ def _search_one(
     limit: int,
     begun: int,
 ) -> bool:
-    """Add a stream's lines after an event to a page; tell whether there is room for more."""
+    """Add a stream's lines after an event to a page; return whether the page has room for more."""
     last = begun
     for line in log_lines:
         if line.number <= begun:
@@ -275,7 +275,7 @@ def _search_one(
 def streams_from(
     group: LogGroup, span: Range, prefix: str, after: Cursor | None
 ) -> Iterator[Stream]:
-    """Yield the streams that may have lines in a range, from the one of a cursor on."""
+    """Yield the streams with possible lines in a range, from a cursor's stream on."""
     spans = [
         log_span for log_span in streams.log_spans(group) if streams.may_begin(log_span, prefix)
     ]

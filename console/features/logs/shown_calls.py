@@ -1,4 +1,4 @@
-"""Show what the calls of a step's tasks have printed, on the page of its execution."""
+"""Return the function output of a step's tasks, for the execution page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def shown_calls(execution: Execution, attempts: Mapping[int, int], last: int) -> list[ShownCall]:
-    """Return the calls of tasks with what they printed, the oldest first.
+    """Return the function calls of tasks with their output, oldest first.
 
     ``attempts``: task -> number of its attempt. ``last``: the id of the last event of the step.
     """

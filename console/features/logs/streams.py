@@ -1,7 +1,7 @@
-"""Compute the streams and lines of a log group from executions and their histories.
+"""Compute the log streams of a group from executions and their histories.
 
-One stream an execution, ``states/<machine>/<minute>/<key>``. Which executions log to a group, and
-what of them, is settled by the route of their machine when they started. Nothing is written.
+There is one stream per execution, ``states/<machine>/<minute>/<key>``. The state machine's log
+settings at an execution's start decide the group and the level. This module only reads.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COLUMNS = ("arn", "state_machine_arn", "start_ms", "stop_ms", "redrive_count")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Executions of one machine with the same log settings: started in ``[since, until)``."""
+    """Executions of a state machine with the same log settings: started in ``[since, until)``."""
 
     machine_arn: str
     since: int
@@ -48,7 +48,7 @@ class Span:
     with_data: bool
 
     def holds(self, execution: Execution) -> bool:
-        """Tell whether an execution is one of these."""
+        """Whether an execution belongs to it."""
         arn = execution.state_machine_arn
         return (
             (arn == self.machine_arn or arn.startswith(f"{self.machine_arn}/"))
@@ -57,7 +57,7 @@ class Span:
         )
 
     def condition(self) -> Q:
-        """Return the same for the database."""
+        """Return the same as a query condition."""
         arn = self.machine_arn
         condition = Q(state_machine_arn=arn) | Q(state_machine_arn__startswith=f"{arn}/")
         condition &= Q(start_ms__gte=self.since)
@@ -84,7 +84,7 @@ class Stream:
 
     @property
     def place(self) -> Place:
-        """Return where it stands in order of time."""
+        """Return its position in order of time."""
         return self.execution.start_ms, self.execution.pk
 
 
@@ -99,7 +99,7 @@ def stream_name(execution: Execution) -> str:
 
 
 def log_spans(group: LogGroup) -> list[Span]:
-    """Return the spans, by machine and time, whose executions log to a group."""
+    """Return the spans of a group, by state machine and time."""
     region_routes = LogRoute.objects.filter(project_id=group.project_id, region=group.region)
     machines = region_routes.filter(group=group.name).values("machine_arn")
     routes = list(
@@ -142,7 +142,7 @@ def _streams(rows: Sequence[Execution], spans: Sequence[Span]) -> Iterator[Strea
 def _with_times(
     executions: QuerySet[Execution], group: LogGroup, types: frozenset[str] | None
 ) -> QuerySet[Execution]:
-    """Annotate executions with the times of their first and last line; drop those without."""
+    """Annotate executions with the times of their first and last line; drop those without lines."""
     events = HistoryEvent.objects.filter(execution=OuterRef("pk"), at_ms__gte=group.created_ms)
     if types is not None:
         events = events.filter(type__in=types)
@@ -161,7 +161,7 @@ def streams_by_name(
     after: tuple[str, int, int] | None = None,
     descending: bool = False,
 ) -> Iterator[Stream]:
-    """Yield the streams by name. ``after``: machine ARN and place of the last one."""
+    """Yield the streams by name. ``after``: state machine ARN and position."""
     group_spans = [span for span in log_spans(group) if may_begin(span, prefix)]
     for machine in sorted({span.machine_arn for span in group_spans}, reverse=descending):
         if after and (machine > after[0] if descending else machine < after[0]):
@@ -182,7 +182,7 @@ def streams_by_time(
     *,
     descending: bool = False,
 ) -> Iterator[Stream]:
-    """Yield the streams of some executions in order of their starts, after a place."""
+    """Yield the streams of some executions in order of their starts, after a position."""
     levels = sorted({span.level for span in spans})
     ways = [
         _walk(
@@ -200,7 +200,7 @@ def _walk(
     after: Place | None,
     descending: bool,
 ) -> Iterator[Stream]:
-    """Yield the streams of executions that log at one level, read in batches."""
+    """Yield the streams of executions with the same log level, read in batches."""
     types = None if spans[0].level == "ALL" else lines.logged_event_types(spans[0].level)
     executions = _with_times(_executions(group, spans), group, types).filter(also)
     executions = executions.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
@@ -217,13 +217,13 @@ def _start_of_name(machine_arn: str) -> str:
 
 
 def may_begin(span: Span, prefix: str) -> bool:
-    """Tell whether names of these executions' streams can begin so."""
+    """Whether stream names of these executions can have this prefix."""
     start = _start_of_name(span.machine_arn)
     return start.startswith(prefix) or prefix.startswith(start)
 
 
 def _day_filter(prefix: str, machine_arn: str) -> Q:
-    """Return the executions of the day that a prefix names, all if it names none."""
+    """Return the executions of the day in a prefix, all if it has none."""
     text = prefix.removeprefix(_start_of_name(machine_arn))[:10]
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)

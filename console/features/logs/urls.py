@@ -1,4 +1,4 @@
-"""The address of a machine's logs."""
+"""URL of a state machine's logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the log of a state machine: the lines that CloudWatch Logs would return."""
+"""View of a state machine's log: the lines that CloudWatch Logs would return."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LogRow:
 
 @require_safe
 def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/logs/``: lines that match a filter, the newest first.
+    """Show ``/machines/<name>/logs/``: filtered lines, newest first.
 
     ``?execution=``: those of one execution; ``?line=``: one line alone, laid out.
     """
@@ -96,7 +96,7 @@ def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:
 
 
 def _state_choices(machine: StateMachine) -> tuple[str, ...]:
-    """Return the states to choose from, none of a definition that cannot be read."""
+    """Return the states for the filter, none for an invalid definition."""
     try:
         return state_names(machine.definition.text)[:_MOST_STATES]
     except engine.DefinitionError:  # stored by a version that checked less
@@ -106,14 +106,14 @@ def _state_choices(machine: StateMachine) -> tuple[str, ...]:
 def _page_of_lines(
     scope: Scope, group: LogGroup, machine: StateMachine, chosen: LogFilter, opened: str
 ) -> dict[str, Any]:
-    """Return the page's log lines. ``opened``: the key of the open line."""
+    """Return the page's lines. ``opened``: the key of the expanded line."""
     page = newest.newest_page(group, machine, chosen.query, _mask_of(scope))
     rows = [_log_row(line, with_payload=_line_key(line) == opened) for line in page.lines]
     return {"lines": rows, "older": log_filter.cursor_text(page.cursor)}
 
 
 def _mask_of(scope: Scope) -> Mask:
-    """Return what masks the lines of some streams."""
+    """Return a function that masks the lines of some streams."""
 
     def mask(log_streams: Sequence[Stream]) -> Any:
         keys = [stream.execution.pk for stream in log_streams]
@@ -124,7 +124,7 @@ def _mask_of(scope: Scope) -> Mask:
 
 
 def _open_row(scope: Scope, group: LogGroup, machine: StateMachine, key: str) -> LogRow:
-    """Return one line of a machine, laid out; raise ``Http404``."""
+    """Return one expanded line of a state machine; raise ``Http404``."""
     matched = re.fullmatch(r"(\d{1,18})-(\d{1,9})", key, re.ASCII)
     if matched is None:
         raise Http404("There is no such line.")

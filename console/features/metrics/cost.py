@@ -1,8 +1,8 @@
-"""Estimate in dollars what executions would have cost on AWS, by the published prices.
+"""Estimate the AWS cost of executions in dollars, from the published prices.
 
-Standard: states entered, retries, redrives and one for the end of each run. Express: a request,
-and the memory held for the time it ran. Tokens of agents are in it (``token_cost``). What
-functions, logs and storage cost is not.
+Standard: state transitions (states entered, retries, redrives, the end of each run). Express: one
+request, and memory times duration. Tokens of agents are included (``token_cost``); functions, logs
+and storage are not.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TOKEN_SOURCE = "https://aws.amazon.com/bedrock/pricing/ (Claude Sonnet 4, US Ea
 
 @dataclass(frozen=True, slots=True)
 class PriceRate:
-    """A price, when it was read, and where."""
+    """A price with its date and source."""
 
     dollars: Decimal
     as_of: str
@@ -81,7 +81,7 @@ class Cost:
 
     @property
     def about(self) -> str:
-        """Say where the prices are from, and what is in the estimate."""
+        """Return the date and source of the prices, and the included items, in words."""
         read, written = self.tokens.whole
         agents = f" Agents read {read:,} tokens and wrote {written:,}." if self.token_rates else ""
         return (
@@ -91,7 +91,7 @@ class Cost:
         )
 
     def with_tokens(self, tokens: TokenUse, rates: Mapping[str, PriceRate]) -> Cost:
-        """Return the estimate with the price of tokens in it."""
+        """Return the estimate plus the price of tokens."""
         if tokens == NO_TOKENS:
             return self
         prices = rates["harness_input_token"], rates["harness_output_token"]
@@ -100,13 +100,13 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """Write the dollars with as many places as say something."""
+        """Format the dollars with the significant places."""
         return f"${self.dollars:.6f}" if self.dollars < 1 else f"${self.dollars:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
 class MonthCost:
-    """What a month costs at some pace. ``count``: of transitions or requests in 30 days.
+    """The cost of a month at some rate. ``count``: transitions or requests in 30 days.
 
     ``free``: how many of them are in the free tier, which an account has once, not each machine.
     ``pace_ms``: the time, in milliseconds, that it is estimated from.
@@ -125,7 +125,7 @@ class MonthCost:
 
 
 def read_rates() -> dict[str, PriceRate]:
-    """Return every price: that of the table, or the built-in one where the table has none."""
+    """Return all prices: from the table, else the built-in ones."""
     rates = {
         name: PriceRate(dollars, _AS_OF, _TOKEN_SOURCE if "token" in name else _SOURCE)
         for name, dollars in _BUILT_IN.items()
@@ -136,7 +136,7 @@ def read_rates() -> dict[str, PriceRate]:
 
 
 def cost_of_execution(execution: Execution, state_count: int) -> Cost:
-    """Estimate one execution that has entered or retried so many states."""
+    """Estimate one execution from its number of state transitions."""
     machine, rates, text = execution.state_machine, read_rates(), execution.definition.text
     tokens = read_token_use([execution.pk], text)
     # A child has no machine of its own, nor has an imported execution.
@@ -151,7 +151,7 @@ def cost_of_execution(execution: Execution, state_count: int) -> Cost:
 
 
 def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
-    """Estimate the executions of a machine that started in [since, until), epoch ms.
+    """Estimate a state machine's executions started in [since, until), epoch ms.
 
     Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
     the newest.
@@ -161,7 +161,7 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
 
 
 def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
-    """Return as ``cost_of_machine``, with what 30 days cost at this pace between the two.
+    """Return ``cost_of_machine``, and the cost of 30 days at the rate of the period.
 
     The time before the machine was created counts nothing, but for imported executions.
     """
@@ -215,12 +215,12 @@ def _month_of_standard(cost: Cost, express: Cost, spans: Sequence[int], pace_ms:
 
 
 def billed_ms(milliseconds: int) -> int:
-    """Return the time that is billed: up to the next 100 ms."""
+    """Return the billed duration: rounded up to 100 ms."""
     return max(math.ceil(milliseconds / _BLOCK_MS), 1) * _BLOCK_MS
 
 
 def billed_mb(size: float) -> int:
-    """Return the megabytes that are billed for bytes of memory: up to the next 64."""
+    """Return the billed memory in MB: bytes rounded up to 64 MB."""
     return max(math.ceil(size / (_BLOCK_MB * MB)), 1) * _BLOCK_MB
 
 
@@ -240,7 +240,7 @@ _RETRIED_GROUPS = (
 
 
 def states_made(executions: Sequence[int]) -> int:
-    """Count the states that executions have entered or retried, as ``Trace.transitions`` does."""
+    """Count the state transitions of executions, as ``Trace.transitions`` does."""
     if not executions:
         return 0
     events = HistoryEvent.objects.filter(execution_id__in=executions)

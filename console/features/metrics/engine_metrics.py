@@ -1,7 +1,7 @@
-"""Metrics of the server itself, for Prometheus: facts of the database, and of this process.
+"""Prometheus metrics of the server itself: facts from the database, and of this process.
 
-Every process answers the same facts of the database. The numbers of a process begin with it, and
-only the process itself answers them: scrape each.
+Every process reports the same facts of the database. Its own numbers start with the process and are
+reported by it alone: scrape each process.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _POOL = {
 
 
 class OwnCollector(Collector):
-    """Reads what this process has counted; asks no database."""
+    """Reports this process's numbers, without the database."""
 
     def collect(self) -> Iterator[Family]:
-        """Yield the families of this process."""
+        """Yield the metric families of this process."""
         yield from process_families()
 
 
 def process_families() -> Iterator[Family]:
-    """Yield the version, the instruments, the pool, and the process as the system sees it."""
+    """Yield version, instruments, connection pool, and the operating system's figures."""
     build = Family("stateyard_build", "the version of this process", "info")
     version = server_version().removeprefix("stateyard ")
     build.add_sample("stateyard_build_info", {"version": version}, 1)
@@ -57,7 +57,7 @@ def process_families() -> Iterator[Family]:
 
 
 def server_families(state: Health) -> Iterator[Family]:
-    """Yield the facts of the database; only whether the server is ready while it does not answer.
+    """Yield facts of the database; only the readiness while it does not answer.
 
     ``state``: of a look at the server.
     """
@@ -93,7 +93,7 @@ def server_families(state: Health) -> Iterator[Family]:
 
 
 def _work_families(now_ms: int) -> Iterator[Family]:
-    """Yield how much work of each kind waits for the server, and for how long the oldest has."""
+    """Yield the amount of each kind of waiting work, and the age of the oldest."""
     depth = Family("stateyard_queue_depth", "due work by kind, up to 1,001", "gauge")
     age = Family("stateyard_queue_age_seconds", "age of the oldest due work", "gauge", "seconds")
     for work in health.list_waiting_work(now_ms):
@@ -105,7 +105,7 @@ def _work_families(now_ms: int) -> Iterator[Family]:
 
 
 def _pool_families() -> Iterator[Family]:
-    """Yield the statistics of the pool of connections to PostgreSQL; SQLite has none."""
+    """Yield the statistics of the PostgreSQL connection pool; SQLite has none."""
     pool = getattr(connection, "pool", None) if connection.vendor == "postgresql" else None
     if pool is None:
         return

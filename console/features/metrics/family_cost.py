@@ -1,8 +1,8 @@
-"""Estimate what the executions below others cost: children of Map Runs, and nested executions.
+"""Estimate the AWS cost of descendant executions: Map Run children and nested executions.
 
-AWS charges each of them like any other: a Standard one by its state transitions, an Express one by
-its request and the memory held while it ran. Of each level at most ``MOST`` are looked at; the
-others are taken to be like them.
+AWS bills each like any other: a Standard one by state transitions, an Express one by request,
+memory and duration. At most ``MOST`` executions of each level are read; the others are assumed to
+cost the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STARTS = re.compile(r"DISTRIBUTED|start(?:Sync)?Execution", re.IGNORECASE)
 
 @dataclass(slots=True)
 class FamilyUse:
-    """What executions below others used. ``express``: how many of them are Express."""
+    """The usage of descendant executions. ``express``: the number of Express ones."""
 
     children: int = 0
     nested: int = 0
@@ -54,7 +54,7 @@ class FamilyUse:
     sampled: bool = False
 
     def dollars(self, rates: Mapping[str, cost.PriceRate]) -> Decimal:
-        """Return what all of it costs."""
+        """Return the total cost."""
         prices = (rates[name].dollars for name in ("harness_input_token", "harness_output_token"))
         return (
             rates["standard_transition"].dollars * self.transitions
@@ -64,7 +64,7 @@ class FamilyUse:
         )
 
     def with_share(self, share: Decimal) -> FamilyUse:
-        """Return the use below so many times as many executions."""
+        """Return the usage below a multiple of the executions."""
         return FamilyUse(
             round(self.children * share),
             round(self.nested * share),
@@ -77,7 +77,7 @@ class FamilyUse:
 
     @property
     def words(self) -> str:
-        """Name the executions that are counted, "" if there are none."""
+        """Return the counted executions in words, "" without any."""
         kinds = ((self.children, "Map Run child", "ren"), (self.nested, "nested execution", "s"))
         parts = [
             f"{count:,} {name}{plural if count != 1 else ''}"
@@ -88,7 +88,7 @@ class FamilyUse:
 
     @property
     def about(self) -> str:
-        """Say what is counted, and with which quantities; "" if there is nothing."""
+        """Return counted executions and quantities in words; "" without any."""
         if not self.words:
             return ""
         quantities = []
@@ -102,12 +102,12 @@ class FamilyUse:
 
 
 def execution_page(execution: Execution, state_count: int) -> dict[str, cost.Cost]:
-    """Return what the page of an execution shows: its cost."""
+    """Return the cost for the execution page."""
     return {"cost": cost_with_family(execution, state_count)}
 
 
 def cost_with_family(execution: Execution, state_count: int) -> cost.Cost:
-    """Estimate an execution that has entered or retried so many states, and all below it."""
+    """Estimate an execution, from its state transitions, with all descendants."""
     own = cost.cost_of_execution(execution, state_count)
     if execution.imported_ms is not None or not _STARTS.search(execution.definition.text):
         return own
@@ -115,7 +115,7 @@ def cost_with_family(execution: Execution, state_count: int) -> cost.Cost:
 
 
 def _recent_use(execution: int) -> FamilyUse:
-    """Return the use of all executions below one, looked up again after ``_KEPT_S``.
+    """Return the usage of an execution's descendants, cached for ``_KEPT_S``.
 
     Each look of a page that follows an execution asks for it.
     """
@@ -129,7 +129,7 @@ def _recent_use(execution: int) -> FamilyUse:
 
 
 def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
-    """Return an estimate with that of the executions below."""
+    """Return an estimate plus that of the descendants."""
     dollars = own.dollars + use.dollars(cost.read_rates())
     return replace(own, dollars=dollars, below=use.about, below_words=use.words)
 
@@ -137,7 +137,7 @@ def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
 def costs_of_machine(
     machine: StateMachine, since: int, until: int
 ) -> tuple[cost.Cost, cost.MonthCost, int]:
-    """Return as ``cost.costs_of_machine``, with the children of Map Runs.
+    """Return ``cost.costs_of_machine`` with the children of Map Runs.
 
     Nested executions belong to state machines of their own, whose estimate has them.
     """
@@ -161,7 +161,7 @@ def costs_of_machine(
 
 
 def use_below(executions: Sequence[int], *, nested: bool = True) -> FamilyUse:
-    """Return the use of all executions below some. ``nested``: also of those that Tasks started."""
+    """Return the usage of all descendants of executions. ``nested``: also of nested executions."""
     use, share, level = FamilyUse(), Decimal(1), list(executions)
     for _ in range(_DEEPEST):
         if not level:
@@ -189,7 +189,7 @@ def _add_level(
     *,
     are_children: bool,
 ) -> tuple[list[int], Decimal]:
-    """Add executions of a level; return those that may have others below, and their weight.
+    """Add the executions of a level; return possible parents of the next, and their weight.
 
     ``count``: how many there are, -1 if that is not known yet; ``share``: the weight of the level.
     """

@@ -1,4 +1,4 @@
-"""Metrics: charts, the CloudWatch API, Prometheus, cost."""
+"""Metrics: charts, CloudWatch API, Prometheus, cost estimates."""
 
 from console.feature import Feature, Hook
 

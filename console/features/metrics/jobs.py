@@ -1,4 +1,4 @@
-"""What the leading worker does for metrics."""
+"""Metrics jobs of the leading worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of metrics: sums of a minute, permanent sums, and AWS's own measures."""
+"""Tables of metrics: sums per minute, permanent sums, and prices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from console.models.people import Project
 
 
 class Sums(models.Model):
-    """What is known of some values of one metric without keeping each.
-
-    ``resource``: the value of its first dimension; ``also``: a second one, as ``Alias=<arn>``.
-    ``spread``: JSON, rounded value -> how often, for percentiles; "" where all values are 0 or 1.
-    """
+    """Summary of some values of one metric: count, sum, extremes, distribution."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     region = models.CharField(max_length=32)
@@ -32,7 +28,7 @@ class Sums(models.Model):
 
 
 class MetricMinute(Sums):
-    """One metric in one finished minute."""
+    """A metric in one finished minute."""
 
     minute_ms = models.BigIntegerField()
 
@@ -46,7 +42,7 @@ class MetricMinute(Sums):
 
 
 class MetricTotal(Sums):
-    """One metric in all minutes that are over."""
+    """A metric in all finished minutes."""
 
     class Meta:
         constraints: ClassVar = [
@@ -57,7 +53,7 @@ class MetricTotal(Sums):
 
 
 class Price(models.Model):
-    """A price in place of the built-in one, with its date and where it was read."""
+    """A price that replaces the built-in one, with its date and source."""
 
     kept_by_reset = True  # people set it
 

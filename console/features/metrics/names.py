@@ -28,7 +28,7 @@ class Metric:
     meaning: str
 
     def dimension_of(self, resource: str) -> tuple[str, str]:
-        """Return name and value of the dimension for the stored resource of a series.
+        """Return name and value of a series' dimension, from its stored resource.
 
         A resource is the dimension's value, such as an ARN. In the group ``limits`` it has the
         name, too: ``APIName=StartExecution``.
@@ -46,7 +46,7 @@ class Metric:
 
     @property
     def usual(self) -> str:
-        """Return the statistic that a chart shows first: ``Sum`` for counts, else ``Average``."""
+        """Return the default statistic of its chart: ``Sum`` for counts, else ``Average``."""
         return "Sum" if self.unit == "Count" and self.group != "gauges" else "Average"
 
 
@@ -111,7 +111,7 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class TaskMetricNames:
-    """The parts of the metric names for one kind of task.
+    """The parts of metric names for one kind of task.
 
     Time metrics begin with ``singular`` (``ActivityTime``), counts with ``plural``
     (``ActivitiesFailed``). ``words`` names the kind in the description of a metric.

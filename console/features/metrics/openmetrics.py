@@ -1,9 +1,9 @@
-"""Render every metric of every project, and of the server itself, for Prometheus.
+"""Render the metrics of all projects and of the server for Prometheus.
 
-The numbers of projects are computed for each scrape and belong to no process: counters and
-histograms are the sums of all minutes that are over and of the rows since, gauges are read now. So
-there is a collector, and no registry of the library that would keep counters of its own. While the
-database does not answer, only the numbers of this process are there.
+Project metrics are computed from the database at each scrape and belong to no process: counters and
+histograms are the sums of all finished minutes plus later rows, gauges are read now. So this is a
+collector without the library's registry of counters. While the database does not answer, only the
+numbers of this process are rendered.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _UNITS = {"Milliseconds": "seconds", "Bytes": "bytes"}
 
 
 class MetricsCollector(Collector):
-    """Reads all metrics: of this process, of the server, of projects (as ``METRICS`` is sorted)."""
+    """Collects all metrics: of this process, the server, projects (in order of ``METRICS``)."""
 
     def collect(self) -> Iterator[Family]:
-        """Yield the family of each metric, those without samples, too."""
+        """Yield each metric family, also without samples."""
         yield from process_families()
         state = health.check_health()
         yield from server_families(state)
@@ -75,7 +75,7 @@ def _snake_case(name: str) -> str:
 
 
 def _totals() -> dict[Series, Tally]:
-    """Return the tally of every series since it began."""
+    """Return the total of every series."""
     totals: defaultdict[Series, Tally] = defaultdict(Tally)
     for row in MetricTotal.objects.iterator():
         series = Series(row.project_id, row.region, row.metric, row.resource, row.also)
@@ -102,7 +102,7 @@ def _summed_family(metric: Metric, totals: list[tuple[Series, Tally]]) -> Family
 
 
 def _add_histogram(family: Family, labels: dict[str, str], total: Tally) -> None:
-    """Add the samples of a histogram; its buckets count values at or below their bound."""
+    """Add the samples of a histogram; a bucket counts values up to its bound."""
     scale = 1000 if family.unit == "seconds" else 1  # the tally has milliseconds
     for bound in _BUCKETS:
         below = sum(times for value, times in total.spread.items() if value / scale <= bound)
@@ -113,7 +113,7 @@ def _add_histogram(family: Family, labels: dict[str, str], total: Tally) -> None
 
 
 def _gauge_families() -> Iterator[Family]:
-    """Yield what is counted now: open executions, Map Runs, their limits."""
+    """Yield the present numbers: open executions, Map Runs, their limits."""
     samples = [
         sample for project in Project.objects.all() for sample in rollups.read_gauges(project)
     ]
@@ -128,7 +128,7 @@ def _gauge_families() -> Iterator[Family]:
 
 
 def _schedule_delays() -> Family:
-    """Return for how long starts by schedules are late, by project: 0 where none is."""
+    """Return project -> how late its scheduled starts are; 0 if on time."""
     meaning = "for how long the latest start by a schedule is late, 0 if none is"
     family = Family("stateyard_schedule_delay_seconds", meaning, "gauge", "seconds")
     delays_ms = late_schedules.start_delays(clock.now_ms())

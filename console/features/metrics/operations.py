@@ -1,4 +1,4 @@
-"""Read metrics: CloudWatch's ListMetrics, GetMetricStatistics and GetMetricData."""
+"""CloudWatch actions on metrics: ListMetrics, GetMetricStatistics and GetMetricData."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RECENT_MS = 3 * 60 * MINUTE
     "IncludeLinkedAccounts=false"
 )
 def list_metrics(call: Call) -> dict[str, Any]:
-    """Answer ListMetrics: what had values in the last two weeks."""
+    """Answer ListMetrics: metrics with values in the last two weeks."""
     params, now = call.params, clock.now_ms()
     if params.get("RecentlyActive") not in (None, "PT3H"):
         raise ServiceError(
@@ -123,7 +123,7 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """One metric over one range; ``asked`` is None where no such series can exist."""
+    """One metric over one period; ``asked`` is None if no such series can exist."""
 
     since: int
     until: int
@@ -134,7 +134,7 @@ class _Query:
 
     @classmethod
     def of(cls, call: Call, metric: dict[str, Any], period_s: int, names: Sequence[str]) -> _Query:
-        """Check a request. ``metric``: what has Namespace, MetricName, Dimensions and Unit."""
+        """Validate a request. ``metric``: has Namespace, MetricName, Dimensions and Unit."""
         for name in names:
             if not tally.is_statistic(name):
                 raise ServiceError(
@@ -170,12 +170,12 @@ class _Query:
         return cls(since, until, period, unit, series.metric, asked)
 
     def points(self, names: Sequence[str]) -> list[tuple[int, list[float]]]:
-        """Return (start of period, values of the statistics) in order of time."""
+        """Return (start of period, values of the statistics), by time."""
         return [] if self.asked is None else read.data_points(self.asked, self.metric, names)
 
 
 def series_of(call: Call, metric: dict[str, Any]) -> Series | None:
-    """Return which series these dimensions name, None if there can be none."""
+    """Return the series that the dimensions name, None if there can be none."""
     definition = METRICS.get(metric.get("MetricName", ""))
     if definition is None or metric.get("Namespace") != NAMESPACE:
         return None
@@ -213,7 +213,7 @@ def _resource(definition: Metric, dimensions: dict[str, str]) -> str | None:
     ignored={"LabelOptions": "the time zone of dynamic labels, which are refused"},
 )
 def get_metric_data(call: Call) -> dict[str, Any]:
-    """Answer GetMetricData: many metrics at once, in pages of so many values."""
+    """Answer GetMetricData: several metrics, in pages of a number of values."""
     params = call.params
     queries = [query for query in params["MetricDataQueries"] if query.get("ReturnData", True)]
     _check(params["MetricDataQueries"])
@@ -293,7 +293,7 @@ def _result(
 
 
 def _bound(call: Call) -> dict[str, Any]:
-    """Return what a token is bound to: the request without its token."""
+    """Return the data a token is bound to: the request without its token."""
     return {name: value for name, value in call.params.items() if name != "NextToken"}
 
 

@@ -1,8 +1,8 @@
-"""Serve the metrics of a process at a port of its own, beside its pages and any proxy.
+"""Serve the Prometheus metrics of one process at a port of its own.
 
-A worker has no pages; and behind a proxy, ``/metrics`` reaches one of several web processes. With
-``STATEYARD_METRICS_TOKEN`` the port is open to other machines and asks for the token. Without it
-only this machine can connect.
+A worker has no pages; and behind a proxy, ``/metrics`` reaches only one of several web processes.
+With ``STATEYARD_METRICS_TOKEN`` the port accepts other machines that send the token; without it
+only this machine.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _REFUSAL = b"metrics: send Authorization: Bearer TOKEN with the value of STATEYA
 
 
 class _Handler(WSGIRequestHandler):
-    """Answers one connection at a time on a thread, and gives up on a silent client."""
+    """Handles one connection at a time on a thread, and drops a silent client."""
 
     timeout = 10
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Log nothing: Prometheus asks every few seconds."""
+        """Log nothing: Prometheus scrapes every few seconds."""
 
 
 def serve_metrics(port: int, *, whole: bool) -> int:
@@ -54,7 +54,7 @@ def serve_metrics(port: int, *, whole: bool) -> int:
 
 
 def _guarded(answer: Any) -> Callable[[Environment, Start], Iterable[bytes]]:
-    """Return an application that answers GET /metrics, to clients that show the token."""
+    """Return a WSGI application that answers GET /metrics to clients with the token."""
 
     def application(environ: Environment, start: Start) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/metrics" or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):

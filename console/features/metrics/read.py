@@ -1,4 +1,4 @@
-"""Read the values of a metric: the sums of past minutes, and live rows after them."""
+"""Read metric values: from the sums of past minutes, and from live rows after them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LiveValue = tuple[Series, int, Tally]
 
 @dataclass(frozen=True, slots=True)
 class MetricQuery:
-    """Which values are wanted.
+    """The requested values.
 
     ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map
     Runs apart, as in lists of executions). ``since``, ``until``: whole minutes in epoch ms, the
@@ -50,11 +50,11 @@ class MetricQuery:
     spread: frozenset[str] = frozenset()
 
     def bucket(self, at_ms: int) -> int:
-        """Return the start of the period that a moment lies in, counted from ``since``."""
+        """Return the start of a time's period, counted from ``since``."""
         return at_ms - (at_ms - self.since) % self.period
 
     def wants(self, series: Series) -> bool:
-        """Tell whether a series is among what is wanted."""
+        """Whether a series is requested."""
         if (series.region, series.also) != (self.region, self.also):
             return False
         if series.metric not in self.metrics:
@@ -67,19 +67,19 @@ class MetricQuery:
 
 
 def _machine(series: Series) -> str:
-    """Return the machine's ARN of a series, "" for those of tasks, which may contain slashes."""
+    """Return the state machine's ARN of a series, "" for task series, which may contain slashes."""
     return series.resource if METRICS[series.metric].group == "executions" else ""
 
 
 class LiveRows:
-    """Values of the minutes that are not summed up yet, read once for many queries."""
+    """Values of minutes not yet summed up, read once for several queries."""
 
     def __init__(self) -> None:
         self.summed_until = rollups.summed_until()
         self._spans: dict[tuple[int, str, int, int], dict[str, list[LiveValue]]] = {}
 
     def of(self, query: MetricQuery) -> Iterator[LiveValue]:
-        """Yield the values that a query wants."""
+        """Yield the values for a query."""
         groups = {METRICS[metric].group for metric in query.metrics} - {"gauges"}
         since = max(query.since, self.summed_until)
         for group in sorted(groups) if since < query.until else ():
@@ -91,7 +91,7 @@ class LiveRows:
             yield from (value for value in values if query.wants(value[0]))
 
     def _read(self, project: int, group: str, since: int, until: int) -> dict[str, list[LiveValue]]:
-        """Return the values of a span by their resource."""
+        """Return the values of a period by resource."""
         span = project, group, since, until
         if span not in self._spans:
             values: dict[str, list[LiveValue]] = {}
@@ -103,7 +103,7 @@ class LiveRows:
 
 
 def read_buckets(query: MetricQuery, live: LiveRows | None = None) -> dict[str, Buckets]:
-    """Return metric -> start of period (epoch ms) -> tally; empty periods are left out."""
+    """Return metric -> start of period (epoch ms) -> tally; empty periods are omitted."""
     buckets: dict[str, Buckets] = {metric: {} for metric in query.metrics}
     live = live or LiveRows()
     _add_sums(query, buckets)
@@ -113,7 +113,7 @@ def read_buckets(query: MetricQuery, live: LiveRows | None = None) -> dict[str, 
 
 
 def read_many(queries: Iterable[MetricQuery]) -> dict[MetricQuery, dict[str, Buckets]]:
-    """Return the buckets of each query; queries that differ in their metrics only are read once."""
+    """Return the buckets of each query; queries that differ only in metrics are read once."""
     live = LiveRows()
     alike: dict[MetricQuery, list[MetricQuery]] = {}
     for query in queries:
@@ -128,7 +128,7 @@ def read_many(queries: Iterable[MetricQuery]) -> dict[MetricQuery, dict[str, Buc
 
 
 def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
-    """Add up in the database: a month has forty thousand rows a machine.
+    """Sum in the database: a month has forty thousand rows per state machine.
 
     What percentiles need, the database cannot add: it gives each different spread once, with how
     many minutes have it.
@@ -157,7 +157,7 @@ def _sum_rows(
     also: str,
     resource: str | None = None,
 ) -> QuerySet[MetricMinute, Any]:
-    """Return the query of the sums: the metrics and period of ``query``, else these values."""
+    """Return the query of sums, grouped by the metrics and period of ``query``."""
     start = F("minute_ms") - (F("minute_ms") - since) % query.period
     none: Value | Case = Value("", output_field=TextField())
     spread = Case(When(metric__in=query.spread, then=F("spread")), default=none)
@@ -186,7 +186,7 @@ def _sum_rows(
 
 
 def known_series(project: int, region: str, since: int, until: int) -> list[Series]:
-    """Return the series of AWS's metrics that have values in a span, in their order."""
+    """Return the series of AWS's metrics with values in a period, sorted."""
     rows = MetricMinute.objects.filter(
         project=project, region=region, minute_ms__range=(since, until - 1)
     )
@@ -202,19 +202,19 @@ def known_series(project: int, region: str, since: int, until: int) -> list[Seri
 
 
 def floor_to_period(at_ms: int, step: int = MINUTE) -> int:
-    """Return the start of the minute (or longer step) that a moment lies in."""
+    """Return the start of a time's minute (or longer period)."""
     return at_ms - at_ms % step
 
 
 def data_points(
     asked: MetricQuery, metric: str, statistics: Sequence[str]
 ) -> list[tuple[int, list[float]]]:
-    """Return (start of period, value of each statistic) in order of time."""
+    """Return (start of period, value of each statistic), by time."""
     return points_of(read_buckets(asked)[metric], statistics)
 
 
 def points_of(series: Buckets, statistics: Sequence[str]) -> list[tuple[int, list[float]]]:
-    """Return (start of period, value of each statistic) in order of time."""
+    """Return (start of period, value of each statistic), by time."""
     return [
         (start, [series[start].statistic(name) for name in statistics]) for start in sorted(series)
     ]

@@ -1,17 +1,15 @@
-"""Sum up the metrics of each past minute once, so that the values outlive their rows.
+"""Roll up the metrics of each past minute, so that the sums outlive their rows.
 
-The maintenance threads of a worker do this, never a step. A cursor in the database says up to which
-minute it is done. The sums and the cursor change in one transaction, and only if the cursor still
-stands where the sums began. So a repeat after a crash doubles nothing, and several processes may
-try at the same time.
+The maintenance threads of a worker do this, never a step. A cursor in the database has the last
+minute done. Sums and cursor change in one transaction, and only if the cursor is unchanged since
+the sums began: repetitions after a crash and concurrent processes are harmless.
 
-A minute is summed two minutes after its end: a step writes its moment and commits it within
-seconds, and a minute that is summed is never looked at again. Executions that are deleted later
-stay counted.
+A minute is rolled up two minutes after its end, when its steps are committed, and is never looked
+at again. Executions that are deleted later stay counted.
 
-A step that comes late writes the moment at which it was due: after an hour without a server an
-execution times out in the middle of that hour. So a minute is not summed while a step of it, or of
-one before, is still to be taken, unless that does not change for ten minutes.
+A late step writes the time at which it was due: after an hour without a server an execution times
+out in the middle of that hour. So a minute waits while a step of it, or of an earlier one, is still
+to be taken, but for ten minutes at most.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ Minutes = dict[tuple[Series, int], Tally]
 
 
 def sum_up() -> None:
-    """Sum up every minute that is over, and note how things stand now."""
+    """Roll up every finished minute, and record the present gauges."""
     end = _end_of_steps(clock.now_ms() - _LAG_MS)
     while _next_chunk(end - end % MINUTE):
         pass
@@ -59,7 +57,7 @@ def sum_up() -> None:
 
 @dataclass
 class _LateStep:
-    """The oldest step that is late. ``due_ms``: its moment; ``seen_s``: when it was first seen."""
+    """The oldest late step. ``due_ms``: its due time; ``seen_s``: when first seen."""
 
     due_ms: int = 0
     seen_s: float = 0.0
@@ -69,7 +67,7 @@ _late = _LateStep()
 
 
 def _end_of_steps(end: int) -> int:
-    """Return the moment, ``end`` at the latest, before which all steps have been taken."""
+    """Return the time, up to ``end``, before which all steps have been taken."""
     now_ms = clock.now_ms()
     oldest_ms = now_ms - oldest_step_age_ms(now_ms)
     if oldest_ms >= end:
@@ -80,7 +78,7 @@ def _end_of_steps(end: int) -> int:
 
 
 def summed_until() -> int:
-    """Return the epoch ms before which all is summed up, 0 if nothing is."""
+    """Return the epoch ms up to which all is rolled up, 0 if nothing is."""
     values = read_rows("summed until", _read_cursor)
     return int(values[0][0]) if values else 0
 
@@ -90,7 +88,7 @@ def _read_cursor() -> QuerySet[ServerFact, tuple[str]]:
 
 
 def sum_samples(project: int, groups: Collection[str], since: int, until: int) -> Minutes:
-    """Sum the samples of a span by series and minute."""
+    """Sum the samples of a period by series and minute."""
     minutes: Minutes = {}
     for group in sorted(groups):
         for sample in samples.samples_of(project, group, since, until):
@@ -100,7 +98,7 @@ def sum_samples(project: int, groups: Collection[str], since: int, until: int) -
 
 
 def _next_chunk(end: int) -> bool:
-    """Sum up one chunk of what is before ``end``; return whether there is more."""
+    """Roll up one chunk before ``end``; return whether there is more."""
     cursor = summed_until()
     since = cursor or _first_minute(end)
     until = min(since + _CHUNK_MS, end)
@@ -119,7 +117,7 @@ def _first_minute(otherwise: int) -> int:
 
 
 def _store(cursor: int, until: int, minutes: Minutes) -> bool:
-    """Write the sums and move the cursor, unless somebody else did (inside a transaction)."""
+    """Write the sums and move the cursor, unless another process has (inside a transaction)."""
     fact, _ = ServerFact.objects.get_or_create(name=_CURSOR, defaults={"value": "0"})
     fact = ServerFact.objects.select_for_update().get(pk=fact.pk)
     if int(fact.value) != cursor:
@@ -180,7 +178,7 @@ def _rollup_row(series: Series, summary: Tally) -> dict[str, Any]:
 
 
 def _note_gauges() -> None:
-    """Write down the open executions and Map Runs of this minute, once."""
+    """Record the open executions and Map Runs of this minute, once."""
     now = clock.now_ms()
     minute = now - now % MINUTE
     values = [
@@ -206,7 +204,7 @@ def _note_gauges() -> None:
 
 
 def read_gauges(project: Project) -> list[tuple[Series, int]]:
-    """Return how many executions and Map Runs are open now, by region, and how many may be."""
+    """Return the number of open executions and Map Runs by region, and their limits."""
     machines = StateMachine.objects.filter(project=project)
     regions = sorted({*machines.order_by().values_list("region", flat=True).distinct()})
     gauges = []

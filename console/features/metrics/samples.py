@@ -1,6 +1,6 @@
-"""Compute the values of metrics in a span of time from the rows that steps have committed.
+"""Compute metric values of a period from the rows that steps have committed.
 
-A value exists when its row does: nothing is counted that was only intended, and nothing twice.
+A value exists exactly if its row does, so nothing is counted twice or without a commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AT_ONCE = 100  # executions whose outcomes one query reads
 
 
 class Series(NamedTuple):
-    """One metric of one resource; ``also``: a second dimension, as ``Version=<arn>``."""
+    """One metric of one resource; ``also``: a second dimension such as ``Version=<arn>``."""
 
     project: int
     region: str
@@ -37,7 +37,7 @@ class Series(NamedTuple):
 
 
 class MetricSample(NamedTuple):
-    """One value at one moment."""
+    """One value at one time."""
 
     series: Series
     at_ms: int
@@ -89,13 +89,13 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
 def _throttled(
     project: int, since: int, last: int
 ) -> QuerySet[ThrottledMinute, tuple[str, str, int, int]]:
-    """Return the query of what limits held back: machine, action, minute and how often."""
+    """Return the query of throttled work: state machine, action, minute, count."""
     rows = ThrottledMinute.objects.filter(project=project, minute_ms__range=(since, last))
     return rows.values_list("state_machine_arn", "api", "minute_ms", "count")
 
 
 class _End(NamedTuple):
-    """One end of an execution. ``since_ms``: its start, or the redrive before this end."""
+    """One end of an execution. ``since_ms``: its start, or the last redrive before."""
 
     status: str
     since_ms: int
@@ -106,7 +106,7 @@ class _End(NamedTuple):
 def _ends_of_redriven(
     project: int, rows: dict[int, dict[str, Any]], span: tuple[int, int]
 ) -> Iterator[MetricSample]:
-    """Return the ends of redriven executions, each one: a redrive takes none of them back.
+    """Return all ends of redriven executions: a redrive does not remove earlier ones.
 
     1. An execution fails. 2. It is redriven before that minute has been summed up: its row says
     RUNNING. 3. The end would count or not by how soon it was redriven. So their histories tell.
@@ -119,7 +119,7 @@ def _ends_of_redriven(
 
 
 def _read_ends(batch: dict[int, dict[str, Any]]) -> Iterator[tuple[int, _End]]:
-    """Yield execution -> each of its ends, by their events."""
+    """Yield execution -> its ends, by their events."""
     types = [*_END_EVENTS, _REDRIVE_EVENT]
     events = HistoryEvent.objects.filter(execution_id__in=list(batch), type__in=types)
     ordered = events.order_by("execution_id", "event_id")
@@ -153,7 +153,7 @@ def _ended(project: int, row: dict[str, Any], end: _End) -> Iterator[MetricSampl
 def _each(
     project: int, row: dict[str, Any], metric: str, at_ms: int, value: float
 ) -> Iterator[MetricSample]:
-    """Return a value for the machine, and for the version or alias it was started through."""
+    """Return the value for the state machine, and for the version or alias of the start."""
     arn = row["state_machine_arn"]
     series = Series(project, _region(arn), metric, arn)
     yield MetricSample(series, at_ms, value)
@@ -171,7 +171,7 @@ def _region(arn: str) -> str:
 
 
 def _limits(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
-    """Return what limits held back: transitions also by their machine, as AWS has them."""
+    """Return throttled work; transitions also by state machine, as AWS does."""
     for arn, api, minute_ms, count in read_rows("throttled", _throttled, project, *span):
         resource = f"APIName={api}" if api else "ServiceMetric=StateTransition"
         series = Series(project, _region(arn), "ThrottledEvents", resource)
@@ -210,7 +210,7 @@ def _tasks(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
 
 
 def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[MetricSample]:
-    """Return how tasks ended; one that was cancelled has no outcome and counts nowhere."""
+    """Return the outcomes of tasks; cancelled ones do not count."""
     outcomes = _outcomes({number: rows[0] for number, rows in _first(batch)})
     for number, rows in batch.items():
         for row in rows:
@@ -228,7 +228,7 @@ def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Me
 
 
 def _attempt(project: int, row: dict[str, Any], outcome: str) -> Iterator[MetricSample]:
-    """Return what the attempt of a Task says of its state, in ``STATE_METRICS``."""
+    """Return the state metrics of a Task attempt, of ``STATE_METRICS``."""
     machine, at_ms = row["execution__state_machine_arn"], row["closed_ms"]
     values = {f"TaskAttempts{outcome}": 1, "TaskAttemptTime": at_ms - row["scheduled_ms"]}
     for metric, value in values.items():
@@ -237,7 +237,7 @@ def _attempt(project: int, row: dict[str, Any], outcome: str) -> Iterator[Metric
 
 
 def _named(outcome: str, row: dict[str, Any]) -> str:
-    """Return how a metric calls an outcome: of activities alone it tells which clock ran out.
+    """Return an outcome's name in metrics; only activities distinguish timeouts.
 
     The history does not: AWS writes States.Timeout for a missed heartbeat, too.
     """
@@ -254,7 +254,7 @@ def _first(
 
 
 def _outcomes(oldest: dict[int, dict[str, Any]]) -> dict[tuple[int, int], str]:
-    """Return (execution, task) -> outcome, by the chains of events that lead back to the task."""
+    """Return (execution, task) -> outcome, by following events back to the task."""
     where = Q()
     for number, row in oldest.items():
         where |= Q(execution_id=number, event_id__gt=row["task"])

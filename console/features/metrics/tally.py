@@ -1,4 +1,4 @@
-"""Summarise many values without keeping each: count, sum, extremes and a spread."""
+"""Summarize many values: count, sum, minimum, maximum and an approximate distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 
 @dataclass(slots=True)
 class Tally:
-    """Values of one metric in one span of time.
+    """Summary of one metric's values in one period.
 
     ``spread``: values of three digits -> how often, so a percentile is right to half a percent.
     """
@@ -32,21 +32,21 @@ class Tally:
     spread: Counter[int] = field(default_factory=Counter)
 
     def add(self, value: float) -> None:
-        """Take one value in."""
+        """Add one value."""
         self.count += 1
         self.total += value
         self.least, self.most = min(self.least, value), max(self.most, value)
         self.spread[round_digits(value)] += 1
 
     def take(self, other: Tally) -> None:
-        """Take the values of another in."""
+        """Add the values of another tally."""
         self.count += other.count
         self.total += other.total
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.spread.update(other.spread)
 
     def statistic(self, name: str) -> float:
-        """Return a statistic by AWS's name: one of ``STATISTICS``, or p0 to p100."""
+        """Return a statistic by AWS's name: of ``STATISTICS``, or p0 to p100."""
         match name:
             case "Sum":
                 return self.total
@@ -61,7 +61,7 @@ class Tally:
         return self._percentile(float(name.removeprefix("p")))
 
     def _percentile(self, percent: float) -> float:
-        """Return the value below or at which so many percent lie, by nearest rank."""
+        """Return a percentile by nearest rank."""
         rank = max(math.ceil(self.count * percent / 100), 1)
         for value in sorted(self.spread):
             rank -= self.spread[value]
@@ -70,17 +70,17 @@ class Tally:
         return self.most
 
     def dumps(self) -> str:
-        """Return the spread as text."""
+        """Return the distribution as text."""
         return json.dumps(self.spread, separators=(",", ":"))
 
 
 def is_statistic(name: str) -> bool:
-    """Tell whether AWS has a statistic of this name that is served here."""
+    """Whether an AWS statistic is supported."""
     return name in STATISTICS or is_percentile(name)
 
 
 def is_percentile(name: str) -> bool:
-    """Tell whether a statistic is a percentile."""
+    """Whether a statistic is a percentile."""
     return _PERCENTILE.fullmatch(name) is not None
 
 
@@ -94,6 +94,6 @@ def round_digits(value: float) -> int:
 
 
 def tally_of_row(row: Sums) -> Tally:
-    """Return what a row keeps."""
+    """Return the tally stored in a row."""
     spread = {int(value): times for value, times in json.loads(row.spread or "{}").items()}
     return Tally(row.count, row.total, row.least, row.most, Counter(spread))

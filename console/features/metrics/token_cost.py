@@ -1,8 +1,8 @@
-"""Estimate what the tokens of agents cost that executions spoke to.
+"""Estimate the cost of model tokens in calls of Bedrock AgentCore harnesses.
 
-A harness of Bedrock AgentCore answers how many tokens its model read and wrote. The price of a
-token depends on the model, which the answer does not name: the built-in prices are those of the
-model that the documentation's examples use.
+A harness returns the number of its model's input and output tokens. The price depends on the model,
+which the answer does not name: the built-in prices are those of the model in the documentation's
+examples.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ HARNESS = "bedrockagentcore"
 
 @dataclass(frozen=True, slots=True)
 class TokenUse:
-    """Tokens that models read and wrote."""
+    """Input and output tokens."""
 
     read: Decimal = Decimal(0)
     written: Decimal = Decimal(0)
 
     @property
     def whole(self) -> tuple[int, int]:
-        """Return the tokens as whole numbers: a share of a sample need be none."""
+        """Return the tokens rounded: shares of a sample may be fractions."""
         return round(self.read), round(self.written)
 
     def __add__(self, other: TokenUse) -> TokenUse:
-        """Return the tokens of both."""
+        """Return the sum of both."""
         return TokenUse(self.read + other.read, self.written + other.written)
 
     def times(self, share: Decimal) -> TokenUse:
-        """Return what so many times as many executions use."""
+        """Return the tokens of a multiple of the executions."""
         return TokenUse(self.read * share, self.written * share)
 
     def dollars(self, read_price: Decimal, written_price: Decimal) -> Decimal:
@@ -50,7 +50,7 @@ NO_TOKENS = TokenUse()
 
 
 def read_token_use(executions: Sequence[int], definition: str) -> TokenUse:
-    """Return the tokens that the harnesses of executions answered; each try that answered counts.
+    """Return the tokens in the harness answers of executions; each answered attempt counts.
 
     ``definition``: one that names no harness has none, and nothing is read.
     """
@@ -64,7 +64,7 @@ def read_token_use(executions: Sequence[int], definition: str) -> TokenUse:
 
 
 def _tokens(details: dict[str, str]) -> tuple[int, int]:
-    """Return the tokens of one answer: a registered function may answer anything."""
+    """Return the tokens of one answer, which may be any JSON of a registered function."""
     if details.get("resourceType") != HARNESS:
         return 0, 0
     answer = json.loads(details.get("output") or "null")

@@ -1,1 +1,1 @@
-"""The charts of executions and server, and the same numbers for Prometheus."""
+"""Pages of metrics: charts, and the Prometheus endpoint."""

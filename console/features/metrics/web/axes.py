@@ -1,7 +1,6 @@
-"""Write the axes of charts as SVG and HTML.
+"""Render chart axes as SVG and HTML, once for all charts of a page.
 
-A page of charts repeats the axis of times in each chart, so it is written once. Nothing in an axis
-is of a person: it needs no escaping.
+An axis has no text of a user, so nothing is escaped.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _BASE_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class WrittenAxis:
-    """An axis. ``texts``: what stands below or beside a chart; ``lines``: of its grid."""
+    """A rendered axis. ``texts``: labels below or beside a chart; ``lines``: of its grid."""
 
     texts: SafeString
     lines: SafeString
 
 
 def write_time_axis(ticks: Sequence[TimeTick]) -> WrittenAxis:
-    """Return the axis of times, with the line that the columns stand on."""
+    """Render the time axis, with the base line of the columns."""
     texts = "".join(_time_text(tick) for tick in ticks if tick.form)
     lines = "".join(_grid_line((tick.x, 0), (tick.x, HEIGHT)) for tick in ticks)
     return WrittenAxis(
@@ -55,7 +54,7 @@ def _time_text(tick: TimeTick) -> str:
 
 
 def write_value_axis(ticks: Sequence[ValueTick]) -> WrittenAxis:
-    """Return the axis of values: the highest one, and the one in the middle."""
+    """Render the value axis, with its end and its middle."""
     middle = ' class="middle"'
     texts = "".join(f"<span{middle if tick.top else ''}>{tick.text}</span>" for tick in ticks)
     return WrittenAxis(

@@ -1,4 +1,4 @@
-"""Answer the charts of the metrics, and the executions behind a bar."""
+"""Views of metric charts, and of the executions counted in a bar."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 @require_safe
 def charts_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/charts/``: all machines."""
+    """Show ``/charts/``: all state machines."""
     context = {"section": "charts"} | charts.charts_context(scope_of(request), request.GET, None)
     return render(request, "metrics/page.html", context)
 
 
 @require_safe
 def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/metrics/``."""
+    """Show ``/machines/<name>/metrics/``."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     context = (
@@ -56,7 +56,7 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @require_safe
 def charts_changes(request: HttpRequest) -> HttpResponse:
-    """Answer the poll: the charts that changed, nothing while none did."""
+    """Answer a poll: changed charts, nothing without a change."""
     scope = scope_of(request)
     context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     marks = set(request.GET.get("seen", "").split(","))
@@ -70,7 +70,7 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def charts_csv(request: HttpRequest) -> HttpResponse:
-    """Answer ``/charts.csv``: what the charts show."""
+    """Return ``/charts.csv``: the values of the charts."""
     scope = scope_of(request)
     context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     headers = {
@@ -94,7 +94,7 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def chart_executions(request: HttpRequest) -> HttpResponse:
-    """Answer ``/charts/executions/``: the executions counted by one bar."""
+    """Show ``/charts/executions/``: the executions counted in a bar."""
     scope, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
@@ -131,7 +131,7 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
 def _counted(
     scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> int | None:
-    """Return what the bar counts, None if it is no count of executions."""
+    """Return the metric that a bar counts, None if it is not a count of executions."""
     if metric.unit != "Count" or metric.usual != "Sum" or metric.name == "ExecutionThrottled":
         return None
     question = read.MetricQuery(
@@ -151,7 +151,7 @@ _EXPRESS = (
 def _found_executions(
     scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
-    """Return the time column of a metric and the executions counted by the metric."""
+    """Return the metric's executions, and their time column."""
     starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
     column = starts.get(metric.name, "stop_ms")
     which: dict[str, Any] = {f"{column}__range": (since, until - 1)}

@@ -1,4 +1,4 @@
-"""Draw the charts: a range of time, cut into bars, for some metrics."""
+"""Draw a bar chart per metric over a period."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SHOWN = ("range", "from", "to", "period", "statistic", "group", "region")
 
 
 def group_of_metric(name: str) -> str:
-    """Return the group of charts that a metric is in, "" if there is none."""
+    """Return the chart group of a metric, "" without one."""
     return next((group for group, (_, names) in _GROUPS.items() if name in names), "")
 
 
@@ -74,7 +74,7 @@ def group_of_metric(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """One period with values. ``x``: where its period begins; ``href``: the executions behind."""
+    """One period with values. ``x``: begin of its period; ``href``: the counted executions."""
 
     start: int
     value: float
@@ -104,7 +104,7 @@ class Chart:
 
     @property
     def value_axis(self) -> axes.WrittenAxis:
-        """Return the written axis of values."""
+        """Return the rendered value axis."""
         return axes.write_value_axis(self.value_ticks)
 
     @property
@@ -114,7 +114,7 @@ class Chart:
 
     @property
     def mark(self) -> str:
-        """Return a fingerprint of what is drawn."""
+        """Return a fingerprint of the chart."""
         text = repr([(bar.start, bar.text, bar.x) for bar in self.bars_with])
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -122,7 +122,7 @@ class Chart:
 def read_samples(
     scope: Scope, span: ChartSpan, machine: StateMachine | None
 ) -> dict[str, read.Buckets]:
-    """Read the values of the metrics of a group; only percentiles need more than sums."""
+    """Read the metrics of a group; only percentiles need more than sums."""
     names = _GROUPS[span.group][1]
     metrics = [METRICS[name] for name in names]
     if span.group == _COMBINED:
@@ -147,14 +147,14 @@ def read_samples(
 def draw_charts(
     span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
 ) -> list[Chart]:
-    """Return the charts of the metrics of a group, one each."""
+    """Return a chart for each metric of a group."""
     return [_chart(METRICS[name], span, buckets[name], machine) for name in _GROUPS[span.group][1]]
 
 
 def draw_combined(
     span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
 ) -> list[combined.CombinedChart]:
-    """Return the charts of several metrics together, of the group that has them."""
+    """Return the combined charts of a group."""
     if span.group != _COMBINED:
         return []
 
@@ -209,7 +209,7 @@ def _summary(metric: Metric, statistic: str, buckets: read.Buckets, *, in_time: 
 
 @dataclass(frozen=True, slots=True)
 class RedriveCount:
-    """How many redrives there were in the time of the charts. ``href``: the executions behind."""
+    """The number of redrives in the charts' period. ``href``: the executions."""
 
     count: int
     href: str
@@ -218,7 +218,7 @@ class RedriveCount:
 def count_redrives(
     span: ChartSpan, buckets: Mapping[str, read.Buckets], machine: StateMachine | None
 ) -> RedriveCount | None:
-    """Return why more ends are counted than executions ended, None where nothing was redriven."""
+    """Return the redrives, which let ends exceed executions; None without redrives."""
     values = buckets.get(_REDRIVES, {}).values()
     count = round(sum(value.statistic("Sum") for value in values))
     if span.group != _COMBINED or not count:
@@ -228,7 +228,7 @@ def count_redrives(
 
 
 def _behind_address(metric: Metric, since: int, until: int, machine: StateMachine | None) -> str:
-    """Return the address of the executions behind a bar, "" where there are none."""
+    """Return the URL of a bar's executions, "" without any."""
     if metric.group != "executions":
         return ""
     query = {"metric": metric.name, "from": minute_text(since), "to": minute_text(until)}
@@ -241,14 +241,14 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
 
 
 def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the overview shows: the charts of all state machines."""
+    """Return the charts of the overview: of all state machines."""
     return charts_context(scope, query, None)
 
 
 def charts_context(
     scope: Scope, query: Mapping[str, str], machine: StateMachine | None
 ) -> dict[str, Any]:
-    """Return what the template of the charts needs."""
+    """Return the template context of the charts."""
     groups = _GROUPS if machine is None else OF_MACHINES
     span = ChartSpan.of(query, groups)
     buckets = read_samples(scope, span, machine)

@@ -1,4 +1,4 @@
-"""Draw several metrics in one chart: outcomes upon each other, percentiles beside each other."""
+"""Draw combined charts: outcomes as stacked bars, duration percentiles as lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LONGEST = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class ColumnPart:
-    """A part of a column. ``href``: the executions behind it."""
+    """A part of a column. ``href``: its executions."""
 
     tone: str
     label: str
@@ -47,7 +47,7 @@ class ColumnPart:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One period. ``cells``: its values as text, in the order of the series, "" for none."""
+    """One period. ``cells``: its values as texts, in series order, "" without a value."""
 
     start: int
     x: float
@@ -87,25 +87,25 @@ class CombinedChart:
 
     @property
     def value_axis(self) -> axes.WrittenAxis:
-        """Return the written axis of values."""
+        """Return the rendered value axis."""
         return axes.write_value_axis(self.value_ticks)
 
     @property
     def mark(self) -> str:
-        """Return a fingerprint of what is drawn."""
+        """Return a fingerprint of the chart."""
         text = repr([(column.start, column.x, column.cells) for column in self.columns])
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def statistics_of_durations(span: ChartSpan) -> tuple[tuple[str, str], ...]:
-    """Return the statistics whose lines are drawn together, each with its word."""
+    """Return the statistics drawn together, each with its label."""
     return _PERCENTILES if span.until - span.since <= _LONGEST else _PLAIN
 
 
 def stack_outcomes(
     span: ChartSpan, buckets: Mapping[str, Buckets], address: Callable[[str, int], str]
 ) -> CombinedChart:
-    """Return the chart of how executions ended.
+    """Return the chart of outcomes of executions.
 
     ``address``: returns the page of the executions behind a metric and the start of a period.
     """
@@ -147,7 +147,7 @@ def stack_outcomes(
 
 
 def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
-    """Return the chart of how long executions took: one line for each statistic."""
+    """Return the chart of durations, one line per statistic."""
     chosen = statistics_of_durations(span)
     starts = sorted(buckets)
     values = {start: [buckets[start].statistic(name) for name, _ in chosen] for start in starts}
@@ -194,6 +194,6 @@ def _count(tally: Tally | None) -> float:
 
 
 def _sizes(span: ChartSpan) -> tuple[float, float]:
-    """Return the width of a period and that of its column."""
+    """Return the width of a period and of its column."""
     step = WIDTH * span.period / (span.until - span.since)
     return step, max(step * 0.8, 1.0)

@@ -1,8 +1,8 @@
-"""Answer Prometheus: to this machine, or to a request with ``STATEYARD_METRICS_TOKEN``.
+"""The Prometheus endpoint ``/metrics``: for this machine, or with ``STATEYARD_METRICS_TOKEN``.
 
-Without a token only a direct connection from this machine is answered. A proxy on this machine
-connects from this machine, too, and the visitors whose requests it forwards do not. Two things tell
-that there is a proxy: a forwarding header, whichever it sets, and ``STATEYARD_HTTPS=1``.
+Without a token only direct connections from this machine are answered. Requests that a local proxy
+forwards for visitors are not: a proxy is detected by any forwarding header, or by
+``STATEYARD_HTTPS=1``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _preferred_format(request: HttpRequest) -> str:
-    """Return the content type that ``Accept`` prefers; OpenMetrics if it names none of ours.
+    """Return the content type preferred in ``Accept``; OpenMetrics by default.
 
     The parameters of a media type do not count: Prometheus sends those of its own release
     (``version``, ``escaping``), and each of its releases reads both formats as they are here.
@@ -57,7 +57,7 @@ def _preferred_format(request: HttpRequest) -> str:
 
 
 def is_allowed(request: HttpRequest) -> bool:
-    """Tell whether a request may read the metrics of all projects."""
+    """Whether a request may read the metrics of all projects."""
     token: str = settings.STATEYARD_METRICS_TOKEN
     if token:
         authorization = request.headers.get("Authorization", "")

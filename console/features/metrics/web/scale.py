@@ -1,4 +1,4 @@
-"""Choose where an axis ends and which of its values and times it names."""
+"""Choose the end of an axis, and the values and times it labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLOTS = (("", 240), ("medium", 384), ("wide", 584), ("wider", 944))
 
 @dataclass(frozen=True, slots=True)
 class ValueTick:
-    """A line of the grid. ``top``: percent from above; ``y``: in units of the drawing."""
+    """A grid line. ``top``: percent from above; ``y``: in drawing units."""
 
     top: float
     y: float
@@ -39,7 +39,7 @@ class ValueTick:
 
 @dataclass(frozen=True, slots=True)
 class TimeTick:
-    """A time of the axis. ``x``: in units of the drawing; ``form``: what is written, "" nothing.
+    """A tick of the time axis. ``x``: in drawing units; ``form``: its label, "" for none.
 
     ``room``: how wide the plot has to be for its text, "" if each one is.
     """
@@ -51,17 +51,17 @@ class TimeTick:
 
     @property
     def left(self) -> str:
-        """Return the place in percent."""
+        """Return the position in percent."""
         return f"{100 * self.x / WIDTH:.2f}%"
 
     @property
     def is_end(self) -> bool:
-        """Tell whether the axis ends here: the text then stands before it, not behind."""
+        """Whether it is at the end of the axis: its label is then on the left."""
         return self.x >= WIDTH
 
 
 def axis_end(most: float, *, times: bool) -> float:
-    """Return a round number at or above the highest value; half of it is round, too."""
+    """Return a round number at or above the maximum, whose half is round, too."""
     if times:
         ends: tuple[float, ...] = _TIMES
         days = -(-most // DAY) * DAY
@@ -73,7 +73,7 @@ def axis_end(most: float, *, times: bool) -> float:
 
 
 def value_ticks(end: float, *, times: bool) -> list[ValueTick]:
-    """Return the lines at the end and in the middle of an axis of values."""
+    """Return the lines at the end and the middle of a value axis."""
     whole = end < 2  # noqa: PLR2004 - half an execution is none, half a millisecond is not shown
     shares = (1.0,) if whole else (1.0, 0.5)
     return [
@@ -87,14 +87,14 @@ def _tick_text(value: float, *, times: bool) -> str:
 
 
 def value_text(value: float, *, times: bool) -> str:
-    """Write a value of an axis or of a chart."""
+    """Format a value of an axis or chart."""
     if times:
         return formatting.duration_text(round(value))
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
-    """Return a few round times of a span, and its end.
+    """Return a few round times of a period, and its end.
 
     A plot that has no room for the text of each time names every second or fourth one, so that its
     texts stand at even distances. Too near to the end a time is a line of the grid without a text,
@@ -119,7 +119,7 @@ def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
 
 
 def _named_of(apart: float, taken: int) -> int:
-    """Return of how many times one is named, which are so many pixels apart.
+    """Return n: every n-th tick gets a label.
 
     A power of two: what a narrow plot names, a wider one names, too.
     """
@@ -130,6 +130,6 @@ def _named_of(apart: float, taken: int) -> int:
 
 
 def _time_step(span: int, period: int, most: int) -> int:
-    """Return the first round step that names at most so many times."""
+    """Return the smallest round step with at most this many ticks."""
     least = max(-(-span // most), period)
     return next((step for step in _STEPS if step >= least), -(-least // DAY) * DAY)

@@ -1,4 +1,4 @@
-"""Choose the time that the charts show, and the periods it is cut into."""
+"""Read the period of the charts from the query string, and choose the length of a bar."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATISTICS = ("Average", "p50", "p90", "p95", "p99", "Minimum", "Maximum", "Sum"
 
 @dataclass(frozen=True, slots=True)
 class ChartSpan:
-    """What the reader chose; times in epoch ms, whole periods."""
+    """The selected period; times in epoch ms, whole bars."""
 
     key: str
     since: int
@@ -56,7 +56,7 @@ class ChartSpan:
 
     @classmethod
     def of(cls, query: Mapping[str, str], groups: Collection[str]) -> ChartSpan:
-        """Read the query string; what makes no sense counts as not said."""
+        """Read the query string; invalid values are ignored."""
         key = query.get("range", "")
         key = key if key in RANGES else "3h"
         now = clock.now_ms()
@@ -84,38 +84,38 @@ class ChartSpan:
 
     @property
     def title(self) -> str:
-        """Write the time: ``Last 3 hours``."""
+        """Return a title: ``Last 3 hours``."""
         return RANGES[self.key][0]
 
     @property
     def period_text(self) -> str:
-        """Write the period."""
+        """Format the length of a bar."""
         return next(word for word, period in PERIODS.values() if period == self.period)
 
     @property
     def leads(self) -> bool:
-        """Tell whether bars lead to executions."""
+        """Whether bars link to executions."""
         return self.group in OF_MACHINES
 
     @property
     def shown_until(self) -> int:
-        """Return where the time ends that has values: at the latest now, though a bar goes on."""
+        """Return the end of the period with values: now at the latest."""
         now = clock.now_ms()
         return min(self.until, now) if now > self.since else self.until
 
     @property
     def from_text(self) -> str:
-        """Return the start as the field of the form has it."""
+        """Return the start for the form's field."""
         return minute_text(self.since)
 
     @property
     def to_text(self) -> str:
-        """Return the end as the field of the form has it."""
+        """Return the end for the form's field."""
         return minute_text(self.until)
 
 
 def _period(span: int) -> int:
-    """Return the period that gives a handy number of bars."""
+    """Return the bar length that gives a suitable number of bars."""
     fitting = (period for _, period in PERIODS.values() if span / period <= _AIMED_AT)
     return next(fitting, PERIODS["10080"][1])
 
@@ -129,11 +129,11 @@ def _moment(text: str, otherwise: int) -> int:
 
 
 def minute_text(at_ms: int) -> str:
-    """Write a minute in UTC, as an address has it: 2026-01-31T10:05."""
+    """Format a minute in UTC for a URL: 2026-01-31T10:05."""
     return f"{clock.moment_of(at_ms):%Y-%m-%dT%H:%M}"
 
 
 def minute_of(text: str) -> int | None:
-    """Return the minute that an address names, None if it names none."""
+    """Parse a minute from a URL, None if invalid."""
     at_ms = _moment(text, -1)
     return None if at_ms < 0 else read.floor_to_period(at_ms)

@@ -1,4 +1,4 @@
-"""The addresses of the feature metrics."""
+"""URLs of the feature metrics."""
 
 from __future__ import annotations
 
