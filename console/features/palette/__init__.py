@@ -1,1 +1,1 @@
-"""The command palette: one field that finds machines, executions, states, people, pages."""
+"""Command palette (Ctrl+K): search state machines, executions, states, people and pages."""

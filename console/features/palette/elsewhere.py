@@ -1,7 +1,7 @@
-"""Find by name or ARN what the reader's other projects have: only projects they are a member of.
+"""Search the reader's other projects by name or ARN, for the palette.
 
-Names are looked for in the region of the page, ARNs in every region. Each search has a bound, as in
-``matches``, however many projects there are.
+Names are searched in the page's region, ARNs in every region. Each search is limited as in
+``matches``, whatever the number of projects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MACHINES = 500
 
 
 def find_elsewhere(scope: Scope, text: str) -> list[MatchGroup]:
-    """Return a group for each other project of the reader with matches, best group first.
+    """Return a group of matches for each other project, best group first.
 
     Branches have what their parents have: only an ARN finds something in one.
     """
@@ -66,7 +66,7 @@ def find_elsewhere(scope: Scope, text: str) -> list[MatchGroup]:
 
 
 class _Search:
-    """A text, and the scopes of the projects in which it is looked for."""
+    """A text, and the scopes of the searched projects."""
 
     def __init__(self, scopes: dict[int, Scope], text: str, region: str) -> None:
         self._scopes, self._text, self._region = scopes, text, region
@@ -118,7 +118,7 @@ class _Search:
             yield self._match(row, row.name, "activity", "activity", row.name)
 
     def _named(self, rows: QuerySet[Any], field: str = "name") -> list[Any]:
-        """Return the best of the newest rows whose name has the text, or the row of an ARN."""
+        """Return the best of the latest rows by name, or the row of an ARN."""
         rows = rows.filter(project__in=self._scopes)
         if self._is_arn:
             return list(rows.filter(arn=self._text))

@@ -1,4 +1,4 @@
-"""The command palette: one field that finds machines, executions, states, people and pages."""
+"""Command palette (Ctrl+K): search state machines, executions, states, people and pages."""
 
 from console.feature import Feature
 

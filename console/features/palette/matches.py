@@ -1,8 +1,8 @@
-"""Find what a reader may mean by a text: machines, executions, rules, alarms, people, pages.
+"""Find matches of a text for the palette: state machines, executions, rules, people, pages.
 
-Every search has a bound, so that each key pressed costs the same in a large project: executions by
-name are looked for among the newest ``scan.WINDOW``, by their whole name among all of them; rules,
-schedules, alarms and activities among the newest ``NEWEST``, by their ARN among all of them.
+Every search is limited, so that a key press costs the same in a large project: executions are
+searched by part of name among the latest ``scan.WINDOW``, by whole name among all; rules,
+schedules, alarms and activities among the latest ``NEWEST``, by ARN among all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DEFINITIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A possible match of a text. ``note``: its context.
+    """One match. ``note``: its context.
 
     ``status`` and ``start_ms``: an execution's. ``project``: another project of the reader, which
     opens with the address; "" for the project of the page.
@@ -60,14 +60,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchGroup:
-    """Matches of one kind, the best first."""
+    """Matches of one kind, best first."""
 
     title: str
     matches: tuple[Match, ...]
 
 
 def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
-    """Return the groups with matches, best group first.
+    """Return the groups of matches, best group first.
 
     An empty text means the state machines that changed last and the actions of the reader, then
     the newest executions, and every page.
@@ -100,7 +100,7 @@ def find_matches(scope: Scope, text: str) -> list[MatchGroup]:
 
 
 def rank_of(title: str, text: str) -> int:
-    """Return 0 for the very name, 1 for its beginning, 2 for another part of it."""
+    """Return 0 for the exact name, 1 for a prefix, 2 for another part."""
     name, sought = title.casefold(), text.casefold()
     return 0 if name == sought else 1 if name.startswith(sought) else 2
 
@@ -110,7 +110,7 @@ def _best(titles: Iterable[str], text: str) -> list[str]:
 
 
 def address_in(scope: Scope, view: str, *names: str, **query: str) -> str:
-    """Return the address of a page, with the region if it is not the usual one."""
+    """Return the URL of a page, with the region if it is not the default."""
     if scope.elsewhere:
         query["region"] = scope.region
     return reverse(view, args=names) + (f"?{urlencode(query)}" if query else "")
@@ -168,7 +168,7 @@ def _states(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _state_names(value: Any) -> Iterator[str]:
-    """Return the names of all states of a definition, also those of Maps and Parallels."""
+    """Return the names of all states of a definition, at any depth."""
     states = value.get("States") if isinstance(value, dict) else None
     for name, state in states.items() if isinstance(states, dict) else ():
         yield name
@@ -197,7 +197,7 @@ def _executions(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _searches(scope: Scope, text: str) -> Iterator[Match]:
-    """Yield the search of executions for a text with conditions, or what is wrong with them."""
+    """Yield the execution search of a text with conditions, or its error."""
     if not filter_words.OPERATOR.search(text):
         return
     filters = ExecutionFilters.of(QueryDict(urlencode({"find": text})))
@@ -225,7 +225,7 @@ def _found_executions(scope: Scope, text: str) -> list[Execution]:
 
 
 def _named_rows(scope: Scope, rows: QuerySet[Any], text: str, field: str = "name") -> list[Any]:
-    """Return the best of the newest rows whose name has a text, or the row of an ARN: one query."""
+    """Return the best of the latest rows by name, or the row of an ARN, in one query."""
     if not text:
         return []
     rows = rows.filter(project=scope.project)
@@ -239,7 +239,7 @@ def _named_rows(scope: Scope, rows: QuerySet[Any], text: str, field: str = "name
 
 
 def _arn_address(scope: Scope, text: str, view: str, *names: str) -> str:
-    """Return the address of a row; that of a pasted ARN leads into the ARN's region."""
+    """Return the URL of a row; for a pasted ARN in the ARN's region."""
     return (
         reverse("arn", args=[text]) if text.startswith("arn:") else address_in(scope, view, *names)
     )
@@ -253,7 +253,7 @@ def _rules(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _schedules(scope: Scope, text: str) -> Iterator[Match]:
-    """Yield the rules with a schedule, and the schedules of EventBridge Scheduler."""
+    """Yield rules with a schedule, and schedules of EventBridge Scheduler."""
     if not has_feature("notifications"):
         return
     rows = EventRule.objects.exclude(schedule="")
@@ -331,7 +331,7 @@ def _people(scope: Scope, text: str) -> Iterator[Match]:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A page or an action. ``view``: the name of its address; ``icon``: of Lucide.
+    """A page or an action. ``view``: its URL name; ``icon``: of Lucide.
 
     ``action``: the right that it takes (an action of ``console.access``).
     ``keywords``: further words by which readers look for it. ``query``: of its address.

@@ -1,4 +1,4 @@
-"""The addresses of the palette."""
+"""URLs of the palette."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the palette: as a page of its own, and as the list below the field of its dialog."""
+"""View of the palette: a page of its own, or the result list of the dialog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @require_safe
 def palette_page(request: HtmxRequest) -> HttpResponse:
-    """Answer ``/palette/``: what the text in ``q`` may mean; to htmx only the list."""
+    """Show ``/palette/``: the matches of ``q``; for htmx only the list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[: matches.LONGEST]
     scope = scope_of(request)
     groups = [*matches.find_matches(scope, text), *elsewhere.find_elsewhere(scope, text)]

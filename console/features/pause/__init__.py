@@ -1,1 +1,1 @@
-"""Pause: executions that take no step until somebody resumes them."""
+"""Pause and resume single executions: a paused execution takes no step."""

@@ -1,6 +1,6 @@
-"""Answer the HTTP API of pauses: JSON, in the project of the key that signs a call.
+"""HTTP API to pause and resume executions: JSON, signed with a project's access key.
 
-AWS has no status for a pause: its own API says RUNNING, and this one says who paused what.
+AWS has no status for a pause: its API says RUNNING, and this one says who paused which execution.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST = 1_000
 
 @signed_calls.signed_view("POST")
 def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/executions/pause``: pause an execution, or say whether that is possible."""
+    """Answer ``/api/executions/pause``: pause an execution; a dry run only checks that."""
     body = signed_calls.read_body(request, "executionArn", ("timers", "note", "dryRun"))
     arn = body["executionArn"]
     execution = _authorized_execution(request, principal, actor, "PauseExecution", arn)
@@ -46,7 +46,7 @@ def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonRespo
 
 @signed_calls.signed_view("POST")
 def resume(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/executions/resume``: resume an execution, or say whether that is possible."""
+    """Answer ``/api/executions/resume``: resume an execution; a dry run only checks that."""
     body = signed_calls.read_body(request, "executionArn", ("dryRun",))
     arn = body["executionArn"]
     execution = _authorized_execution(request, principal, actor, "ResumeExecution", arn)
@@ -58,7 +58,7 @@ def resume(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResp
 
 @signed_calls.signed_view("GET", "HEAD")
 def paused(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/executions/paused``: the paused executions of the project.
+    """Answer ``/api/executions/paused``: list the paused executions of the project.
 
     With ``?execution=ARN``: this one, paused or not.
     """
@@ -77,7 +77,7 @@ def paused(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResp
 def _authorized_execution(
     request: HttpRequest, principal: Principal, actor: Actor, action: str, arn: str
 ) -> Execution:
-    """Return the execution of a call if role and key allow the action on it."""
+    """Return the execution of a call; raise an error without the right to it."""
     machine = arn.split(":")[6].partition("/")[0] if arn.count(":") >= _COLONS else ""
     resource = KeyedResource(arn[:256], machine)
     signed_calls.authorize(principal, actor, action, request.path, resource)
@@ -102,7 +102,7 @@ def _answer_dry_run(action: str, execution: Execution) -> JsonResponse:
 
 
 def _described(arn: str, status: str, row: Pause | None) -> dict[str, Any]:
-    """Return an execution; ``pause`` is null unless it is paused. Times: seconds since 1970."""
+    """Return an execution; ``pause`` is null unless paused. Times: seconds since 1970."""
     if row is None:
         return {"executionArn": arn, "status": status, "pause": None}
     timers = "still" if row.stops_clock else "run"

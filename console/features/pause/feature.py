@@ -1,4 +1,4 @@
-"""Pause and resume an execution, on its page and by an API."""
+"""Pause and resume single executions, on their page and by an HTTP API."""
 
 from console.feature import Feature, Hook
 

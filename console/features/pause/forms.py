@@ -1,4 +1,4 @@
-"""The form that pauses an execution."""
+"""Form that pauses an execution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LONGEST_NOTE = 1000
 
 
 class PauseForm(PageForm):
-    """``clock``: whether waits and time limits run on or stand still; ``note``: the reason."""
+    """``clock``: whether waits and timeouts continue or stop; ``note``: the reason."""
 
     clock = TextField(strip=False)
     note = TextField(lines=True, cut=_LONGEST_NOTE)

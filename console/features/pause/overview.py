@@ -14,7 +14,7 @@ MOST = 1_000
 
 
 def overview_live(scope: Scope, _most: int) -> dict[str, Any]:
-    """Return how many executions of the project are paused, as their list shows them."""
+    """Return the number of the project's paused executions."""
     rows = Execution.objects.filter(project=scope.project, map_run=None, pause__isnull=False)
     numbers = rows.filter(scope.own_executions).order_by().values("pk")[: MOST + 1]
     count = numbers.count()

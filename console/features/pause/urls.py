@@ -1,4 +1,4 @@
-"""The addresses of the feature pause."""
+"""URLs of the feature pause."""
 
 from __future__ import annotations
 

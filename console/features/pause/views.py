@@ -1,4 +1,4 @@
-"""Pause and resume an execution, by hand."""
+"""Views that pause and resume an execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @require_http_methods(["GET", "POST"])
 def pause_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Ask how to pause, then pause; pages that are open learn of it by their poll."""
+    """Ask how to pause, then pause; open pages notice it by their poll."""
     scope = scope_of(request)
     require(scope, "PauseExecution")
     execution = scope.own_execution(machine_name, execution_name)
@@ -48,7 +48,7 @@ def pause_page(request: HtmxRequest, machine_name: str, execution_name: str) -> 
 
 @require_POST
 def resume(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Let the execution go on."""
+    """Resume the execution."""
     scope = scope_of(request)
     require(scope, "ResumeExecution")
     execution = scope.own_execution(machine_name, execution_name)

@@ -1,1 +1,1 @@
-"""Projects: an overview of one's own, and the life of those of a server."""
+"""Projects: list one's projects; create, rename, archive and delete projects."""

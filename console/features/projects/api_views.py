@@ -1,7 +1,4 @@
-"""Answer the HTTP API of projects: JSON, for administrators of the server.
-
-A call is signed with an access key of an administrator, in whatever project.
-"""
+"""HTTP API of projects for administrators of the server: JSON, signed with any of their keys."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _api_view(action: str, required: str = "") -> Callable[[Act], signed_calls.View]:
-    """Make a view of a function that acts. ``action``: the right that it takes."""
+    """Make a view of a function. ``action``: the required right."""
 
     def make(act: Act) -> signed_calls.View:
         @signed_calls.signed_view("POST")
@@ -48,7 +45,7 @@ def _api_view(action: str, required: str = "") -> Callable[[Act], signed_calls.V
 
 @signed_calls.signed_view("GET", "POST")
 def projects(request: HttpRequest, principal: Principal, actor: audit.Actor) -> JsonResponse:
-    """Answer ``/api/projects``: the projects of the server, or a new one."""
+    """Answer ``/api/projects``: list the projects of the server, or create one."""
     if request.method == "GET":
         _authorize(request, principal, actor, "ListProjects")
         return JsonResponse({"projects": [_members(each) for each in store.list_projects()]})
@@ -90,7 +87,7 @@ def unarchive(actor: audit.Actor, body: Body, name: str) -> JsonResponse:
 
 @_api_view("DeleteProject", "confirm")
 def delete(actor: audit.Actor, body: Body, name: str) -> JsonResponse:
-    """Answer ``/api/projects/NAME/delete``: the server goes on with the deletion."""
+    """Answer ``/api/projects/NAME/delete``: begin a deletion, which the server completes."""
     deletion.begin_deletion(name, body["confirm"], actor)
     return _answer(name, HTTPStatus.ACCEPTED)
 
@@ -103,7 +100,7 @@ def _answer(name: str, status: int = HTTPStatus.OK) -> JsonResponse:
 
 
 def _members(summary: ProjectSummary) -> dict[str, Any]:
-    """Return a project as JSON has it; ``deletion`` is null unless it is being deleted."""
+    """Return a project as JSON; ``deletion`` is null unless it is being deleted."""
     progress = None
     if summary.to_delete is not None:
         progress = {"executions": summary.to_delete, "removed": summary.deleted}
@@ -119,7 +116,7 @@ def _members(summary: ProjectSummary) -> dict[str, Any]:
 
 
 def _authorize(request: HttpRequest, principal: Principal, actor: audit.Actor, action: str) -> None:
-    """Raise AccessDeniedException unless an administrator calls whose key allows the action."""
+    """Raise AccessDeniedException unless an administrator's key allows the action."""
     try:
         access.check_scope(principal, f"stateyard:{action}")
     except access.Denied as error:

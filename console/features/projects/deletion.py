@@ -1,21 +1,20 @@
-"""Delete an archived project with everything in it, some at a time.
+"""Delete an archived project with all its data, in batches.
 
-Theory of operation
-===================
+Theory of operation ===================
 
 ``begin_deletion`` removes all members, keys and invitations, and writes a ``ProjectDeletion``, in
 one transaction: from then on nobody can open the project, and nothing brings it back. The rest is
 deleted in batches, each a transaction:
 
-1. Running executions lose their snapshots, tasks and timers, so that they do nothing more: a parent
-   must not act on the error of a child that is gone already.
-2. Executions go, the newest first: a child of a Map Run, or of a Task, goes before its parent.
-3. The rows of all other tables go (``rows_of_project``), then tags and unused definitions.
-4. The project itself goes with what is left of it, and with its ``ProjectDeletion``.
+1. Running executions lose their snapshots, tasks and timers, so that they take no more steps: a
+   parent must not handle the error of a child that is already deleted.
+2. Executions are deleted, newest first: a child of a Map Run, or of a Task, before its parent.
+3. The rows of all other tables are deleted (``rows_of_project``), then tags and unused definitions.
+4. The project itself is deleted with its ``ProjectDeletion``.
 
-A process that is killed leaves the ``ProjectDeletion``; the next one goes on where it ended. Any
-process may work on it: the server's leading worker, and the command in a shell. A lease lets one
-work at a time. The first and the last step are in the audit of the server, which stays.
+After a crash the ``ProjectDeletion`` remains, and the next process continues. The server's leading
+worker and the shell command may both work on it; a lease lets one work at a time. The first and the
+last step are recorded in the server's audit trail, which stays.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ _TURN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a deletion is: executions that are gone, of so many."""
+    """Progress of a deletion: deleted executions, and their total."""
 
     removed: int
     total: int
@@ -88,7 +87,7 @@ class Progress:
 
 
 def begin_deletion(name: str, confirmed: str, actor: audit.Actor) -> ProjectDeletion:
-    """Begin to delete an archived project; nobody can open it any more.
+    """Begin to delete an archived project; nobody can open it afterwards.
 
     ``confirmed``: its name, typed. A deletion that has begun goes on. Raise ResourceNotFound,
     ValidationException for another text or a project of the server, ConflictException for a project
@@ -130,20 +129,20 @@ def _remove_people(project: Project, actor: audit.Actor) -> None:
 
 
 def progress_of(name: str) -> Progress | None:
-    """Return how far the deletion of a project is, None if it is gone or there is none."""
+    """Return a deletion's progress, None if the project is deleted or there is none."""
     rows = ProjectDeletion.objects.filter(project__name=name).values_list("removed", "total")
     row = rows.first()
     return None if row is None else Progress(*row)
 
 
 def past_deletions() -> list[AuditEntry]:
-    """Return the last steps of the newest deletions, but for branches, from the server's audit."""
+    """Return the latest finished deletions, without branches, from the server's audit trail."""
     ends = AuditEntry.objects.filter(project=None, action=ACTION, reason__startswith="end: ")
     return list(ends.exclude(target__contains=MARK).order_by("-pk")[:_SHOWN])
 
 
 def continue_deletions() -> None:
-    """Work for some seconds on each deletion that no other process works on."""
+    """Work for some seconds on each deletion without a lease of another process."""
     for number in list(ProjectDeletion.objects.values_list("pk", flat=True)):
         work_on_deletion(number, partial(_is_before, time.monotonic() + _TURN_S))
 
@@ -153,7 +152,7 @@ def _is_before(moment_s: float) -> bool:
 
 
 def work_on_deletion(number: int, go_on: Callable[[], bool] = lambda: True) -> bool:
-    """Delete batches until the project is gone or ``go_on`` says no; return whether it is gone.
+    """Delete batches until done or ``go_on`` is False; return whether the project is deleted.
 
     Return False at once while another process works on it.
     """
@@ -171,7 +170,7 @@ def work_on_deletion(number: int, go_on: Callable[[], bool] = lambda: True) -> b
 
 
 def _claim(number: int) -> bool:
-    """Take the deletion or keep it, for ``LEASE_MS`` (inside a transaction)."""
+    """Take or renew the lease of a deletion for ``LEASE_MS`` (inside a transaction)."""
     now_ms = clock.now_ms()
     mine = ProjectDeletion.objects.filter(pk=number, runner=_RUNNER)
     free = ProjectDeletion.objects.filter(pk=number, lease_until_ms__lte=now_ms)
@@ -204,7 +203,7 @@ def _delete_batch(number: int) -> bool:
 
 
 def _stop_some(number: int) -> bool:
-    """Take away from some running executions what makes them run; return whether there were any."""
+    """Remove the snapshots, tasks and timers of some executions; return whether there were any."""
     running = RunRow.objects.filter(
         execution__project=number, execution__status=ExecutionStatus.RUNNING
     )
@@ -224,7 +223,7 @@ def _stop_some(number: int) -> bool:
 
 
 def _delete_executions(number: int) -> bool:
-    """Delete the newest executions of a project; return whether there were any."""
+    """Delete the latest executions of a project; return whether there were any."""
     newest = Execution.stored.filter(project=number).order_by("-start_ms", "-pk")
     numbers = list(newest.values_list("pk", flat=True)[: retention.BATCH])
     for group in retention.bounded_groups(numbers) if numbers else ():
@@ -250,7 +249,7 @@ def _delete_unused_definitions() -> None:
 
 
 def _delete_project(number: int) -> bool:
-    """Delete the project with what is left of it; return whether this process did it."""
+    """Delete the project row; return whether this process did it."""
 
     def store() -> bool:
         if not _claim(number):

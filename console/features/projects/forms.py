@@ -1,4 +1,4 @@
-"""The forms of the page Projects."""
+"""Forms of the page Projects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class NewProjectForm(PageForm):
-    """A new project: ``account`` is empty to draw one, ``owner`` is a person's name."""
+    """A new project: ``account``: empty for a generated one; ``owner``: a person's name."""
 
     name = TextField()
     account = TextField()
@@ -27,7 +27,7 @@ class ProjectForm(PageForm):
 
 
 class DeleteForm(PageForm):
-    """The name of a project, and what was typed to confirm it."""
+    """The name of a project, and the text typed to confirm."""
 
     name = TextField(strip=False)
     confirmed = TextField()

@@ -1,4 +1,4 @@
-"""What the leading worker does for projects: it goes on with their deletions."""
+"""Projects job of the leading worker: continue deletions."""
 
 from __future__ import annotations
 

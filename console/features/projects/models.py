@@ -1,4 +1,4 @@
-"""The table of projects that are being deleted."""
+"""Table of projects that are being deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from console.models.people import Project
 
 
 class ProjectDeletion(models.Model):
-    """A deletion under way; its row goes with the project.
+    """A deletion in progress; its row is deleted with the project.
 
     ``total``: the executions of the project when it began; ``removed``: how many of them are gone.
     ``runner``: the process that works on it, which others leave alone until ``lease_until_ms``.

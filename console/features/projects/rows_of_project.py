@@ -1,8 +1,8 @@
-"""Find the tables whose rows belong to a project, and delete such rows some at a time.
+"""Find all tables with rows of a project, and delete such rows in batches.
 
-The tables are those of all features, by their foreign keys: a table that somebody adds belongs to
-a project without a word here. Rows of executions are not among them, since they go with their
-execution; tags and definitions have no foreign key.
+Tables are found by their foreign keys, so a new table of any feature is included automatically.
+Rows of executions are excluded, since they are deleted with their execution; tags and definitions
+have no foreign key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ACCOUNT_AT = 4  # arn:aws:states:region:ACCOUNT:...
 
 @cache
 def tables_of_projects() -> tuple[tuple[type[models.Model], str], ...]:
-    """Return models with the lookup of their project; each stands before those it refers to."""
+    """Return models with the lookup of their project, each before the models it refers to."""
     lookups: dict[type[models.Model], str] = {}
     for model in apps.get_app_config("console").get_models():
         lookup = lookup_of_project(model)
@@ -47,7 +47,7 @@ def tables_of_projects() -> tuple[tuple[type[models.Model], str], ...]:
 
 
 def _add_after_users(model: type[models.Model], lookups: dict[type[models.Model], str]) -> None:
-    """Add a model behind the models of projects that refer to it."""
+    """Add a model after the models that refer to it."""
     if model in lookups:
         return
     for relation in _options(model).related_objects:
@@ -58,7 +58,7 @@ def _add_after_users(model: type[models.Model], lookups: dict[type[models.Model]
 
 
 def lookup_of_project(model: type[models.Model]) -> str:
-    """Return the lookup from a model to its project, "" if it has none or is of an execution."""
+    """Return the lookup from a model to its project, "" without one or for rows of executions."""
     if model in (Execution, MapRun, Project):
         return ""
     fields = _options(model).concrete_fields
@@ -91,7 +91,7 @@ def delete_some(project: int) -> bool:
 
 
 def _keys_of_some(model: type[models.Model], lookup: str, project: int) -> dict[str, Any]:
-    """Return the condition that some rows of a project meet, {} if it has none."""
+    """Return a condition for some rows of a project, {} without any."""
     rows = _rows_of(model).filter(**{lookup: project})
     key = _options(model).pk
     if not isinstance(key, models.CompositePrimaryKey):
@@ -108,7 +108,7 @@ def _keys_of_some(model: type[models.Model], lookup: str, project: int) -> dict[
 
 
 def _rows_of(model: type[models.Model]) -> models.QuerySet[Any]:
-    """Return all rows of a model: its managers may leave some out."""
+    """Return all rows of a model: its default manager may hide some."""
     return models.QuerySet(model)
 
 
@@ -117,7 +117,7 @@ def _options(model: type[models.Model]) -> Options[Any]:
 
 
 def delete_tags(account_id: str) -> None:
-    """Delete the tags of everything in an account (inside the caller's transaction)."""
+    """Delete all tags in an account (inside the caller's transaction)."""
     tags = Tag.objects.filter(arn__contains=f":{account_id}:").values_list("pk", "arn")
     numbers = [pk for pk, arn in tags if arn.split(":")[_ACCOUNT_AT] == account_id]
     for start in range(0, len(numbers), AT_ONCE):
@@ -125,7 +125,7 @@ def delete_tags(account_id: str) -> None:
 
 
 def unused_definitions() -> Iterator[list[str]]:
-    """Yield the keys of definitions that nothing runs or has run, some at a time."""
+    """Yield the keys of unused definitions in batches."""
     used: set[str] = set()
     for manager in (
         *(model.objects for model in (StateMachine, Version, MachineRevision, MapRun)),

@@ -1,8 +1,7 @@
 """Create, rename, archive and list projects.
 
-``default`` belongs to the first owner and the samples have a project of their own: the server finds
-both by their names, so neither can be renamed or archived. Names differ in more than capital
-letters.
+The server finds ``default`` (the first owner's) and the project of the samples by name, so neither
+can be renamed or archived. Two names must not differ in case only.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def create_project(name: str, account_id: str, owner: str, actor: audit.Actor) -
 
 
 def rename_project(name: str, new_name: str, actor: audit.Actor) -> Project:
-    """Rename a project and its branches; their ARNs have account ids and stay as they are.
+    """Rename a project and its branches; ARNs have account ids and do not change.
 
     Raise ResourceNotFound, ValidationException for a malformed name, a branch or a project of the
     server, ConflictException for a name that is taken or too long for the branches, and while the
@@ -122,7 +121,7 @@ def _rename_branches(project: Project, new_name: str) -> None:
 
 
 def archive_project(name: str, actor: audit.Actor) -> Project:
-    """Make a project read-only; running executions run to their end.
+    """Make a project read-only; running executions continue to their end.
 
     Rules and schedules rest, and nothing starts. A project that is archived stays as it is. Raise
     ResourceNotFound, ValidationException for a project of the server.
@@ -140,7 +139,7 @@ def archive_project(name: str, actor: audit.Actor) -> Project:
 
 
 def unarchive_project(name: str, actor: audit.Actor) -> Project:
-    """Let an archived project work again; moments of schedules that passed are not made up for.
+    """Reactivate an archived project; missed schedule times are not made up for.
 
     Raise ResourceNotFound, and ConflictException while the project is being deleted.
     """
@@ -163,7 +162,7 @@ def _set_archived(project: Project, archived_ms: int | None) -> None:
 
 
 def check_may_end(name: str, act: str) -> None:
-    """Raise ValidationException for a project of the server. ``act``: what it may not be."""
+    """Raise ValidationException for a project the server needs. ``act``: the refused action."""
     if name in FIXED_NAMES:
         raise ValidationException(
             f"The project {name!r} belongs to the server: it cannot be {act}."
@@ -171,7 +170,7 @@ def check_may_end(name: str, act: str) -> None:
 
 
 def locked_project(name: str) -> Project:
-    """Return a project that nobody else changes in this transaction; raise ResourceNotFound."""
+    """Return a project locked for this transaction; raise ResourceNotFound."""
     project = Project.objects.select_for_update(no_key=True).filter(name=name).first()
     if project is None:
         raise missing_project(name)
@@ -179,12 +178,12 @@ def locked_project(name: str) -> Project:
 
 
 def missing_project(name: str) -> ServiceError:
-    """Return the error for a name that no project has."""
+    """Return the error for an unknown project name."""
     return ServiceError(ErrorCode.ResourceNotFound, f"There is no project {name!r}.")
 
 
 def _project_to_change(name: str) -> Project:
-    """Return a locked project; raise ConflictException while it is being deleted."""
+    """Return a locked project; raise ConflictException during its deletion."""
     project = locked_project(name)
     if ProjectDeletion.objects.filter(project=project).exists():
         raise ConflictException(f"The project {name!r} is being deleted.")
@@ -192,7 +191,7 @@ def _project_to_change(name: str) -> Project:
 
 
 def list_projects() -> list[ProjectSummary]:
-    """Return all projects, the oldest first."""
+    """Return all projects, oldest first."""
     active = Q(membership__user__is_active=True)
     projects = Project.objects.order_by("pk").annotate(
         members=Count("membership", filter=active),
@@ -211,7 +210,7 @@ def _count_running(project: int) -> int:
 
 
 def _check_person_exists(name: str) -> None:
-    """Raise ValidationException for a mistyped name: nobody could sign in as that owner."""
+    """Raise ValidationException for an unknown person, who could not sign in as owner."""
     if not get_user_model().objects.filter(username=name, is_active=True).exists():
         raise ValidationException(
             f"owner: there is nobody called {name!r}. Add the person to a project first, on its"
@@ -235,7 +234,7 @@ def _check_name_is_free(name: str, but: Project | None = None) -> None:
 
 
 def free_account_id(number: int) -> str:
-    """Return an account id that no project has, the same for the same number if it is free."""
+    """Return an unused account id, derived from a number if possible."""
     while True:
         account = str(_SMALLEST_ACCOUNT + number % _ACCOUNTS)
         if not _is_taken(account):
@@ -244,6 +243,6 @@ def free_account_id(number: int) -> str:
 
 
 def _is_taken(account: str) -> bool:
-    """Tell whether a project has an account id, or the server needs it for one of its own."""
+    """Whether a project or the server itself uses an account id."""
     own = (SAMPLES_ACCOUNT, settings.STATEYARD_ACCOUNT)
     return account in own or Project.objects.filter(account_id=account).exists()

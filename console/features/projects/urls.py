@@ -1,4 +1,4 @@
-"""The addresses of the page Projects."""
+"""URLs of the page Projects."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ class ProjectRow:
 
 @require_safe
 def projects_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/projects/``."""
+    """Show ``/projects/``."""
     return _render_projects(request)
 
 
 @require_POST
 def create_project(request: HttpRequest) -> HttpResponse:
-    """Create a project; its owner is the reader unless the form names somebody else."""
+    """Create a project; its owner is the reader unless the form names another person."""
     user = _administrator(request, "CreateProject")
     sent = NewProjectForm(request.POST).values
     owner = sent["owner"] or user.get_username()
@@ -120,7 +120,7 @@ def _change_project(
     change: Callable[[str, audit.Actor], Project],
     user: User,
 ) -> HttpResponse:
-    """Change the project that a form names, and say so in a message."""
+    """Change the form's project, and show a message."""
     try:
         project = change(ProjectForm(request.POST).values["name"], _actor(user))
     except ServiceError as error:
@@ -150,7 +150,7 @@ def _render_projects(request: HttpRequest, status: int = 200, **more: Any) -> Ht
 
 
 def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
-    """Return the projects of a person, the oldest membership first, with counts of a region.
+    """Return a person's projects, oldest membership first, with counts of a region.
 
     Branches are listed with their parents.
     """

@@ -1,1 +1,1 @@
-"""TestState: run one state with one input, for the API and for the pages."""
+"""TestState: run one state with an input without an execution, by API and on a page."""

@@ -1,4 +1,4 @@
-"""TestState: run one state with one input, from the API and on a page."""
+"""TestState: run one state with an input without an execution, by API and on a page."""
 
 from console.feature import Feature
 

@@ -1,4 +1,4 @@
-"""Check a mocked result against the service model."""
+"""Validate the mock of a TestState request against the service model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WORDS: dict[str, tuple[Any, str]] = {
 
 
 def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
-    """Return the request's mock, checked; None without one. Raises ValidationException."""
+    """Return the request's validated mock; None without one. Raises ValidationException."""
     mock = params.get("mock")
     if mock is None:
         return None
@@ -66,7 +66,7 @@ def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
 
 
 def _items(data: str | None, state: Any) -> tuple[list[Any] | None, Any]:
-    """Return the items that an ItemReader would have read, and what its ItemsPointer found."""
+    """Return the items of a mocked ItemReader, and the result of its ItemsPointer."""
     reader = getattr(getattr(state, "distributed", None), "item_reader", None)
     if data is None or reader is None:
         return None, None
@@ -142,7 +142,7 @@ def _check_member(
 
 
 def _check_size(shape: Any, name: str, value: Any) -> None:
-    """Raise for a number out of its range, or a text or array out of its lengths."""
+    """Raise for a number, text or array outside of its limits."""
     sized = isinstance(value, str | list)
     size = len(value) if sized else value
     if shape.type_name == "blob":
@@ -158,7 +158,7 @@ def _check_size(shape: Any, name: str, value: Any) -> None:
 
 
 def parse_context(text: str, state: Any) -> dict[str, Any]:
-    """Return a mocked context object, checked for its state; raise ValidationException."""
+    """Return a validated context object for a state; raise ValidationException."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError as error:

@@ -1,4 +1,4 @@
-"""TestState: one state with one input, tried without an execution."""
+"""The API action TestState."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "stateConfiguration.mapIterationFailureCount stateConfiguration.mapItemReaderData"
 )
 def try_state(call: Call) -> dict[str, Any]:
-    """TestState. A context object goes with a mock only; pages may try any state with one."""
+    """TestState. A context object needs a mock here; pages may use one without."""
     if call.params.get("context") and call.params.get("mock") is None:
         msg = "TestState does not support Context when a mock is not specified."
         raise ValidationException(msg)

@@ -1,4 +1,4 @@
-"""Answer TestState: run one state with one input, without an execution."""
+"""Implement TestState: run one state with an input, without an execution."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def try_state(
     params: dict[str, Any],
     actor: audit.Actor | None = None,
 ) -> dict[str, Any]:
-    """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them.
+    """Return the answer of TestState; raise ``ServiceError``. ``params``: in the API's form.
 
     ``actor``: who is in the audit for a call that is really made; None: the principal.
     """
@@ -98,7 +98,7 @@ def try_state(
 def _record_call(
     project: Project, actor: audit.Actor, name: str, state: Any, params: dict[str, Any]
 ) -> None:
-    """Write that a Task is really called, and whether the secrets of its connection are shown."""
+    """Record in the audit trail that a Task is really called, and whether secrets are shown."""
     actions = ["TestUnmockedTask", *(["RevealSecrets"] if params.get("revealSecrets") else [])]
 
     def store() -> None:
@@ -139,7 +139,7 @@ def _tried(  # the arguments are what a trial is about
 
 
 def _check_right(principal: Principal, action: str) -> None:
-    """Raise AccessDeniedException unless the caller may do this."""
+    """Raise AccessDeniedException unless the caller has the right."""
     try:
         access.authorize(principal, action)
     except access.Denied as error:
@@ -158,7 +158,7 @@ def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
 
 
 def _check_variables(text: str | None) -> None:
-    """Raise ValidationException unless variables are a JSON object, or none are given."""
+    """Raise ValidationException unless variables are absent or a JSON object."""
     if not text:
         return
     try:
@@ -203,7 +203,7 @@ def _input(params: dict[str, Any]) -> str:
 
 
 def _about(principal: Principal, region: str, params: dict[str, Any], state: Any) -> dict[str, Any]:
-    """Return what the state may know of its execution: made up, or the given context."""
+    """Return the context of the state's execution: generated, or the given context object."""
     states = f"arn:{arns.partition_of(region)}:states:{region}:{principal.project.account_id}"
     about: dict[str, Any] = {
         "execution_arn": f"{states}:express:TestState:TestState",
@@ -273,7 +273,7 @@ def _call(
 
 
 def _invoke_later(project: str, event: TaskAttempt) -> None:
-    """Make an asynchronous invocation, of whose end a trial tells nothing."""
+    """Make an asynchronous invocation, whose result the test does not show."""
 
     def call(_: int) -> str:
         outcome = integrations.call_task(event)
@@ -283,7 +283,7 @@ def _invoke_later(project: str, event: TaskAttempt) -> None:
 
 
 def _work(future: Future[Outcome], task: TaskAttempt, exchange: Exchange) -> None:
-    """Call on a thread of its own, for a function of this process cannot be interrupted."""
+    """Call on a new thread, because a function in this process cannot be interrupted."""
     try:
         future.set_result(integrations.call_for_test(task, exchange))
     except BaseException:

@@ -1,4 +1,4 @@
-"""The page that tests one state, and the export of an execution as a test.
+"""The page *Test a state*, and the export of an execution as a test.
 
-The test itself, which the API action TestState shares, is ``console.features.test_state``.
+``console.features.test_state`` runs the test itself, also for the API action TestState.
 """

@@ -1,7 +1,7 @@
-"""Check a request to test a state, run it, and show its outcome.
+"""Validate the form *Test a state*, run the test, and show its outcome.
 
-The page asks what the API asks (``console.features.test_state``). What the project hides stays
-hidden: in what a form is filled with, and in all that comes back.
+The page runs the API's TestState (``console.features.test_state``). Masked values stay masked in
+the prefilled form and in the outcome.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _WIRE = (
 
 
 class FieldMistake(Exception):
-    """A field that cannot be sent, and why."""
+    """A field is invalid, with the reason."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class FieldMistake(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TestRequest:
-    """The form as it was typed. ``mock``: "", "result" or "error"."""
+    """The form as typed. ``mock``: "", "result" or "error"."""
 
     state: str = ""
     input: str = "{}"
@@ -83,7 +83,7 @@ class TestRequest:
     reveal: bool = False
 
     def params(self, definition: str, role: str) -> dict[str, Any]:
-        """Return what TestState is asked; raise ``FieldMistake``."""
+        """Return the parameters of TestState; raise ``FieldMistake``."""
         self._check()
         parameters: dict[str, Any] = {
             "definition": definition,
@@ -130,7 +130,7 @@ class TestRequest:
 
 
 def _check_json(name: str, text: str) -> None:
-    """Raise ``FieldMistake`` unless a text is JSON, and where that is wanted, an object."""
+    """Raise ``FieldMistake`` unless a text is JSON or, if required, an object."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError as error:
@@ -159,7 +159,7 @@ class HttpMessage:
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """The outcome of a test. ``answer``: TestState's, without what is hidden."""
+    """The outcome of a test. ``answer``: TestState's, masked."""
 
     answer: dict[str, Any] = field(repr=False)
     node: Node
@@ -172,7 +172,7 @@ class TestOutcome:
 
 
 def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
-    """Test a state as the API does and return the outcome; raise ``ServiceError``."""
+    """Test a state as the API does; return the outcome; raise ``ServiceError``."""
     try:
         answer = try_state(scope.principal, scope.region, params, actor_of(scope))
     except ServiceError as error:
@@ -182,14 +182,14 @@ def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> Te
 
 
 def mask_of(project: Project, origin: Execution | None) -> Mask:
-    """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
+    """Return the mask of the outcome. ``origin``: the execution whose input is used."""
     if origin is not None:
         return masked_execution.masked_execution(origin).mask
     return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 
 def _with_masked_values(mask: Mask, *sources: dict[str, Any]) -> Mask:
-    """Return a mask that also hides values of masked fields elsewhere in the payloads."""
+    """Extend a mask by the values of masked fields, for other places."""
     if not mask.places:
         return mask
     values: set[str] = set()
@@ -200,14 +200,14 @@ def _with_masked_values(mask: Mask, *sources: dict[str, Any]) -> Mask:
 
 
 def _payload_texts(value: dict[str, Any]) -> list[str]:
-    """Return the texts in parameters or in an answer, but the definition."""
+    """Return the texts in parameters or an answer, without the definition."""
     texts = [text for name, text in value.items() if isinstance(text, str) and name != "definition"]
     objects = (member for member in value.values() if isinstance(member, dict))
     return texts + [text for member in objects for text in _payload_texts(member)]
 
 
 def _masked_answer(answer: dict[str, Any], mask: Mask) -> dict[str, Any]:
-    """Return an answer without what is hidden."""
+    """Return an answer with masked values."""
 
     def masked_value(name: str, value: Any) -> Any:
         if isinstance(value, dict):
@@ -252,14 +252,14 @@ def _http_message(name: str, exchange: dict[str, str]) -> HttpMessage:
 
 @dataclass(frozen=True, slots=True)
 class StateChoices:
-    """States to choose from. ``label``: in what they stand, "" at the top."""
+    """States to select from. ``label``: the surrounding state, "" at the top."""
 
     label: str
     nodes: tuple[Node, ...]
 
 
 def state_choices(graph: Graph) -> list[StateChoices]:
-    """Return all states, outer states before states inside a Parallel or Map."""
+    """Return all states, outer ones before those inside a Parallel or Map."""
     choices = []
     for group in graph.groups:
         nodes = tuple(node for node in graph.nodes if node.group == group.id)
@@ -276,7 +276,7 @@ def _label(graph: Graph, group: engine.StateGroup) -> str:
 
 
 def sample_result(node: Node) -> str:
-    """Return the mocked result a form begins with: [] for a Map, an array for each branch."""
+    """Return the initial mocked result: [] for a Map, an array for each branch."""
     if node.type == "Parallel":
         count = len(json.loads(node.text).get("Branches", ()))
         return json.dumps([{}] * count)

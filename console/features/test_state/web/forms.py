@@ -1,4 +1,4 @@
-"""The forms of the page *Test a state*."""
+"""Forms of the page *Test a state*."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, PresenceField, TextField
 
 
 class SubjectForm(PageForm):
-    """The definition to test, and the source of its input. The URL query has the same fields.
+    """The definition to test, and the source of its input; also used as query string.
 
     ``text``, ``role``, ``revision``: an unsaved definition from the editor. ``origin``: name of the
     execution that supplies the input; ``step`` and ``visit``: its state and the number of the
@@ -31,7 +31,7 @@ def _text() -> TextField:
 
 
 class TestStateForm(PageForm):
-    """The request to TestState. Its fields are the ones of ``form.TestRequest``."""
+    """A TestState request, with the fields of ``form.TestRequest``."""
 
     state = _text()
     input = _text()

@@ -1,4 +1,4 @@
-"""Make the parameters that let TestState repeat what an execution did in a state."""
+"""Build TestState parameters that repeat a state of an execution with its recorded data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 50
 def parameters_of(
     execution: Execution, trace: Trace, attempts: Iterable[tuple[Visit, int, dict[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of TestState for each attempt, but definition and role.
+    """Yield TestState parameters for each attempt, without definition and role.
 
     ``attempts``: visit, how many were before in it, and the response as in a mock configuration.
     """
@@ -70,7 +70,7 @@ def _attempt_parameters(
 
 
 def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
-    """Return what a Parallel or Map made of its children, None if that is not known."""
+    """Return the recorded result of a Parallel or Map, None if unknown."""
     if visit.status != "succeeded":
         return None
     try:
@@ -83,7 +83,7 @@ def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str
 
 
 def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
-    """Return a response as ``TestState`` takes it."""
+    """Return a response as a TestState mock."""
     if "Return" in response:
         # what was answered once is an answer, whatever the service's model says
         return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
@@ -95,6 +95,6 @@ def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:
-    """Return event -> the input of the state that was entered then."""
+    """Return entry event -> input of the state."""
     read = traces.read_in_pieces(execution, events)
     return {event.id: event.details["input"] for event in read if "input" in event.details}

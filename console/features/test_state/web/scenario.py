@@ -1,9 +1,8 @@
-"""Write an execution as a test: a file with everything that reached it from outside.
+"""Export an execution as a test: a file with all responses it received from outside.
 
-The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
-which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
-``TestState`` what to ask that API for single states. ``docs/reference/scenarios.md`` has the
-fields.
+The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``).
+Further members: ``Scenario`` describes the execution, ``TestState`` has requests to test single
+states. ``docs/reference/scenarios.md`` has the fields.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ class _ScenarioCall:
 
 
 def is_too_large(execution: Execution) -> bool:
-    """Tell whether the history of an execution has more characters than a test may have."""
+    """Whether an execution's history exceeds the size of a test."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk)
     return (rows.aggregate(all=Sum(Length("details")))["all"] or 0) > _LARGEST
 
 
 def scenario_of(execution: Execution) -> dict[str, Any]:
-    """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
+    """Return the file of a finished execution; raise ``engine.DefinitionError``."""
     with open_trace(execution) as trace:
         owners = {
             event: visit
@@ -115,7 +114,7 @@ def _scenario_calls(
     owners: dict[int, Visit],
     events: Iterable[VisitEvent],
 ) -> Iterator[_ScenarioCall]:
-    """Yield each call, in the order in which they were made."""
+    """Yield each call, in the order made."""
     calls: list[_ScenarioCall] = []
     last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
     attempts: Counter[int] = Counter()
@@ -137,7 +136,7 @@ def _scenario_calls(
 
 
 def _heartbeats(execution: Execution) -> set[int]:
-    """Return the tasks whose heartbeat was missed: the history calls them timed out only."""
+    """Return tasks with a missed heartbeat, which the history only calls timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, clock=TaskClock.HEARTBEAT)
     return set(rows.values_list("task", flat=True))
 
@@ -157,7 +156,7 @@ def _response(
 
 
 def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str | None:
-    """Return what a distributed Map yielded: from its children, or from what the state left."""
+    """Return a distributed Map's result: from its children, or from the state's output."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
         payload = traces.payload_of(
@@ -175,7 +174,7 @@ def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str 
 
 
 def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, list[_ScenarioCall]]:
-    """Return state -> its calls, as a mock configuration counts them: in the order made."""
+    """Return state -> its calls in order, as a mock configuration counts them."""
     numbers: dict[str, list[_ScenarioCall]] = {}
     for call in calls:
         numbers.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
@@ -185,7 +184,7 @@ def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, lis
 def _task_entries(
     trace: Trace, numbers: dict[str, list[_ScenarioCall]], calls: Iterable[_ScenarioCall]
 ) -> list[dict[str, Any]]:
-    """Return each call: its state, the index of its response, and its duration."""
+    """Return each call: its state, the index of its response, its duration."""
     places = {id(call): n for state_calls in numbers.values() for n, call in enumerate(state_calls)}
     entries = []
     for call in calls:
@@ -199,7 +198,7 @@ def _task_entries(
 
 
 def _people_actions(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
-    """Return what people did meanwhile: stops and redrives."""
+    """Return people's actions on the execution: stops and redrives."""
     actions = []
     for event in events:
         if event.type in _ACTIONS:

@@ -1,4 +1,4 @@
-"""The addresses of the feature test_state."""
+"""URLs of the feature test_state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the page that tests one state, and the export of an execution as a test."""
+"""Views of *Test a state*, and of the export of an execution as a test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_MOCK = ("Mock", "A test mock", "State type")
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Whose state is tested. ``text``: of the definition; ``edited``: it is not saved.
+    """The definition to test. ``text``: the definition; ``edited``: unsaved.
 
     ``revision``: of the machine that an edited text was made from, "" if it is not known.
     ``origin``: the execution whose input is tried again, of ``visit`` in state ``step``;
@@ -58,7 +58,7 @@ class _Subject:
     revision: str = ""
 
     def filled(self, test: TestRequest) -> TestRequest:
-        """Return a form with the hidden values of its origin where it still shows none."""
+        """Return a form with masks replaced by its origin's hidden values."""
         if self.origin is None or mask.MASK not in test.input + test.variables:
             return test
         shown, true = recorded_input(self.origin, self.step, self.visit)
@@ -71,7 +71,7 @@ class _Subject:
 
 @require_http_methods(["GET", "POST"])
 def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Show the form, filled from ``?origin=`` if that is given, or test a state."""
+    """Show the form, prefilled from ``?origin=``; a POST tests the state."""
     scope = scope_of(request)
     require(scope, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
@@ -99,7 +99,7 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _render_last_input(
     request: HttpRequest, scope: Scope, subject: _Subject, graph: Graph, test: TestRequest
 ) -> HttpResponse:
-    """Show the form with the state's input in the last execution that entered it.
+    """Show the form with the input of the state's latest visit.
 
     A definition that is not saved gets no original value in place of a masked one: it could put it
     where no mask is.
@@ -140,7 +140,7 @@ def _run_and_render(  # the arguments are what a test is about
 
 
 def _refused_field(error: ServiceError) -> str:
-    """Return beside which field a refusal of the API belongs."""
+    """Return the field of an API error."""
     if error.code == "InvalidExecutionInput":
         return "input"
     if "Context object" in error.message:
@@ -190,7 +190,7 @@ def _graph_of(subject: _Subject) -> Graph | None:
 
 
 def _first_request(scope: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
-    """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
+    """Return the initial form; raise ``Http404`` for an unknown state."""
     if graph is None:
         return TestRequest()
     if state and state not in graph.by_name:
@@ -230,7 +230,7 @@ def _render_form(  # the arguments are what the page is about
 
 @require_safe
 def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer with an execution as a test, which ``manage.py replay`` runs."""
+    """Return an execution as a test for ``manage.py replay``."""
     execution = scope_of(request).execution(machine_name, execution_name)
     if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.UNFINISHED):
         raise Http404(f"“{execution.name}” is still running: a test needs its end.")
