@@ -35,7 +35,7 @@ _BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}')
 def lint_path(
     path: Path, kind: str, values: Mapping[str, str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield a name and the problems of each definition that a file or folder has.
+    """Yield name and problems of each definition in a file or folder.
 
     Raise ``SourceError`` for a file that cannot be read.
     """
@@ -54,7 +54,7 @@ def lint_path(
 
 
 def lint_text(text: str, name: str, kind: str, values: Mapping[str, str]) -> Sequence[Any]:
-    """Return the problems of a definition. ``name``: tells YAML, whose lines are found again."""
+    """Return the problems of a definition. ``name``: its ending selects YAML or JSON."""
     placeholders = Placeholders(Parameters(values, placeholders=True), name)
     if not name.endswith(YAML_ENDS):
         text = without_bare_placeholders(placeholders.fill(text))
@@ -71,7 +71,7 @@ def _is_project(folder: Path) -> bool:
 
 
 def _is_alone(path: Path) -> bool:
-    """Tell whether a file is a definition, or no document at all, which the check then says."""
+    """Whether a file is a definition, or unparsable (the check then reports that)."""
     if path.name.endswith(asl.ENDS):
         return True
     try:
@@ -86,14 +86,14 @@ def _is_alone(path: Path) -> bool:
 
 
 def without_bare_placeholders(text: str) -> str:
-    """Put a number of the same length where a placeholder stands outside of a text."""
+    """Replace each placeholder outside of a text by a number of the same length."""
     return _BARE.sub(
         lambda match: match[0] if match[0].startswith('"') else "1".ljust(len(match[0])), text
     )
 
 
 def _known(problems: Sequence[Any], document: Any) -> list[Any]:
-    """Leave out what is wrong with a value that a placeholder stands for; explain the rest."""
+    """Drop problems of values that are placeholders; explain the others."""
     return [
         _explained(problem)
         for problem in problems
@@ -102,7 +102,7 @@ def _known(problems: Sequence[Any], document: Any) -> list[Any]:
 
 
 def _explained(problem: Any) -> Any:
-    """Return a problem; one with a Retry or Catch outside its state says where that belongs."""
+    """Return a problem; a misplaced Retry or Catch gets a hint to its proper place."""
     misplaced = _MISPLACED.fullmatch(problem.message)
     name = misplaced[1] if misplaced else problem.location.rpartition("/")[2]
     in_states = problem.location.endswith(f"/States/{name}") and name in ("Retry", "Catch")
@@ -124,7 +124,7 @@ def _parsed(text: str) -> Any:
 
 
 def _keys(location: str, document: Any) -> list[Any]:
-    """Return the keys and numbers of a location such as ``/States/A/Branches[0]/StartAt``."""
+    """Return the keys and indexes of a location such as ``/States/A/Branches[0]/StartAt``."""
     keys: list[Any] = []
     rest = location
     while rest:
@@ -161,7 +161,7 @@ def _value_at(document: Any, keys: Sequence[Any]) -> Any:
 
 
 def _at_yaml(problem: Any, root: yaml.Node | None, document: Any) -> Any:
-    """Return a problem with its line in the YAML file instead of that in the JSON made of it."""
+    """Return a problem with its line in the YAML file, not in the JSON made from it."""
     node: Any = root
     for key in _keys(problem.location, document):
         if isinstance(node, yaml.SequenceNode) and isinstance(key, int):

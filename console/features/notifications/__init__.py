@@ -1,1 +1,1 @@
-"""Notifications: rules, schedules, their targets and deliveries."""
+"""Notifications: event rules, schedules, their targets and deliveries."""

@@ -1,4 +1,4 @@
-"""Read cron expressions of EventBridge: their six fields as days and minutes.
+"""Parse EventBridge's six-field cron expressions to days and minutes.
 
 Source: "Setting a schedule pattern for scheduled rules" of the EventBridge User Guide.
 """
@@ -28,7 +28,7 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A read cron expression. ``days``: (year, month) -> the days of that month, ascending."""
+    """A parsed cron expression. ``days``: (year, month) -> matching days of the month, sorted."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -38,7 +38,7 @@ class Cron:
 
 
 def parse_cron(fields: str) -> Cron:
-    """Read what stands between the brackets of ``cron(...)``; raise ``ScheduleError``."""
+    """Parse the text between the brackets of ``cron(...)``; raise ``ScheduleError``."""
     parts = fields.upper().split()
     if len(parts) != _FIELDS:
         names = "minutes, hours, day of month, month, day of week, year"
@@ -58,7 +58,7 @@ def parse_cron(fields: str) -> Cron:
 def _numbers(
     text: str, field: str, least: int, most: int, names: dict[str, int] | None = None
 ) -> tuple[int, ...]:
-    """Return the numbers that a field lists, ascending."""
+    """Return the numbers in a field, ascending."""
     numbers: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
@@ -122,7 +122,7 @@ def _parse_day(item: str) -> Days:
 
 
 def _workday(year: int, month: int, day: int) -> set[int]:
-    """Return the weekday (Monday to Friday) of the month that is nearest to a day."""
+    """Return the weekday (Monday to Friday) of the month nearest to a day."""
     last = _last_day(year, month)
     if day > last:
         return set()
@@ -159,7 +159,7 @@ def _some_weekdays(item: str) -> Days:
 
 
 def _of_weekdays(weekdays: set[int], place: int | None = None) -> Days:
-    """Return the days of a month on the given weekdays: all, or only the n-th."""
+    """Return the days of a month on given weekdays: all, or only the n-th."""
 
     def days(year: int, month: int) -> set[int]:
         dates = [

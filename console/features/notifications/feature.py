@@ -1,4 +1,4 @@
-"""Notifications: rules, schedules, their targets and deliveries."""
+"""Notifications: event rules, schedules, their targets and deliveries."""
 
 from console.feature import Feature, Hook
 

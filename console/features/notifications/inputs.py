@@ -1,4 +1,4 @@
-"""Compute what a target gets of an event: all, a part, a constant text, or a template.
+"""Compute the input that a target gets from an event: all, a part, a constant, or a template.
 
 Source: "Amazon EventBridge input transformation" of the EventBridge User Guide.
 """
@@ -20,11 +20,11 @@ _MISSING = object()
 
 
 class InputError(ValueError):
-    """The settings of a target's input are none; says which."""
+    """A target's input settings are invalid; the message names the setting."""
 
 
 def check_input(settings: dict[str, Any]) -> None:
-    """Raise ``InputError`` for an input, path or template that is none."""
+    """Raise ``InputError`` for an invalid input, path or template."""
     names = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
     if len(names) > 1:
         raise InputError(f"Use only one of Input, InputPath and InputTransformer, not {names}")
@@ -42,7 +42,7 @@ def check_input(settings: dict[str, Any]) -> None:
 
 
 def _check_template(template: str) -> None:
-    """Refuse a placeholder as a key of a template that is a JSON object, as InputTransformer says.
+    """Refuse a placeholder as a key in a JSON object template, as InputTransformer does.
 
     A placeholder that InputPathsMap does not define is taken: AWS documents no refusal of it.
     """
@@ -60,7 +60,7 @@ def _check_template(template: str) -> None:
 
 
 def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: str) -> str:
-    """Return what is sent of an event (JSON text) by a target's checked settings."""
+    """Return the text sent for an event (JSON text), by a target's valid settings."""
     if settings.get("Input"):
         return str(settings["Input"])
     if settings.get("InputPath"):
@@ -73,7 +73,7 @@ def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: 
 
 
 def map_texts(event: str, change: Callable[[str], str]) -> str:
-    """Return an event with each of its strings changed; its names and numbers stay."""
+    """Return an event with a function applied to each string; member names stay."""
     return engine.dumps(_mapped(engine.loads(event), change))
 
 
@@ -86,7 +86,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def fill_context(text: str, attributes: dict[str, str]) -> str:
-    """Replace the context attributes of EventBridge Scheduler in an input by their values.
+    """Replace EventBridge Scheduler's context attributes in an input by their values.
 
     ``attributes``: name without ``aws.scheduler.`` -> value.
     """
@@ -119,7 +119,7 @@ def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str
 
 
 def _quoted(template: str) -> list[bool]:
-    """Tell of each character whether it stands between quotation marks."""
+    """Return for each character whether it is between quotation marks."""
     flags, inside, escaped = [], False, False
     for character in template:
         if character == '"' and not escaped:
@@ -130,7 +130,7 @@ def _quoted(template: str) -> list[bool]:
 
 
 def _inside(value: Any) -> str:
-    """Return a value as it stands inside a JSON string."""
+    """Return a value escaped for use inside a JSON string."""
     return _dumps(value if isinstance(value, str) else _dumps(value))[1:-1]
 
 
@@ -139,7 +139,7 @@ def _dumps(value: Any) -> str:
 
 
 def _steps(path: Any, name: str) -> list[str | int]:
-    """Read a path as ``$.detail.items[0]``."""
+    """Parse a path such as ``$.detail.items[0]``."""
     if not isinstance(path, str) or not path.startswith("$"):
         raise InputError(f"{name}: {path!r} is not a path such as $.detail")
     steps: list[str | int] = []

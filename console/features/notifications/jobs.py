@@ -1,4 +1,4 @@
-"""What the leading worker does for notifications, beside the relay."""
+"""Notifications jobs of the leading worker, besides the relay."""
 
 from __future__ import annotations
 

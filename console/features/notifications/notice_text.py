@@ -1,7 +1,7 @@
-"""Say in words what an event tells: the subject and text of a mail, a message for a chat.
+"""Word an event for people: subject and text of a mail, message for Slack or Teams.
 
-Slack and what takes its format (Mattermost, Rocket.Chat) get ``text`` in Slack's mrkdwn, Teams gets
-a message with an Adaptive Card.
+Slack and services with its format (Mattermost, Rocket.Chat) get ``text`` in Slack's mrkdwn, Teams
+gets a message with an Adaptive Card.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAGE = "Page"
 
 
 def subject_of(event: str) -> str:
-    """Name what happened in one line: ``orders failed: OrderRejected``."""
+    """Return a one-line subject: ``orders failed: OrderRejected``."""
     content = json.loads(event)
     change = _status_change(content)
     words = _alarm_words(content) or str(content.get("detail-type", "Event"))
@@ -43,7 +43,7 @@ def subject_of(event: str) -> str:
 
 
 def mail_text(event: str, body: str, state: str) -> str:
-    """Return the facts of an event and the event itself; what a target asked for as it is.
+    """Return the facts of an event and the event itself; a target's own text unchanged.
 
     ``body``: what the target gets of the event; ``state``: where the execution failed, "" if
     nobody knows.
@@ -69,7 +69,7 @@ def slack_message(event: str, body: str, state: str) -> str:
 
 
 def teams_card(event: str, body: str, state: str) -> str:
-    """Return the JSON of a message with an Adaptive Card, as workflows of Teams take it."""
+    """Return the JSON of a message with an Adaptive Card for Teams workflows."""
     own = body != event
     title = _own_text(body) if own else without_markup(subject_of(event))
     facts = [] if own else _facts(json.loads(event), state)
@@ -96,7 +96,7 @@ def teams_card(event: str, body: str, state: str) -> str:
 
 
 def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
-    """Return names and values of what a reader wants to know first, none for an event of others."""
+    """Return names and values of the most important facts, none for foreign events."""
     change = _status_change(content)
     facts: dict[str, Any] = {}
     if _alarm_words(content):
@@ -116,7 +116,7 @@ def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
 
 
 def _page_of(arn: str) -> str:
-    """Return the address of the page of an ARN, "" if the server does not know its own."""
+    """Return the URL of an ARN's page, "" if the server does not know its own URL."""
     address = page_address()
     return f"{address}/arn/{quote(arn, safe=':/')}" if address and arn else ""
 
@@ -127,14 +127,14 @@ def _is_test(content: dict[str, Any]) -> bool:
 
 
 def _status_change(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the detail of an event that tells of an execution, {} for any other event."""
+    """Return the detail of an execution's status change, {} for other events."""
     detail = event.get("detail")
     of_execution = event.get("source") == SOURCE and event.get("detail-type") == DETAIL_TYPE
     return detail if of_execution and isinstance(detail, dict) else {}
 
 
 def _alarm_words(event: dict[str, Any]) -> str:
-    """Return what an alarm says in one line, "" for any other event."""
+    """Return an alarm's change in one line, "" for other events."""
     detail = event.get("detail")
     of_alarm = event.get("source") == ALARM_SOURCE and event.get("detail-type") == ALARM_DETAIL_TYPE
     if not of_alarm or not isinstance(detail, dict) or not isinstance(detail.get("state"), dict):
@@ -152,7 +152,7 @@ def _machine_of(change: dict[str, Any]) -> str:
 
 
 def _own_text(body: str) -> str:
-    """Return what a target asked for: a JSON string as its text, anything else as JSON."""
+    """Return a target's own text: a JSON string as text, other values as JSON."""
     try:
         value = json.loads(body)
     except ValueError:
@@ -161,13 +161,13 @@ def _own_text(body: str) -> str:
 
 
 def slack_text(text: str) -> str:
-    """Return a text that is no markup of Slack, nor of Mattermost, which also takes Markdown."""
+    """Escape a text for Slack's mrkdwn, and for Mattermost's Markdown."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return without_markup(escaped)
 
 
 def without_markup(text: str) -> str:
-    """Add an invisible character after each character that would start Markdown or a mention.
+    """Add an invisible character after each one that would start Markdown or a mention.
 
     Neither Slack nor Adaptive Cards have an escape for these. A name such as ``my_order`` or an
     e-mail address has none of them and can be copied.

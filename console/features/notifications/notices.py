@@ -1,7 +1,7 @@
-"""Send notifications: as a web request, an e-mail, or a call to a function or an AWS service.
+"""Send notifications: by web request, e-mail, Lambda function or AWS service.
 
-Only where the operator has said: web addresses among ``"http": {"endpoints": [...]}`` of
-``targets.json``, AWS services by their entry there, e-mail by ``STATEYARD_MAIL``.
+Destinations must be configured by the operator: web addresses under ``"http": {"endpoints":
+[...]}`` of ``targets.json``, AWS services by their entry there, e-mail by ``STATEYARD_MAIL``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ATTRIBUTE = 1_000
 
 
 class Undelivered(Exception):
-    """It did not arrive; ``final``: trying again would not help."""
+    """A delivery failed; ``final``: a retry would not help."""
 
     def __init__(self, problem: str, *, final: bool = False) -> None:
         super().__init__(problem)
@@ -67,19 +67,19 @@ class Notice:
 
 
 def target_secret(rule_arn: str, target_id: str) -> str:
-    """Return the secret that a target's web requests are signed with: derived, stored nowhere."""
+    """Return the secret that signs a target's web requests: derived, never stored."""
     what = f"webhook {rule_arn} {target_id}".encode()
     return hmac.new(settings.STATEYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
 
 
 def sign_body(secret: str, moment_s: int, body: str) -> str:
-    """Return the header that proves who sent a body and when: HMAC-SHA256 of ``t.body``."""
+    """Return the signature header of a body with its time: HMAC-SHA256 of ``t.body``."""
     signed = hmac.new(secret.encode(), f"{moment_s}.{body}".encode(), hashlib.sha256)
     return f"t={moment_s},v1={signed.hexdigest()}"
 
 
 def send_notice(notice: Notice) -> None:
-    """Send a notice; return once it was taken, raise ``Undelivered``."""
+    """Send a notice; raise ``Undelivered`` unless it was accepted."""
     kind = addresses.address_kind(notice.address)
     if kind in _WEB_BODIES:
         post_body(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.state))
@@ -127,7 +127,7 @@ def post_body(notice: Notice, body: str) -> None:
 
 
 def _whose(notice: Notice) -> targets.MachineKey:
-    """Return whose entries of the settings count."""
+    """Return the key of the settings that apply: the project of the notice."""
     return targets.MachineKey(notice.project)
 
 
@@ -162,7 +162,7 @@ def _client(service: str, notice: Notice) -> Any:
 
 
 def _call_client(call: Callable[[], None]) -> None:
-    """Make a call of an AWS client; raise ``Undelivered`` for what it raises."""
+    """Call a method of an AWS client; raise ``Undelivered`` for its errors."""
     try:
         call()
     except (targets.NoTargetError, ParamValidationError) as error:
@@ -177,7 +177,7 @@ def _call_client(call: Callable[[], None]) -> None:
 
 
 def _invoke(notice: Notice) -> None:
-    """Call a function as a state names it by its ARN: registered, or at the target of Lambda."""
+    """Call a function by ARN, as a state does: registered, or at the target of Lambda."""
     task = TaskAttempt(
         kind="lambda",
         resource=notice.address,
@@ -217,7 +217,7 @@ def _queue_url(client: Any, arn: str) -> str:
 
 
 def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) -> None:
-    """Send an event that could not be delivered to a queue, with attributes as EventBridge's.
+    """Send an undeliverable event to a queue, with EventBridge's attributes.
 
     Raise ``Undelivered``.
     """

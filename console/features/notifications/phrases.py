@@ -1,4 +1,4 @@
-"""Turn phrases such as ``every 5 minutes`` or ``weekdays at 9`` into rate and cron expressions."""
+"""Convert phrases such as ``every 5 minutes`` or ``weekdays at 9`` to rate or cron expressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_HOUR, _MOST_MINUTE, _NOON = 23, 59, 12
 
 
 def expression_of(phrase: str) -> str:
-    """Return the expression of a phrase, "" if it is none that is understood."""
+    """Return the expression of a phrase, "" if not understood."""
     words = " ".join(phrase.lower().replace(",", " ").split())
     if not words:
         return ""
@@ -49,7 +49,7 @@ def _time(text: str) -> tuple[int, int] | None:
 
 
 def _days_of(text: str) -> str:
-    """Return day of month, month and day of week of a cron expression, "" if none is named."""
+    """Return a cron expression's day of month, month and day of week, "" without a day."""
     text = text.removeprefix("on ").removeprefix("every ").removeprefix("each ")
     if text in ("", "day", "days"):
         return "* * ?"

@@ -1,7 +1,8 @@
-"""Relay events from the outbox on threads, so that a slow receiver delays its own project only.
+"""Relay events from the outbox to their targets, on threads shared fairly among projects.
 
-One thread fires schedules, routes events and claims deliveries. It calls nothing outside, and
-claims no more than may begin at once, so that the rows say who is next and not a queue in memory.
+One thread fires schedules, matches events with rules and claims deliveries. It makes no outside
+calls, and claims only as many as can start at once, so that the order is in the rows, not in a
+queue in memory.
 """
 
 from __future__ import annotations
@@ -62,23 +63,23 @@ _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
 class _Lane:
-    """The threads of one kind of deliveries, and how many of them are claimed at once."""
+    """The threads for one kind of deliveries, and the limit of claimed ones."""
 
     def __init__(self, name: str, threads: int, claimed: int) -> None:
-        """No thread runs yet."""
+        """Start no thread yet."""
         self.pool = FairPool(threads, name)
         self.claimed = FairShares(claimed)  # guarded by the relay's lock
 
 
 class OutboxRelay:
-    """``wake`` it as often as you like: what is due is taken once.
+    """Thread of the relay; several ``wake`` calls are merged into one pass.
 
     Starts of state machines have a lane of their own, in which nothing waits for a network. In both
     lanes projects and their targets share the places fairly (``fair_shares``).
     """
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Start nothing yet."""
         self._router = CallPool(1, "events")
         self._starts = _Lane("starts", START_THREADS, STARTS_AT_ONCE)
         self._sends = _Lane("sends", SENDS_AT_ONCE, SENDS_AT_ONCE)
@@ -87,12 +88,12 @@ class OutboxRelay:
         self._in_flight: set[int] = set()
 
     def sweep(self, work: OpenWork) -> None:
-        """Look if there may be something to route or to send."""
+        """Check for events to match or deliveries to send."""
         if work.events:
             self.wake()
 
     def wake(self) -> None:
-        """Find out soon what there is to route and to send."""
+        """Start a pass soon."""
         with self._lock:
             if self._asked:
                 return
@@ -100,7 +101,7 @@ class OutboxRelay:
         self._router.submit(self._look)
 
     def stop(self, seconds: float) -> None:
-        """Take no more and wait a little for what is under way."""
+        """Accept no more work and wait briefly for running deliveries."""
         self._router.stop(seconds)
         self._starts.pool.stop(seconds)
         self._sends.pool.stop(seconds)
@@ -111,7 +112,7 @@ class OutboxRelay:
         log_errors("events could not be sorted", self._sort, None)
 
     def _sort(self) -> None:
-        """Fire, route and claim a little in turns: none of them waits until another has no more."""
+        """Fire, match and claim small amounts in turns, so that none blocks another."""
         more = True
         while more:
             with self._lock:
@@ -122,7 +123,7 @@ class OutboxRelay:
             self._claim()
 
     def _claim(self) -> None:
-        """Claim what the fair shares have places for."""
+        """Claim deliveries up to the free places of the fair shares."""
         due = deliveries.due_targets()
         chosen: dict[int, tuple[_Lane, FairShare]] = {}
         counts: Counter[int] = Counter()
@@ -170,7 +171,7 @@ class OutboxRelay:
 def _take_turns(
     claimed: FairShares, due: list[deliveries.DueTarget]
 ) -> Iterator[tuple[FairShare, int]]:
-    """Yield the share and the target of each delivery that may be claimed now, and count it.
+    """Yield share and target of each delivery that can be claimed now, and count it.
 
     A target that did not answer in time gets one at a time.
     """
@@ -194,7 +195,7 @@ def _take_turns(
 
 
 def relay_delivery(number: int) -> Callable[[], None] | None:
-    """Take one delivery to its target and note how it went.
+    """Send one delivery to its target and record the outcome.
 
     Return what is left to do if it failed for good and its target has a queue for dead letters: to
     send it there, which calls a service outside, and to note both.
@@ -231,7 +232,7 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
 
 
 def _is_timeout(called: float | None) -> bool:
-    """Whether a failed call took so long that its target keeps others from being tried."""
+    """Whether a failed call took so long that it blocked other targets."""
     return called is not None and time.monotonic() - called >= SILENT_S
 
 
@@ -254,7 +255,7 @@ def _failed(
 
 
 def _expired(delivery: Delivery, settings: dict[str, Any]) -> Callable[[], None] | None:
-    """Note that a delivery waited too long for a silent target; return as ``relay_delivery``."""
+    """Record that a delivery waited too long for a silent target; return as ``relay_delivery``."""
     problem = f"The event expired while its target did not answer. {delivery.last_error}".strip()
     queue = _dead_letter_queue(settings)
     if not queue:
@@ -272,7 +273,7 @@ def _dead_letter_queue(settings: dict[str, Any]) -> str:
 
 
 def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
-    """Send a dead delivery to the target's dead-letter queue; return all problems."""
+    """Send a failed delivery to the target's dead-letter queue; return all errors."""
     event, target = delivery.event, delivery.target
     attributes = {
         "SCHEDULE_ARN" if target.rule.schedule_group else "RULE_ARN": target.rule.arn,
@@ -295,7 +296,7 @@ def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[st
 
 
 def _start_or_word(delivery: Delivery, settings: dict[str, Any]) -> notices.Notice | None:
-    """Start the target's execution, or return what is to be sent to the target."""
+    """Start the target's execution, or return the message for the target."""
     target, event = delivery.target, delivery.event
     rule = target.rule
     kind = addresses.address_kind(target.address, universal=True)
@@ -312,7 +313,7 @@ def _start_or_word(delivery: Delivery, settings: dict[str, Any]) -> notices.Noti
 
 
 def _context_attributes(delivery: Delivery) -> dict[str, str]:
-    """Return what EventBridge Scheduler puts into an input, by the names of its attributes."""
+    """Return the values of EventBridge Scheduler's context attributes."""
     return {
         "schedule-arn": delivery.target.rule.arn,
         "scheduled-time": _scheduled_time(delivery),
@@ -341,7 +342,7 @@ def _notice(delivery: Delivery, event: str, body: str, settings: dict[str, Any])
 
 
 def _failed_state(delivery: Delivery) -> str:
-    """Return in which state the execution failed that a text tells of, "" where there is none."""
+    """Return the state in which an event's execution failed, "" without one."""
     if addresses.address_kind(delivery.target.address) not in _WORDED:
         return ""
     rows = _execution_of_event(delivery).filter(status__in=_FAILED)
@@ -350,7 +351,7 @@ def _failed_state(delivery: Delivery) -> str:
 
 
 def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tuple[str, str]:
-    """Return an event, and what its target gets of it, as people may read them.
+    """Return an event and its target input, masked for people.
 
     A mail or a chat shows no more than the pages do. Programs get the event as it is, as from AWS.
     What a chat's target puts into words of its own from the event is no markup of the chat.
@@ -370,7 +371,7 @@ def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tu
 
 
 def _mask_of_event(delivery: Delivery) -> Mask:
-    """Return what hides the values of the execution that an event tells of, or of the project."""
+    """Return the mask of the event's execution, or of the project."""
     project = delivery.target.rule.project
     if not project.masked:
         return OPEN
@@ -380,7 +381,7 @@ def _mask_of_event(delivery: Delivery) -> Mask:
 
 
 def _execution_of_event(delivery: Delivery) -> QuerySet[Execution]:
-    """Return the execution named by an event; empty if there is none or it was deleted."""
+    """Return the execution of an event; empty if none or deleted."""
     detail = json.loads(delivery.event.body).get("detail")
     arn = detail.get("executionArn") if isinstance(detail, dict) else None
     if not isinstance(arn, str):
@@ -392,7 +393,7 @@ def _execution_of_event(delivery: Delivery) -> QuerySet[Execution]:
 
 
 def _start(delivery: Delivery, text: str) -> None:
-    """Start the target's execution, once: its name says whether it was."""
+    """Start the target's execution once, because its name is derived from the delivery."""
     rule = delivery.target.rule
     name, address = deliveries.execution_name(delivery), delivery.target.address
     trace_header = ""
@@ -422,7 +423,7 @@ def _start(delivery: Delivery, text: str) -> None:
 
 
 def _goes_round(delivery: Delivery, machine: int) -> bool:
-    """Tell whether a rule would start a machine because of an execution it started there itself.
+    """Whether a rule would start a state machine after an execution it started itself.
 
     Each start tells of two changes, so that would be twice as many every time.
     """
@@ -432,7 +433,7 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 
 
 def _actor(delivery: Delivery) -> Actor:
-    """Return the actor of a start: the rule, with its last editor's rights, and the event's sender.
+    """Return the actor of a start: the rule with its last editor's rights, and the event's sender.
 
     The rights of the sender do not count: the rule says what becomes of an event.
     """

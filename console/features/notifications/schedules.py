@@ -1,7 +1,7 @@
-"""Compute when a schedule is due next: ``cron(...)`` in a time zone, ``rate(...)`` or ``at(...)``.
+"""Compute the next times of a schedule: ``cron(...)`` in a time zone, ``rate(...)``, ``at(...)``.
 
-Source: the User Guides of EventBridge (expressions) and of EventBridge Scheduler (daylight saving
-time: what falls into the gap of spring is skipped, what autumn repeats happens once).
+Sources: the User Guides of EventBridge (expressions) and of EventBridge Scheduler (daylight saving
+time: times in the gap of spring are skipped, repeated times of autumn happen once).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNIT_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A checked schedule: a cron expression in a zone, a period, or one moment (milliseconds)."""
+    """A valid schedule: a cron expression in a zone, a period, or one time (milliseconds)."""
 
     cron: cron.Cron | None
     zone: tzinfo
@@ -36,7 +36,7 @@ class Schedule:
     once_ms: int | None = None
 
     def next(self, after_ms: int, began_ms: int) -> int | None:
-        """Return the first moment after one (epoch ms), None if there is none any more.
+        """Return the next time after a given one (epoch ms), None without any.
 
         ``began_ms``: when the schedule was made; rates count from there.
         """
@@ -52,7 +52,7 @@ class Schedule:
         return None
 
     def _moments(self, first: date) -> Iterator[datetime]:
-        """Yield the moments (UTC) from a day of the zone on, as far as clocks show them."""
+        """Yield the times (UTC) from a day of the zone on, in clock order."""
         assert self.cron is not None  # noqa: S101 - for the type checker
         for day in _days(self.cron, first):
             for hour in self.cron.hours:
@@ -79,7 +79,7 @@ def _days(expression: cron.Cron, first: date) -> Iterator[date]:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDates:
-    """What EventBridge Scheduler adds to an expression: when it may be due (epoch ms).
+    """EventBridge Scheduler's start and end dates of a schedule (epoch ms).
 
     ``began_ms``: the start date, or else when it was made; a rate is due then for the first time.
     ``end_ms``: the end date, None without one.
@@ -89,7 +89,7 @@ class ScheduleDates:
     end_ms: int | None = None
 
     def next(self, schedule: Schedule, after_ms: int) -> int | None:
-        """Return the first moment of a schedule after one, None if there is none any more."""
+        """Return a schedule's next time after a given one, None without any."""
         if schedule.once_ms is not None:  # neither date counts for it
             return schedule.next(after_ms, self.began_ms)
         before_ms = self.began_ms - schedule.period_ms
@@ -99,7 +99,7 @@ class ScheduleDates:
 
 
 def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> Schedule:
-    """Read a schedule expression; raise ``ScheduleError``.
+    """Parse a schedule expression; raise ``ScheduleError``.
 
     ``with_once``: as EventBridge Scheduler has them, with ``at(...)`` and ``rate(1 hours)``.
     """

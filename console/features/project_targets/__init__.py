@@ -1,1 +1,1 @@
-"""Targets and functions of a project that its owners set on pages."""
+"""Targets and functions that owners set for their project on pages."""

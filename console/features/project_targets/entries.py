@@ -1,7 +1,7 @@
-"""Build the entries of targets and functions from the settings of a project, for its calls.
+"""Convert a project's stored targets and functions to entries for its calls.
 
-They have the shape of ``targets.json`` and ``functions.json``. A setting that the operator does not
-allow any more, or whose secrets do not open, is no entry; the page says why.
+Entries have the form of ``targets.json`` and ``functions.json``. A setting that the operator no
+longer allows, or with unreadable secrets, gives no entry; the page says why.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNSEALED = (
 
 
 class TargetKind(StrEnum):
-    """The kinds of a project's settings that this feature has."""
+    """The kinds of settings that this feature stores."""
 
     SERVICE = "target"
     """An AWS service: its name -> endpoint_url and region, with a key."""
@@ -59,14 +59,14 @@ SECRET_WORDS = {
 
 
 def secret_names(kind: str, value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the secrets that a setting needs."""
+    """Return the names of a setting's secrets."""
     if kind == TargetKind.SERVICE:
         return SERVICE_SECRETS
     return _OF_TYPE[value["type"]] if kind == TargetKind.CONNECTION else ()
 
 
 def lacking_secrets(row: StoredSetting) -> str:
-    """Return the secrets that were not entered for a setting, in words, "" if it has all.
+    """Return the missing secrets of a setting in words, "" if it has all.
 
     An import stores settings without secrets.
     """
@@ -74,12 +74,12 @@ def lacking_secrets(row: StoredSetting) -> str:
 
 
 def secrets_in_words(kind: str, value: Mapping[str, Any]) -> str:
-    """Return the secrets that a setting needs, in words."""
+    """Return the required secrets of a setting in words."""
     return " and ".join(SECRET_WORDS[name] for name in secret_names(kind, value))
 
 
 def targets_of_page(project: str) -> dict[str, Any]:
-    """Return the targets of a project, as a section of ``targets.json``."""
+    """Return a project's targets as a section of ``targets.json``."""
     section: dict[str, Any] = {
         name: build_service(row)
         for name, row in read_settings(project, TargetKind.SERVICE).items()
@@ -100,7 +100,7 @@ def targets_of_page(project: str) -> dict[str, Any]:
 
 
 def functions_of_page(project: str) -> dict[str, Any]:
-    """Return the functions of a project, as a section of ``functions.json``."""
+    """Return a project's functions as a section of ``functions.json``."""
     rows = read_settings(project, TargetKind.FUNCTION)
     return {name: build_function(row.value) for name, row in rows.items() if not find_problem(row)}
 
@@ -127,14 +127,14 @@ def build_connection(value: Mapping[str, Any], secrets: Mapping[str, str]) -> di
 
 
 def build_function(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of a function: a callable has a process of its own."""
+    """Return the entry of a function; a callable runs in its own process."""
     if "folder" not in value:
         return dict(value)
     return {**value, "process": OWN}
 
 
 def find_problem(row: StoredSetting) -> str:
-    """Return why a setting does not count, "" if it does."""
+    """Return why a setting has no effect, "" if it has."""
     try:
         open_setting(row)
     except sealing.SealError:
@@ -146,7 +146,7 @@ def find_problem(row: StoredSetting) -> str:
 
 
 def find_refusal(kind: str, name: str, value: Mapping[str, Any]) -> str:
-    """Return why the operator does not allow a setting, "" if they do."""
+    """Return why the operator does not allow a setting, "" if allowed."""
     if kind == TargetKind.SERVICE:
         if "endpoint_url" in value:
             return hosts.refusal_of_address(value["endpoint_url"])
@@ -164,7 +164,7 @@ def find_refusal(kind: str, name: str, value: Mapping[str, Any]) -> str:
 def find_mistake(
     kind: str, name: str, value: Mapping[str, Any], secrets: Mapping[str, str]
 ) -> SettingError | None:
-    """Return what is wrong with an entry by the shapes of the files, None if nothing is."""
+    """Return the error in an entry by the files' shapes, None if valid."""
     section: dict[str, Any]
     shape = setting_shapes.TARGETS
     if kind == TargetKind.SERVICE:

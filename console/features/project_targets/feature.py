@@ -1,4 +1,4 @@
-"""Targets and functions of a project: its owners set them on pages, at once and without a file."""
+"""Targets and functions that owners set for their project on pages, without a file."""
 
 from console.feature import Feature, Hook
 

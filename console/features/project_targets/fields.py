@@ -1,4 +1,4 @@
-"""Describe the fields of the forms: labels, hints and values."""
+"""Fields of the target forms: labels, hints and values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PYTHON, ADDRESS = "python", "address"
 
 @dataclass(frozen=True, slots=True)
 class TargetField:
-    """A field of a form. ``choices``: of a select; ``secret``: it never has a value.
+    """A field of a form. ``choices``: of a select; ``secret``: its value is never shown.
 
     ``problem``: why it was refused.
     """
@@ -38,21 +38,21 @@ class TargetField:
 
     @property
     def described_by(self) -> str:
-        """Return the ids of its hint and of its problem."""
+        """Return the element ids of its hint and error."""
         ids = ("hint", bool(self.hint)), ("problem", bool(self.problem))
         return " ".join(f"{word}-{self.name}" for word, is_there in ids if is_there)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetType:
-    """A type of a connection or a function, which a link chooses."""
+    """A type of connection or function, selected by a link."""
 
     value: str
     label: str
 
 
 def types_of(kind: str) -> list[TargetType]:
-    """Return the types that a kind has."""
+    """Return the types of a kind."""
     if kind == TargetKind.CONNECTION:
         return [TargetType(value, label) for value, label in store.TYPES.items()]
     if kind == TargetKind.FUNCTION:
@@ -63,7 +63,7 @@ def types_of(kind: str) -> list[TargetType]:
 def fields_of(
     kind: TargetKind, sent: Mapping[str, Any], error: TargetError | None = None, *, is_new: bool
 ) -> list[TargetField]:
-    """Return the fields of a form. ``sent``: what they have; ``error``: of one of them."""
+    """Return the fields of a form. ``sent``: their values; ``error``: of one of them."""
     name = [_name_field(kind, sent)] if is_new else []
     fields = [*name, *_FIELDS[kind](sent, is_new)]
     if error is None:
@@ -77,12 +77,12 @@ def fields_of(
 
 
 def _with_label(label: str, words: str) -> str:
-    """Return the words of an error, with the label where they do not name the field."""
+    """Return an error message, with the field's label if it is missing in it."""
     return f"{label}: {words}." if words.startswith("got ") else words
 
 
 def sent_of(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a setting as its form has it, without name and secrets."""
+    """Return a setting as form values, without name and secrets."""
     if kind == TargetKind.CONNECTION:
         return {
             "type": value["type"],

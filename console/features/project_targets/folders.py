@@ -1,9 +1,9 @@
-"""Decide from which files an owner may register a function: none outside of the operator's folders.
+"""Check that an owner's function comes from a folder the operator allows.
 
 A function runs with the rights of the server. So its module must be a file in one of the folders of
-``STATEYARD_FUNCTION_FOLDERS``, with all links followed, and the function must be defined in it: a
-name that the module imports, such as ``shutil.rmtree``, is no function of that folder. The file is
-looked for at each use, because a link may be changed after the function was registered.
+``STATEYARD_FUNCTION_FOLDERS``, with all links followed, and must define the function itself:
+imported names such as ``shutil.rmtree`` are refused. The file is checked at each use, because a
+link may change after the registration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST = 2_000_000
 
 
 def folder_refusal(folder: str) -> str:
-    """Return why functions of a folder may not be registered, "" if they may."""
+    """Return why a folder is not allowed for functions, "" if it is."""
     roots = settings.STATEYARD_FUNCTION_FOLDERS
     if not roots:
         return f"Functions in Python have to be allowed by the operator, in {SETTING}."
@@ -30,7 +30,7 @@ def folder_refusal(folder: str) -> str:
 
 
 def handler_refusal(folder: str, handler: str) -> str:
-    """Return why ``module:callable`` of a folder may not be called, "" if it may."""
+    """Return why ``module:callable`` of a folder must not be called, "" if allowed."""
     refused = folder_refusal(folder)
     if refused:
         return refused
@@ -46,7 +46,7 @@ def handler_refusal(folder: str, handler: str) -> str:
 
 
 def definition_refusal(folder: str, handler: str) -> str:
-    """Return why a module does not define a function, "" if it does. Nothing is run."""
+    """Return why a module does not define a function, "" if it does; runs nothing."""
     module, _, attribute = handler.partition(":")
     file = _find_module(Path(folder), module)
     if file is None:
@@ -64,7 +64,7 @@ def definition_refusal(folder: str, handler: str) -> str:
 
 
 def _defined_names(tree: ast.Module) -> set[str]:
-    """Return the names that the statements of a module define, without what it imports."""
+    """Return the names that a module's statements define, without imported ones."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -91,6 +91,6 @@ def _package_files(folder: Path, module: str) -> list[Path]:
 
 
 def _is_allowed(path: Path) -> bool:
-    """Tell whether a path is in a folder of the operator's once all links are followed."""
+    """Whether a path, with links followed, is in an allowed folder."""
     real = path.resolve()
     return any(real.is_relative_to(root.resolve()) for root in settings.STATEYARD_FUNCTION_FOLDERS)

@@ -1,4 +1,4 @@
-"""The forms of targets and functions."""
+"""Forms of targets and functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class ChosenTargetForm(PageForm):
-    """Which setting: its kind, its name and the revision that was on display."""
+    """The selected setting: kind, name, and displayed revision."""
 
     kind = TextField(strip=False)
     name = TextField(strip=False)
@@ -14,7 +14,7 @@ class ChosenTargetForm(PageForm):
 
 
 class OwnTargetForm(PageForm):
-    """What every form of a setting has. ``over``: the revision that the reader replaces."""
+    """The common fields of all settings. ``over``: the revision to overwrite."""
 
     name = TextField()
     revision = TextField(strip=False)
@@ -22,7 +22,7 @@ class OwnTargetForm(PageForm):
 
 
 class ServiceForm(OwnTargetForm):
-    """An AWS service. An empty key leaves the stored one."""
+    """An AWS service. An empty key keeps the stored one."""
 
     endpoint_url = TextField()
     region = TextField()
@@ -31,7 +31,7 @@ class ServiceForm(OwnTargetForm):
 
 
 class ConnectionForm(OwnTargetForm):
-    """A connection of one of three types. An empty secret leaves the stored one."""
+    """A connection of one of three types. An empty secret keeps the stored one."""
 
     type = TextField(default="API_KEY")
     header = TextField()
@@ -44,7 +44,7 @@ class ConnectionForm(OwnTargetForm):
 
 
 class FunctionForm(OwnTargetForm):
-    """A function: an address, or a callable in an allowed folder."""
+    """A function: a URL, or a callable in an allowed folder."""
 
     type = TextField(default="address")
     address = TextField()

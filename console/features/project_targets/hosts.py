@@ -1,8 +1,8 @@
-"""Decide which hosts an owner may name: a name is refused here, an address when it is called.
+"""Check the host names in an owner's targets when they are saved.
 
-``outbound`` judges at each call where a name leads. It allows loopback where it is written as such,
-since the operator wrote it. An owner is not the operator, so loopback takes the operator's word,
-unless nobody but the users of this machine can reach the server.
+``outbound`` checks the resolved addresses at each call. It allows loopback if written as such,
+because the operator wrote it. An owner's loopback needs the operator's permission, unless only
+users of this machine can reach the server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SETTING = "STATEYARD_TARGET_HOSTS"
 
 
 def refusal_of_address(url: str) -> str:
-    """Return why an owner may not name the address of a target, "" if they may."""
+    """Return why an owner may not use a target's URL, "" if allowed."""
     parts = urlsplit(url)
     if "@" in parts.netloc:
         return "An address of a target has no user and no password: enter them as credentials."
@@ -25,7 +25,7 @@ def refusal_of_address(url: str) -> str:
 
 
 def refusal_of_host(host: str) -> str:
-    """Return why an owner may not name a host, "" if they may."""
+    """Return why an owner may not use a host, "" if allowed."""
     allowed = settings.STATEYARD_TARGET_HOSTS
     name = host.rstrip(".").lower()
     if _is_loopback(name):
@@ -47,7 +47,7 @@ def _serves_this_machine_only() -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    """Tell whether a host is written as the loopback address; ``outbound`` refuses disguises."""
+    """Whether a host is written as a loopback address; ``outbound`` refuses disguised ones."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -1,8 +1,8 @@
-"""Put targets and functions into the file of a project's settings, and take them from there.
+"""Export and import targets and functions in a project's settings file (YAML).
 
 An entry has the members of ``targets.json`` and ``functions.json``, without secrets. An import
-keeps the stored secrets of an entry that sends them to the same place. Otherwise the entry does not
-count until its secrets are entered on its page.
+keeps the stored secrets of an entry whose destination is unchanged. Otherwise the entry has no
+effect until its secrets are entered on its page.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _section(name: str, kind: TargetKind) -> SettingSection:
 
 
 def _check(project: Project, kind: TargetKind, name: str, value: Any) -> CheckedEntry:
-    """Return an entry as it is stored; raise ``MemberError``."""
+    """Return an entry in stored form; raise ``MemberError``."""
     if kind != TargetKind.ADDRESS:
         _check_members(kind, value)
     if "folder" in value and folders.folder_refusal(value["folder"]):
@@ -118,7 +118,7 @@ def _check_members(kind: TargetKind, value: Any) -> None:
 
 
 def _mismatch(member: str, got: str, expected: str) -> MemberError:
-    """Return the error of a member that is not as it should be."""
+    """Return the error for an invalid member."""
     return MemberError(member, f"got {got}, wanted {expected}")
 
 
@@ -127,7 +127,7 @@ def _example(kind: TargetKind) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for an error, without its contents if it may be a secret."""
+    """Return a value for an error message, without a possible secret."""
     if value is None:
         return "nothing"
     if isinstance(value, str):
@@ -142,7 +142,7 @@ def _as_texts(sent: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _in_words(kind: TargetKind, value: Mapping[str, Any]) -> str:
-    """Return a value for plans and the audit."""
+    """Return a value for plans and the audit trail."""
     if kind == TargetKind.ADDRESS:
         return "allowed"
     words = value.get("handler") or value.get("AuthorizationEndpoint") or value.get("endpoint_url")

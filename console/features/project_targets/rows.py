@@ -1,4 +1,4 @@
-"""List the targets and functions of a project for its page: the page's, and the operator's."""
+"""List a project's targets and functions: its owners' and the operator's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_SERVER = "the operator, for all projects"
 
 @dataclass(frozen=True, slots=True)
 class TargetRow:
-    """A row of the page. ``stored``: its setting, None for one of the operator's.
+    """A row of the page. ``stored``: its setting, None for the operator's.
 
     ``source``: who set it, where that is the operator. ``problem``: why it does not count.
     """
@@ -42,18 +42,18 @@ class TargetRow:
 
     @property
     def testable(self) -> bool:
-        """Tell whether there is something to call."""
+        """Whether it can be tested by a call."""
         return self.stored is not None and self.stored.value.get("type") not in ("API_KEY", "BASIC")
 
     @property
     def changeable(self) -> bool:
-        """Tell whether it has more than its name."""
+        """Whether it has settings besides its name."""
         return self.kind != TargetKind.ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCard:
-    """The rows of a kind. ``label``: of their names; ``add``: of the link; ``empty``: without."""
+    """The rows of a kind. ``label``: column title; ``add``: link text; ``empty``: empty state."""
 
     kind: str
     title: str
@@ -102,7 +102,7 @@ def list_cards(project: Project) -> list[TargetCard]:
 
 
 def _list_rows(project: Project) -> dict[str, list[TargetRow]]:
-    """Return the rows of each kind: the page's first, then those of the operator's files."""
+    """Return the rows of each kind: the owners' first, then the operator's."""
     own, general = targets.of_file(project.name), settings.STATEYARD_TARGETS
     rows: dict[str, list[TargetRow]] = {}
     for kind in TargetKind:

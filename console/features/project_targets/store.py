@@ -1,4 +1,4 @@
-"""Check and save what an owner sent for a target or a function."""
+"""Validate and store an owner's target or function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LONGEST_SHOWN = 80
 
 
 class TargetError(ValidationException):
-    """A field of a form was refused. ``words``: its value and the values it may have."""
+    """A field is invalid. ``words``: actual and allowed values."""
 
     def __init__(self, field: str, words: str) -> None:
         self.field, self.words = field, words
@@ -49,7 +49,7 @@ class TargetError(ValidationException):
 
 @dataclass(frozen=True, slots=True)
 class NewTarget:
-    """A setting as an owner sent it. ``secrets``: {} leaves the stored ones.
+    """A setting from a form. ``secrets``: {} keeps the stored ones.
 
     ``sent_to``: where the secrets go; a change of it needs them anew. ``summary``: for the audit.
     """
@@ -83,7 +83,7 @@ def save_target(project: Project, kind: TargetKind, sent: Mapping[str, str], act
 
 
 def check_target(project: Project, kind: TargetKind, sent: Mapping[str, str]) -> NewTarget:
-    """Return what a form has, or raise TargetError; the secrets may lack."""
+    """Return a valid setting, or raise TargetError; secrets may be missing."""
     new = _READERS[kind](sent)
     refused = refusal_of_file(project.name, kind, new.name)
     if refused:
@@ -104,7 +104,7 @@ def check_target(project: Project, kind: TargetKind, sent: Mapping[str, str]) ->
 
 
 def refusal_of_file(project: str, kind: str, name: str) -> str:
-    """Return why the operator's files leave nothing to set on a page, "" if they do not."""
+    """Return why the operator's files decide a setting already, "" if they do not."""
     section, file = targets.of_file(project), "targets.json"
     keys: tuple[str, ...]
     if kind == TargetKind.FUNCTION:
@@ -120,7 +120,7 @@ def refusal_of_file(project: str, kind: str, name: str) -> str:
 
 
 def sends_elsewhere(new: NewTarget, stored: StoredSetting, kind: TargetKind) -> bool:
-    """Tell whether a change would send the stored secrets to another place."""
+    """Whether a change would send the stored secrets to another destination."""
     value = stored.value
     if kind == TargetKind.SERVICE:
         before = str(value.get("endpoint_url", ""))
@@ -130,7 +130,7 @@ def sends_elsewhere(new: NewTarget, stored: StoredSetting, kind: TargetKind) -> 
 
 
 def _check_secrets(new: NewTarget, stored: StoredSetting | None, kind: TargetKind) -> None:
-    """Raise TargetError unless the setting will have its secrets."""
+    """Raise TargetError unless the setting will have all its secrets."""
     names = entries.secret_names(kind, new.value)
     lacking = [name for name in names if not new.secrets.get(name)]
     if not lacking:
@@ -161,7 +161,7 @@ _OWN_FIELDS = frozenset(
 
 
 def _field_of(kind: TargetKind, new: NewTarget, place: tuple[str, ...]) -> str:
-    """Return the field of a form that has a member of an entry, ``name`` for the entry itself."""
+    """Return the form field of an entry's member, ``name`` for the entry itself."""
     member = "" if place[-1:] in ((), (new.name,)) else place[-1]
     if member == "handler" and "folder" not in new.value:
         return "address"
@@ -171,7 +171,7 @@ def _field_of(kind: TargetKind, new: NewTarget, place: tuple[str, ...]) -> str:
 
 
 def _field_of_refusal(kind: TargetKind, value: Mapping[str, Any]) -> str:
-    """Return the field whose host or folder the operator does not allow."""
+    """Return the field with the host or folder that the operator refuses."""
     if kind == TargetKind.SERVICE:
         return "endpoint_url" if "endpoint_url" in value else "region"
     if kind == TargetKind.ADDRESS:
@@ -187,7 +187,7 @@ def _field_of_refusal(kind: TargetKind, value: Mapping[str, Any]) -> str:
 
 
 def _refused(field: str, got: str, expected: str) -> TargetError:
-    """Return the error of a field. ``got``: its text, which is shown without secrets."""
+    """Return the error of a field. ``got``: its text, shown without secrets."""
     shown = without_secrets(got)
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
     return TargetError(field, f"got {repr(shown) if got else 'nothing'}, wanted {expected}")
@@ -245,7 +245,7 @@ def _read_connection(sent: Mapping[str, str]) -> NewTarget:
 
 
 def _check_header(name: str, secret: str) -> None:
-    """Raise TargetError for a name or a key that cannot be sent as a header."""
+    """Raise TargetError for a name or key that is no valid HTTP header."""
     if not http_headers.is_header(name, "x"):
         raise _refused("header", name, "a name that can be sent as a header")
     if secret and not http_headers.is_header(name, secret):
@@ -306,7 +306,7 @@ def _read_callable(sent: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_folder(sent: Mapping[str, str]) -> str:
-    """Return the folder of a function: one of the operator's, or a folder in it."""
+    """Return the folder of a function: an allowed one, or one inside it."""
     roots = [str(folder) for folder in settings.STATEYARD_FUNCTION_FOLDERS]
     if not roots:
         raise TargetError("folder", folders.folder_refusal(""))

@@ -1,9 +1,9 @@
-"""Test a target: one call within a few seconds, and its outcome in one sentence.
+"""Test a target: make one call within a few seconds, and report the outcome in a sentence.
 
-A call has a thread of its own, so an endpoint that is silent, or that sends a byte now and then,
-holds the request of the page no longer than ``LIMIT_S``. A thread ends with its call, a little
-later at most: ``outbound`` limits the whole of a call, and the resolver of names its questions.
-``AT_ONCE`` bounds the calls of a process, and ``AT_ONCE_OF_PROJECT`` those of a project.
+A call has its own thread, so that a silent or slow endpoint holds the page's request for
+``LIMIT_S`` at most. The thread ends with its call soon after, because ``outbound`` limits the whole
+call and the DNS queries. ``AT_ONCE`` limits the calls of a process, and ``AT_ONCE_OF_PROJECT``
+those of a project.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def try_target(row: StoredSetting) -> Outcome:
 
 
 def _begin(project_id: int) -> str:
-    """Count a call in; return why there may be no further one, "" if there may."""
+    """Count a call that begins; return why it is refused, "" if it is not."""
     with _lock:
         if _running[project_id] >= AT_ONCE_OF_PROJECT:
             return f"{AT_ONCE_OF_PROJECT} tests of this project are running: try again in a moment."
@@ -79,7 +79,7 @@ def _begin(project_id: int) -> str:
 
 
 def _run_call(row: StoredSetting, future: Future[Outcome]) -> None:
-    """Call a target; the call is over before its outcome is there."""
+    """Call a target; the call's place is free before the outcome is returned."""
     outcome: Outcome = False, ""
     problem: Exception | None = None
     try:
@@ -109,7 +109,7 @@ def _call(row: StoredSetting) -> Outcome:
 
 
 def _place(row: StoredSetting) -> str:
-    """Return what a call waits for, in words."""
+    """Return the destination of a call in words."""
     if row.kind == TargetKind.SERVICE:
         return str(row.value.get("endpoint_url") or "AWS")
     if row.kind == TargetKind.CONNECTION:
@@ -145,7 +145,7 @@ def _try_service(row: StoredSetting) -> Outcome:
 
 
 def _identity_request(row: StoredSetting) -> AWSRequest:
-    """Return the signed request; botocore's client knows the endpoint and the region."""
+    """Return the signed request; botocore's client determines endpoint and region."""
     entry = entries.build_service(row)
     client = targets.make_client("sts", entry, limit_s=LIMIT_S)
     address = client.meta.endpoint_url.rstrip("/") + "/"
@@ -157,7 +157,7 @@ def _identity_request(row: StoredSetting) -> AWSRequest:
 
 
 def _try_address(url: str) -> Outcome:
-    """Ask an address with GET, without credentials; any answer will do."""
+    """Send GET without credentials; any answer is a success."""
     parts = urlsplit(url)
     place = f"{parts.scheme}://{parts.netloc}"
     begun = time.monotonic()
@@ -174,7 +174,7 @@ def _try_address(url: str) -> Outcome:
 
 
 def _try_connection(row: StoredSetting) -> Outcome:
-    """Get a token of OAuth; the other types have nothing to call."""
+    """Request an OAuth token; other types cannot be tested."""
     entry = entries.build_connection(row.value, open_setting(row))
     connection = connections.HttpConnection(row.name, entry)
     if row.value["type"] != "OAUTH_CLIENT_CREDENTIALS":
@@ -187,7 +187,7 @@ def _try_connection(row: StoredSetting) -> Outcome:
 
 
 def _try_callable(row: StoredSetting) -> Outcome:
-    """Look for a callable without running anything."""
+    """Find a callable without running anything."""
     options = FunctionOptions(process=OWN, folder=row.value["folder"])
     problem = checks.find_problem(row.value["handler"], options)
     if problem:
@@ -200,5 +200,5 @@ def _elapsed_ms(begun: float) -> int:
 
 
 def _shorten(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """Return an outcome without secrets, as one line."""
+    """Return an outcome in one line, without secrets."""
     return " ".join(redact(text, secrets).split()).replace("..", ".")[:_MOST]

@@ -1,4 +1,4 @@
-"""The addresses of the targets of a project."""
+"""URLs of a project's targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer the pages on which owners set the targets and functions of their project."""
+"""Views on which owners set the targets and functions of their project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _WORDS = {
 
 @require_safe
 def targets_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/targets/``."""
+    """Show ``/settings/targets/``."""
     scope = scope_of(request)
     context = {
         "section": "own-targets",
@@ -60,7 +60,7 @@ def targets_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit_target(request: HttpRequest, kind: str) -> HttpResponse:
-    """Answer ``/settings/targets/edit/KIND/``: add a target, or change the one of ``?name=``."""
+    """Show ``/settings/targets/edit/KIND/``: add a target, or change that of ``?name=``."""
     scope = scope_of(request)
     chosen = _kind(kind)
     name = request.GET.get("name", "")
@@ -76,7 +76,7 @@ def edit_target(request: HttpRequest, kind: str) -> HttpResponse:
 def _save(
     request: HttpRequest, scope: Scope, kind: TargetKind, stored: StoredSetting | None
 ) -> HttpResponse:
-    """Save what a form sent; show it again, without its secrets, if it is refused."""
+    """Save a form; show it again, without secrets, if it is invalid."""
     sent = _FORMS[kind](request.POST).values
     if stored:
         sent["name"] = stored.name
@@ -117,7 +117,7 @@ def remove_target(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def test_target(request: HttpRequest) -> HttpResponse:
-    """Call a target once, and say what came of it."""
+    """Call a target once, and show the outcome."""
     scope = scope_of(request)
     sent = ChosenTargetForm(request.POST).values
     row = project_settings.find_setting(scope.project, _kind(sent["kind"]), sent["name"])
@@ -157,7 +157,7 @@ def _render_form(
 
 
 def _kind(text: str) -> TargetKind:
-    """Return the kind that an address names; raise ``Http404``."""
+    """Return the kind in a URL; raise ``Http404``."""
     for kind in TargetKind:
         if text in (kind.name.lower(), str(kind)):
             return kind

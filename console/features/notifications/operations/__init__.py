@@ -1,1 +1,1 @@
-"""The actions of EventBridge and of EventBridge Scheduler."""
+"""API actions of EventBridge and EventBridge Scheduler."""

@@ -1,4 +1,4 @@
-"""Manage rules and put events: the service ``events``, EventBridge's default bus."""
+"""EventBridge actions (service ``events``) on rules, targets and events of the default bus."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EVENT = ("id", "account", "source", "time", "region", "resources", "detail-type
 
 
 def _check_bus(call: Call) -> None:
-    """Raise unless the bus is the one there is, by its name or ARN."""
+    """Raise unless the bus, by name or ARN, is the default bus."""
     if not _is_default(call, call.params.get("EventBusName")):
         name = call.params["EventBusName"]
         raise ServiceError(ErrorCode.ResourceNotFoundException, f"Event bus {name} does not exist.")
@@ -57,7 +57,7 @@ def _is_default(call: Call, bus: str | None) -> bool:
     "Entries.EventBusName"
 )
 def put_events(call: Call) -> dict[str, Any]:
-    """PutEvents: each entry by itself; what nobody may want to know is taken, and forgotten."""
+    """PutEvents: each entry by itself; events that match no rule are accepted and dropped."""
     entries = call.params["Entries"]
     if sum(_size(entry) for entry in entries) > _MOST_BYTES:
         msg = "Total size of the entries in the request is over the limit."
@@ -90,25 +90,25 @@ def put_events(call: Call) -> dict[str, Any]:
 
 
 def _size(entry: dict[str, Any]) -> int:
-    """Return what an entry counts. Source: "Calculating PutEvents event entry size"."""
+    """Return the size of an entry. Source: "Calculating PutEvents event entry size"."""
     texts = [entry.get(name) or "" for name in ("Source", "DetailType", "Detail")]
     texts += entry.get("Resources") or []
     return sum(len(text.encode()) for text in texts) + (14 if entry.get("Time") else 0)
 
 
 def _is_injected(entry: dict[str, Any]) -> bool:
-    """Tell whether an entry says that it comes from a service of AWS."""
+    """Whether an entry's source is a service of AWS."""
     return bool(entry["Source"].startswith("aws."))
 
 
 def _may_inject(call: Call, source: str) -> bool:
-    """Tell whether the caller may say so; what this server tells of executions nobody makes up."""
+    """Whether the caller may use that source; this server's own events cannot be forged."""
     allowed = settings.STATEYARD_INJECT_AWS_EVENTS and access.is_allowed(call.principal, INJECT)
     return allowed and source != body.SOURCE
 
 
 def _answer(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the id of an entry's event, or what is wrong with the entry."""
+    """Return the event id of an entry, or its error."""
     for name in ("Source", "DetailType", "Detail"):
         if not entry.get(name):
             return _refused(
@@ -147,7 +147,7 @@ def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
 
 
 def _epoch_ms(seconds: float) -> int:
-    """Return epoch milliseconds of an entry's time, within what a date can say."""
+    """Return an entry's time in epoch milliseconds, within the range of a date."""
     if not 0 <= seconds < 253_402_300_800:  # noqa: PLR2004 - the year 10000
         raise ValidationException("Time must be seconds of the years 1970 to 9999")
     return int(seconds * 1000)
@@ -220,7 +220,7 @@ def describe_rule(call: Call) -> dict[str, Any]:
 
 @reads("NamePrefix EventBusName NextToken Limit")
 def list_rules(call: Call) -> dict[str, Any]:
-    """ListRules: by name."""
+    """ListRules, by name."""
     _check_bus(call)
     limit = call.params.get("Limit") or _PAGE
     rows = rules.list_rules(
@@ -300,7 +300,7 @@ def delete_rule(call: Call) -> dict[str, Any]:
     "Targets.RetryPolicy.MaximumEventAgeInSeconds"
 )
 def put_targets(call: Call) -> dict[str, Any]:
-    """PutTargets: each by itself."""
+    """PutTargets: each target by itself."""
     _check_bus(call)
     params = call.params
     ids = [target["Id"] for target in params["Targets"]]
@@ -314,7 +314,7 @@ def put_targets(call: Call) -> dict[str, Any]:
 
 @reads("Rule EventBusName Ids", {"Force": "it is for managed rules, and there are none"})
 def remove_targets(call: Call) -> dict[str, Any]:
-    """RemoveTargets: those that are not there are removed already."""
+    """RemoveTargets: missing targets count as removed."""
     _check_bus(call)
     params = call.params
     rules.remove_targets(call.project, call.region, params["Rule"], params["Ids"], call.actor)
@@ -334,7 +334,7 @@ def list_targets(call: Call) -> dict[str, Any]:
 
 
 def _target(call: Call, target: EventTarget) -> dict[str, Any]:
-    """Return a target: to editors whole, to others without secrets and masked values."""
+    """Return a target: complete for editors, for others without secrets and masked values."""
     settings = json.loads(target.settings)
     if access.is_allowed(call.principal, "events:PutTargets"):
         return {"Id": target.target_id, "Arn": target.address, **settings}

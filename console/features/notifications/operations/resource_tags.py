@@ -1,4 +1,4 @@
-"""The actions on tags of rules and of groups of schedules."""
+"""Tag actions of rules and schedule groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def requested_tags(call: Call) -> dict[str, str]:
 def tag_handlers(
     resources: TaggedResources, arn_name: str
 ) -> dict[str, Callable[[Call], dict[str, Any]]]:
-    """Return the handlers of the three actions; ``arn_name``: of the parameter with the ARN."""
+    """Return the handlers of the three tag actions; ``arn_name``: parameter with the ARN."""
 
     @reads(f"{arn_name} Tags.Key Tags.Value")
     def tag_resource(call: Call) -> dict[str, Any]:

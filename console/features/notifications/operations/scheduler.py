@@ -1,4 +1,4 @@
-"""Manage schedules and their groups: the service ``scheduler``, EventBridge Scheduler."""
+"""EventBridge Scheduler actions (service ``scheduler``) on schedules and schedule groups."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def create_schedule(call: Call) -> dict[str, Any]:
 
 @reads(_SCHEDULE_MEMBERS, {"ClientToken": "the same update again changes nothing"})
 def update_schedule(call: Call) -> dict[str, Any]:
-    """UpdateSchedule: what is not given gets its default."""
+    """UpdateSchedule: missing settings return to their defaults."""
     return {
         "ScheduleArn": scheduler.update_schedule(
             _schedule_key(call), _settings(call), call.actor
@@ -231,7 +231,7 @@ def delete_group(call: Call) -> dict[str, Any]:
 
 
 def _position(call: Call) -> Any:
-    """Return the position that NextToken holds: of the last item of the page before, or None."""
+    """Return the position in NextToken: the last item of the previous page, or None."""
     token = call.params.get("NextToken")
     try:
         return paging.open_position(call, {**_query(call), "nextToken": token})
@@ -240,7 +240,7 @@ def _position(call: Call) -> Any:
 
 
 def _token(call: Call, position: Any) -> str:
-    """Return a NextToken that is good for the same list, whatever the size of its pages."""
+    """Return a NextToken for the same list with any page size."""
     return paging.seal_position(call, _query(call), position)
 
 

@@ -1,1 +1,1 @@
-"""The rows of rules, schedules, deliveries and start links."""
+"""Store rules, schedules, deliveries and start links."""

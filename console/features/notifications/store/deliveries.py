@@ -1,6 +1,7 @@
-"""Deliver events at least once, with the same event id: pending, delivered, dead-lettered.
+"""Store deliveries of events to targets: pending, delivered, or dead letter.
 
-A delivery that is being sent when the process is killed is sent again by the next one.
+Each event is delivered at least once, with the same event id: a delivery in progress when the
+process is killed is sent again.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ _NAME = 80
 
 
 def execution_name(delivery: Delivery) -> str:
-    """Return the name of the execution that a delivery starts: the same whenever it is tried."""
+    """Return the name of a delivery's execution: the same for every attempt."""
     return f"{delivery.event.event_id}_{delivery.target_id}"[:_NAME]
 
 
 def release_deliveries(carried: set[int]) -> int:
-    """Take back what is being sent and is in nobody's hands (``carried``); return how many.
+    """Release deliveries in progress that no thread has (``carried``); return their number.
 
     An earlier process was sending it when it ended, or its outcome could not be noted.
     """
@@ -70,7 +71,7 @@ class DueTarget:
 
     @property
     def starts(self) -> bool:
-        """Whether its deliveries start executions, for which nothing outside is called."""
+        """Whether its deliveries start executions, without outside calls."""
         return starts_executions(self.address)
 
 
@@ -89,7 +90,7 @@ def due_targets() -> list[DueTarget]:
 
 
 def _due_deliveries(now_ms: int) -> QuerySet[Delivery]:
-    """Return the due deliveries; a pause of schedules holds what these have made before it."""
+    """Return the due deliveries, without those that a pause of schedules holds back."""
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
     paused = list(SchedulePause.objects.values_list("project", flat=True))
     if not paused:
@@ -103,7 +104,7 @@ def _due_deliveries(now_ms: int) -> QuerySet[Delivery]:
 
 
 def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Claim the oldest due deliveries of targets; the caller must record how each one ended.
+    """Claim the oldest due deliveries of targets; the caller must record each outcome.
 
     ``counts``: of each target so many at most. Return (delivery, target) of each.
     """
@@ -125,13 +126,13 @@ def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
 
 
 def load_delivery(number: int) -> Delivery | None:
-    """Return a delivery with its event, target and rule; None if it was removed meanwhile."""
+    """Return a delivery with its event, target and rule; None if removed meanwhile."""
     rows = Delivery.objects.select_related("event", "target__rule__project")
     return rows.filter(pk=number, status=DeliveryStatus.SENDING).first()
 
 
 def mark_delivered(delivery: Delivery) -> None:
-    """Note that a delivery was taken."""
+    """Record that a delivery was accepted."""
     now_ms = clock.now_ms()
 
     def store() -> None:
@@ -148,7 +149,7 @@ def mark_delivered(delivery: Delivery) -> None:
 
 
 def _delete_completed(schedule: EventRule) -> None:
-    """Delete a schedule that has no moment left and says so (inside the caller's transaction).
+    """Delete a finished schedule with ActionAfterCompletion (in the caller's transaction).
 
     Not while a delivery of it waits or is a dead letter: that would be deleted with it.
     """
@@ -165,7 +166,7 @@ def _delete_completed(schedule: EventRule) -> None:
 
 
 def is_over(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
-    """Tell whether a delivery that failed again was tried often or long enough.
+    """Whether a failed delivery has reached its limit of attempts or age.
 
     ``policy``: the RetryPolicy of its target.
     """
@@ -176,7 +177,7 @@ def is_over(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
 
 
 def is_too_old_to_send(delivery: Delivery, policy: Mapping[str, Any]) -> bool:
-    """Tell whether a delivery has waited for a silent target for longer than it may."""
+    """Whether a delivery has waited too long for a silent target."""
     return delivery.target.timeouts > 0 and _is_old(delivery, policy)
 
 
@@ -189,14 +190,14 @@ def _most_age_ms(policy: Mapping[str, Any]) -> int:
 
 
 def mark_expired(delivery: Delivery, problem: str) -> None:
-    """Note that a delivery is not tried any more."""
+    """Record that a delivery is not attempted any more."""
     fields = {"status": DeliveryStatus.DEAD, "ended_ms": clock.now_ms()}
     told = {"last_error": storable(problem[:_ERROR])}
     write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields, **told))
 
 
 def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool = False) -> None:
-    """Note a failed attempt: again later, or, if ``dead``, never.
+    """Record a failed attempt: retried later, or a dead letter if ``dead``.
 
     ``timed_out``: nothing answered in time. The target then gets one delivery at a time, each after
     a pause that grows with every further such attempt, until something answers.
@@ -225,25 +226,25 @@ def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool
 
 
 def note_problem(delivery: Delivery, problem: str) -> None:
-    """Note why a delivery failed for good, before its queue for dead letters is called."""
+    """Record the final error of a delivery before its dead-letter queue is called."""
     told = {"last_error": storable(problem[:_ERROR])}
     write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**told))
 
 
 def _note_answer(delivery: Delivery) -> None:
-    """Note that a target answers, whatever it says (inside the caller's transaction)."""
+    """Record that a target answers, whatever the answer (in the caller's transaction)."""
     silent = EventTarget.objects.filter(pk=delivery.target_id, timeouts__gt=0)
     silent.update(timeouts=0, paused_until_ms=None)
 
 
 def end_pause(targets: Collection[int]) -> None:
-    """Let targets have their next delivery now (inside the caller's transaction)."""
+    """Make the next delivery of targets due now (in the caller's transaction)."""
     paused = EventTarget.objects.filter(pk__in=targets, paused_until_ms__isnull=False)
     paused.update(paused_until_ms=None)
 
 
 def end_pauses() -> None:
-    """End the pause of targets whose next delivery is too old to be sent, and ends therefore."""
+    """End the pause of targets whose next delivery has become too old."""
     now_ms = clock.now_ms()
     paused = EventTarget.objects.filter(paused_until_ms__gt=now_ms)
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
@@ -256,13 +257,13 @@ def end_pauses() -> None:
 
 
 def pause_ms(attempts: int) -> int:
-    """Return how long to wait after so many attempts: 1, 2, 4... seconds, a little spread."""
+    """Return the backoff after some attempts: 1, 2, 4... seconds, with jitter."""
     pause = min(_FIRST_PAUSE_MS * 2 ** min(attempts - 1, 20), _LONGEST_PAUSE_MS)
     return int(pause * random.uniform(0.9, 1.1))  # noqa: S311 - spread, no secret
 
 
 def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY) -> Delivery:
-    """Try a dead delivery anew, with the same event id; raise ResourceNotFound."""
+    """Retry a dead letter with the same event id; raise ResourceNotFound."""
 
     def store() -> Delivery:
         rows = Delivery.objects.select_for_update(of=("self",)).select_related("target__rule")
@@ -285,7 +286,7 @@ def send_all_again(
     actor: audit.Actor = audit.NOBODY,
     errors: Collection[str] | None = None,
 ) -> int:
-    """Try the dead deliveries of a rule anew, the newest ``MOST_AGAIN``; return how many.
+    """Retry a rule's latest ``MOST_AGAIN`` dead letters; return their number.
 
     ``errors``: only those that failed with one of these, None for all. Each keeps its event id.
     The audit has one entry for all of them.
@@ -308,7 +309,7 @@ def delete_dead_letters(
     actor: audit.Actor = audit.NOBODY,
     errors: Collection[str] | None = None,
 ) -> int:
-    """Delete the dead deliveries of a rule, the newest ``MOST_AGAIN``; return how many.
+    """Delete a rule's latest ``MOST_AGAIN`` dead letters; return their number.
 
     ``errors``: as of ``send_all_again``. The audit has one entry for all of them.
     """
@@ -325,7 +326,7 @@ def delete_dead_letters(
 
 
 def _newest_dead(project: Project, rule: EventRule, errors: Collection[str] | None) -> list[int]:
-    """Lock the newest dead deliveries of a rule and return them (inside a transaction)."""
+    """Lock and return a rule's latest dead letters (inside a transaction)."""
     rows = Delivery.objects.select_for_update(of=("self",)).filter(
         project=project, status=DeliveryStatus.DEAD, target__rule=rule
     )
@@ -348,7 +349,7 @@ def _wait_again(numbers: list[int]) -> None:
 
 
 def remove_old_events() -> None:
-    """Remove events whose deliveries all ended a week ago."""
+    """Delete events whose deliveries all ended over a week ago."""
     limit = clock.now_ms() - _KEPT_MS
     old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
     waiting = Delivery.objects.filter(event__at_ms__lt=limit).exclude(ended_ms__lt=limit)
@@ -367,7 +368,7 @@ def _remove(numbers: list[int]) -> None:
 
 
 def fire_due() -> int:
-    """Make the events of up to ``AT_ONCE`` schedules that are due, once each; return how many.
+    """Create the events of up to ``AT_ONCE`` due schedules, once each; return their number.
 
     A moment that passed while no server ran is made up for once, not as often as it was missed.
     A moment of an archived project, or of one whose schedules are paused, passes without an event.
@@ -398,7 +399,7 @@ def _fire(number: int) -> bool:
 
 
 def put_schedule_event(rule: EventRule, moment_ms: int, window_ms: int) -> None:
-    """Write the event of a schedule's moment with its deliveries (inside a transaction).
+    """Write a schedule's event with its deliveries (inside a transaction).
 
     ``window_ms``: these are spread over so long, that many do not start at once.
     """
@@ -412,7 +413,7 @@ def put_schedule_event(rule: EventRule, moment_ms: int, window_ms: int) -> None:
 
 
 def schedule_event(rule: EventRule, event_id: str, at_ms: int) -> str:
-    """Return the text of the event that a schedule makes at a moment (epoch ms)."""
+    """Return the event text of a schedule for a time (epoch ms)."""
     return body.event_text(
         event_id,
         rule.project.account_id,

@@ -1,7 +1,6 @@
-"""Make events by hand: a schedule's moment before its time, and a test of one target.
+"""Create events by hand: run a schedule now, or test one target.
 
-Both go the way of every other event: into the outbox, to the relay, and into the list of
-deliveries, with the same attempts and the same dead letters.
+They are processed like all events: outbox, relay, list of deliveries, retries and dead letters.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _EXAMPLE = "example"
 
 
 def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
-    """Let a schedule's targets have its event now, whether it is on or off.
+    """Create a schedule's event now, whether it is enabled or not.
 
     When it is due next does not change. Raise ServiceError for one without a target, or that is
     gone.
@@ -93,7 +92,7 @@ def _put_event(rule: EventRule, event_id: str, text: str, actor: audit.Actor) ->
 
 
 def _test_event(rule: EventRule, event_id: str, now_ms: int, person: str) -> str:
-    """Return an event of the kind that a rule waits for, marked as a test of a person."""
+    """Return an event that the rule's pattern matches, marked as a person's test."""
     if rule.schedule:
         text = deliveries.schedule_event(rule, event_id, now_ms)
     else:
@@ -150,7 +149,7 @@ def _alarm_event(rule: EventRule, _pattern: dict[str, Any], event_id: str, now_m
 
 
 def _texts(values: Any) -> list[str]:
-    """Return the plain texts of a part of a pattern."""
+    """Return the plain texts in a part of a pattern."""
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 

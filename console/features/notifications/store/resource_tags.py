@@ -1,4 +1,4 @@
-"""Store the tags of rules and of groups of schedules: they describe, and change nothing."""
+"""Store the tags of rules and schedule groups; tags have no effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_TAGS = 50
 
 @dataclass(frozen=True, slots=True)
 class TaggedResources:
-    """The resources of one service that have tags.
+    """The taggable resources of one service.
 
     ``service``: as it stands before the names of its actions. ``get``: returns the resource that an
     ARN of a project and region names, raises ResourceNotFoundException. ``too_many``: as which the
@@ -45,7 +45,7 @@ class TaggedResources:
         tags: Mapping[str, str],
         actor: audit.Actor = audit.NOBODY,
     ) -> None:
-        """Set tags of a resource; others stay.
+        """Set tags of a resource and keep its others.
 
         Raise ResourceNotFoundException, ValidationException, ``too_many``.
         """
@@ -65,7 +65,7 @@ class TaggedResources:
         keys: Sequence[str],
         actor: audit.Actor = audit.NOBODY,
     ) -> None:
-        """Remove tags of a resource, where they are; raise ResourceNotFoundException."""
+        """Remove existing tags of a resource; raise ResourceNotFoundException."""
 
         def store() -> None:
             resource = self.get(project, region, arn)
@@ -76,7 +76,7 @@ class TaggedResources:
 
 
 def insert_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
-    """Set tags of a resource, others stay; to be called within a write.
+    """Set tags of a resource and keep its others; call it inside a write.
 
     Raise ValidationException for a tag that nobody may set, and ``too_many``, as which the service
     refuses more than 50.
@@ -91,5 +91,5 @@ def insert_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
 
 
 def missing_resource(arn: str) -> ServiceError:
-    """Return the error of an ARN that names no resource with tags."""
+    """Return the error for an ARN without a taggable resource."""
     return ServiceError(ErrorCode.ResourceNotFoundException, f"Resource {arn} does not exist.")

@@ -1,4 +1,4 @@
-"""Store rules and their targets, in EventBridge's terms."""
+"""Store EventBridge rules and their targets."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def put_rule(
     tags: Mapping[str, str] | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> EventRule:
-    """Create or replace a rule: fields that are not given get their defaults.
+    """Create or replace a rule; missing fields get their defaults.
 
     ``tags`` are of a new rule; they change none that is there (source: API reference, PutRule).
     Raise ValidationException, InvalidEventPatternException, LimitExceededException.
@@ -96,7 +96,7 @@ def put_rule(
 
 
 def _new_rule(project: Project, region: str, name: str, actor: audit.Actor) -> EventRule:
-    """Return a rule to be saved, if there may be one more."""
+    """Return an unsaved rule, within the limit of rules."""
     if bus_rules(project, region).count() >= MOST_RULES:
         raise ServiceError(
             ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
@@ -106,7 +106,7 @@ def _new_rule(project: Project, region: str, name: str, actor: audit.Actor) -> E
 
 
 def _check_lengths(fields: dict[str, str]) -> None:
-    """Raise ValidationException for a text that its column cannot hold."""
+    """Raise ValidationException for a text longer than its column."""
     for field, value in fields.items():
         column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
         most = getattr(column, "max_length", None)
@@ -126,7 +126,7 @@ def save_rule(
     revision: str = "",
     **fields: Any,
 ) -> EventRule:
-    """Make a new rule with its first target, or change one (``target`` None): both or neither.
+    """Create a rule with its first target, or change one (``target`` None), in one write.
 
     ``revision``: of the rule that the change was made from, "" to change it whatever it is now.
     Raise what ``put`` raises, ValidationException for a name that is taken or a wrong target, and
@@ -150,20 +150,20 @@ def save_rule(
 
 
 def revision_of(rule: EventRule) -> str:
-    """Return a revision that changes with the rule's text; its state does not count."""
+    """Return a revision that changes with the rule's settings, except its state."""
     fields = (rule.pattern, rule.schedule, rule.timezone, rule.description)
     return hashlib.sha256("\0".join(fields).encode()).hexdigest()[:16]
 
 
 def next_ms(rule: EventRule) -> int | None:
-    """Return when a rule or schedule is due next, None if it never is."""
+    """Return the next time of a rule or schedule, None without any."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
     return moment_after(rule, clock.now_ms())
 
 
 def moment_after(rule: EventRule, after_ms: int) -> int | None:
-    """Return the first moment (epoch ms) of what a rule or schedule says after another one."""
+    """Return the next time (epoch ms) of a rule or schedule after a given one."""
     scheduler = bool(rule.schedule_group)
     try:
         schedule = schedules.parse_schedule(rule.schedule, rule.timezone, with_once=scheduler)
@@ -193,13 +193,13 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
 
 
 def check_name(name: str) -> None:
-    """Raise ValidationException for a name that no rule and no schedule can have."""
+    """Raise ValidationException for an invalid name of a rule or schedule."""
     if not _NAME.fullmatch(name):
         raise ValidationException(f"Name: '{name}' is not 1 to 64 of A-Z a-z 0-9 . - _")
 
 
 def check_pattern(text: str) -> patterns.Pattern:
-    """Return a pattern as it is read; raise InvalidEventPatternException."""
+    """Return a parsed pattern; raise InvalidEventPatternException."""
     try:
         return patterns.parse_pattern(text)
     except patterns.PatternError as error:
@@ -216,7 +216,7 @@ def get_rule(project: Project, region: str, name: str) -> EventRule:
 
 
 def bus_rules(project: Project, region: str) -> QuerySet[EventRule]:
-    """Return the rules of the event bus; EventBridge Scheduler's schedules are none of them."""
+    """Return the rules of the event bus, without EventBridge Scheduler's schedules."""
     return EventRule.objects.filter(project=project, region=region, schedule_group="")
 
 
@@ -263,7 +263,7 @@ def delete_rule(
     with_targets: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> None:
-    """Delete a rule; a missing one succeeds, one with targets is refused unless said otherwise."""
+    """Delete a rule; a missing one is ignored, one with targets is refused by default."""
 
     def store() -> None:
         rule = bus_rules(project, region).filter(name=name).first()
@@ -293,7 +293,7 @@ def put_targets(
     targets: Sequence[dict[str, Any]],
     actor: audit.Actor = audit.NOBODY,
 ) -> list[dict[str, str]]:
-    """Add targets (EventBridge's Target each) to a rule, or change those of the same Id.
+    """Add or change targets of a rule by Id (EventBridge's Target each).
 
     Return the targets that are wrong: TargetId, ErrorCode, ErrorMessage of each.
     """
@@ -332,7 +332,7 @@ def put_targets(
 
 
 def target_problem(project: Project, region: str, target: dict[str, Any]) -> str:
-    """Return what is wrong with a target, "" if nothing is."""
+    """Return the error in a target, "" if it is valid."""
     try:
         kind = addresses.address_kind(target["Arn"])
         inputs.check_input(target)
@@ -356,7 +356,7 @@ def remove_targets(
     ids: Sequence[str],
     actor: audit.Actor = audit.NOBODY,
 ) -> list[str]:
-    """Remove targets and their waiting deliveries; return the ids of which there is no target."""
+    """Remove targets and their waiting deliveries; return the unknown ids."""
 
     def store() -> list[str]:
         rule = get_rule(project, region, name)
@@ -376,7 +376,7 @@ def rules_of_target(project: Project, region: str, address: str) -> list[str]:
 
 
 def rules_that_start(project: Project, region: str, machine_arn: str) -> list[EventRule]:
-    """Return the rules, then the schedules of EventBridge Scheduler, that start a machine.
+    """Return the rules, then the Scheduler's schedules, that start a state machine.
 
     Also those that name a version or an alias of it, and universal targets.
     """
@@ -394,7 +394,7 @@ def rules_that_start(project: Project, region: str, machine_arn: str) -> list[Ev
 
 
 def starts_machine(target: EventTarget, machine_arn: str) -> bool:
-    """Tell whether a target starts a machine, or a version or an alias of it."""
+    """Whether a target starts a state machine, or its version or alias."""
     arn = target.address
     if addresses.is_universal(arn):
         if machine_arn not in target.settings:

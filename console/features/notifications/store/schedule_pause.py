@@ -1,9 +1,8 @@
-"""Pause all schedules of a project: no moment of theirs starts anything until a resume.
+"""Pause all schedules of a project, so that none starts anything until a resume.
 
-Moments pass meanwhile, as those of a disabled schedule do, so a resume starts nothing in a burst.
-Only a flexible time window that is still open at the resume starts what it missed, once. What was
-on its way when the pause began waits and follows at the resume. Rules that match events, and runs
-by hand, go on.
+Times that pass meanwhile are skipped, as for disabled schedules, so a resume causes no burst. Only
+a flexible time window still open at the resume makes up for its start, once. Deliveries pending at
+the begin of the pause wait and follow at the resume. Event rules and runs by hand continue.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class SchedulePlan:
-    """The dry run of a pause or resume. ``rules``: the first ``SHOWN`` schedules, next ones first.
+    """The dry run of a pause or resume. ``rules``: the first ``SHOWN`` schedules, by next time.
 
     ``missed``: moments that a resume would make up for, as their windows are open: rule -> moment.
     """
@@ -43,12 +42,12 @@ class SchedulePlan:
 
 
 def find_pause(project: Project) -> SchedulePause | None:
-    """Return the pause of a project's schedules, None if they run."""
+    """Return the pause of a project's schedules, None without one."""
     return SchedulePause.objects.filter(project=project).first()
 
 
 def plan_change(project: Project) -> SchedulePlan:
-    """Return the enabled schedules of all regions of a project, with what a resume would start."""
+    """Return a project's enabled schedules in all regions, with the starts of a resume."""
     enabled = _enabled(project)
     listed = enabled.annotate(moment_ms=Coalesce("next_ms", "due_ms")).order_by("moment_ms", "pk")
     pause = find_pause(project)
@@ -58,7 +57,7 @@ def plan_change(project: Project) -> SchedulePlan:
 
 
 def pause_schedules(project: Project, actor: audit.Actor, note: str = "") -> SchedulePause:
-    """Pause all schedules of a project; raise ConflictException if they are paused already."""
+    """Pause all schedules of a project; raise ConflictException if already paused."""
 
     def store() -> SchedulePause:
         _lock(project)
@@ -76,7 +75,7 @@ def pause_schedules(project: Project, actor: audit.Actor, note: str = "") -> Sch
 
 
 def resume_schedules(project: Project, actor: audit.Actor) -> int:
-    """Let the schedules run again; return how many starts of open windows are made up for.
+    """Resume the schedules; return the number of starts made up for open windows.
 
     Raise ConflictException if they are not paused.
     """
@@ -107,7 +106,7 @@ def _enabled(project: Project) -> QuerySet[EventRule]:
 
 
 def _missed_moments(project: Project, since_ms: int) -> list[tuple[int, int]]:
-    """Return (rule, moment) of each schedule with a flexible window that is open still.
+    """Return (rule, time) of each schedule whose flexible window is still open.
 
     The first such moment counts, also if more of them lie in the window.
     """
@@ -125,5 +124,5 @@ def _missed_moments(project: Project, since_ms: int) -> list[tuple[int, int]]:
 
 
 def _lock(project: Project) -> None:
-    """Have the project's row locked: of two people who pause, one comes second."""
+    """Lock the project's row, so that concurrent pauses run one by one."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)

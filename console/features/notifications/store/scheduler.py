@@ -1,7 +1,7 @@
-"""Store the schedules of EventBridge Scheduler and their groups.
+"""Store EventBridge Scheduler's schedules and schedule groups.
 
-A schedule is an ``EventRule`` with a group and one ``EventTarget``, so that it fires, is delivered,
-tried again and buried by the same code as a rule of the event bus.
+A schedule is an ``EventRule`` with a group and one ``EventTarget``, so that it fires, is delivered
+and retried by the same code as a rule of the event bus.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _JSON_KINDS = ("machine", "lambda", "events")
 
 @dataclass(frozen=True, slots=True)
 class ScheduleKey:
-    """Which schedule is meant."""
+    """Key of a schedule."""
 
     project: Project
     region: str
@@ -74,7 +74,7 @@ class ScheduleKey:
 
     @property
     def row_name(self) -> str:
-        """Return the ``name`` of the row, which no rule can have: it begins with a slash."""
+        """Return the row's ``name``, which begins with a slash, unlike that of any rule."""
         digest = hashlib.sha256(f"{self.group}/{self.name}".encode()).hexdigest()
         return f"/{digest[:40]}"
 
@@ -86,7 +86,7 @@ class ScheduleKey:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """What a schedule says. ``target``: as the API has it; times are epoch milliseconds."""
+    """The settings of a schedule. ``target``: as in the API; times are epoch milliseconds."""
 
     schedule: str
     target: Mapping[str, Any]
@@ -101,7 +101,7 @@ class ScheduleSettings:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the row that say the same."""
+        """Return the settings as columns of the row."""
         return {
             "schedule": self.schedule,
             "timezone": self.timezone,
@@ -121,7 +121,7 @@ class ScheduleSettings:
 def create_schedule(
     key: ScheduleKey, settings: ScheduleSettings, token: str = "", actor: audit.Actor = audit.NOBODY
 ) -> EventRule:
-    """Create a schedule; a repeated ``token`` returns the schedule created before.
+    """Create a schedule; a repeated ``token`` returns the earlier schedule.
 
     Raise ValidationException, ConflictException, ServiceQuotaExceededException, and
     ResourceNotFoundException for a group that is not there.
@@ -167,7 +167,7 @@ def update_schedule(
     *,
     revision: str | None = None,
 ) -> EventRule:
-    """Replace the settings of a schedule; a setting that is not sent returns to its default.
+    """Replace a schedule's settings; missing ones return to their defaults.
 
     ``revision``: of the schedule that the change was made from, None whatever is there. Raise
     ValidationException, ResourceNotFoundException and ConflictException.
@@ -188,7 +188,7 @@ def update_schedule(
 
 
 def revision_of(row: EventRule) -> str:
-    """Return what changes with every change of a schedule."""
+    """Return a revision that changes with every change of a schedule."""
     return str(row.updated_ms)
 
 
@@ -223,7 +223,7 @@ def get_schedule(key: ScheduleKey) -> EventRule:
 
 
 def target_of(row: EventRule) -> EventTarget:
-    """Return the target of a schedule: each has one."""
+    """Return the only target of a schedule."""
     return row.targets.all()[0]
 
 
@@ -237,7 +237,7 @@ def list_schedules(
     after: Sequence[str] | None = None,
     limit: int = 100,
 ) -> list[EventRule]:
-    """Return schedules by group and name; ``after``: group and name of the last one before.
+    """Return schedules by group and name; ``after``: group and name of the previous one.
 
     Raise ResourceNotFoundException for a group that is not there.
     """
@@ -285,7 +285,7 @@ def set_schedule_state(
 
 
 def delete_schedule(key: ScheduleKey, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete a schedule and what is on its way; raise ResourceNotFoundException."""
+    """Delete a schedule and its pending deliveries; raise ResourceNotFoundException."""
 
     def store() -> None:
         row = key.find().first()
@@ -307,7 +307,7 @@ def _missing_schedule(key: ScheduleKey) -> ServiceError:
 def _check_settings(
     key: ScheduleKey, settings: ScheduleSettings, now_ms: int, known_start_ms: int | None = None
 ) -> None:
-    """Raise ValidationException for what no schedule can say."""
+    """Raise ValidationException for invalid settings."""
     try:
         schedules.parse_schedule(settings.schedule, settings.timezone, with_once=True)
     except schedules.ScheduleError as error:
@@ -326,7 +326,7 @@ def _check_settings(
 
 
 def _target_problem(key: ScheduleKey, target: Mapping[str, Any]) -> str:
-    """Return what is wrong with a target, "" if nothing is."""
+    """Return the error in a target, "" if it is valid."""
     unserved = [name for name in _UNSERVED if target.get(name) is not None]
     if unserved:
         return f"{unserved[0]}: this server has no such target"
@@ -381,13 +381,13 @@ def group_arn(project: Project, region: str, name: str) -> str:
 
 
 def _default_group(project: Project, region: str) -> ScheduleGroup:
-    """Return the group that is there without a row."""
+    """Return the group ``default``, which has no row."""
     arn = group_arn(project, region, DEFAULT_GROUP)
     return ScheduleGroup(project=project, region=region, name=DEFAULT_GROUP, arn=arn, created_ms=0)
 
 
 def _lock_group(key: ScheduleKey) -> None:
-    """Keep a group from being deleted until this transaction ends; raise if it is not there."""
+    """Keep a group from being deleted in this transaction; raise if it does not exist."""
     if key.group == DEFAULT_GROUP:
         return
     rows = ScheduleGroup.objects.select_for_update()
@@ -408,7 +408,7 @@ def create_group(
     tags: Mapping[str, str],
     actor: audit.Actor = audit.NOBODY,
 ) -> ScheduleGroup:
-    """Make a group of schedules; raise ConflictException, ServiceQuotaExceededException."""
+    """Create a schedule group; raise ConflictException, ServiceQuotaExceededException."""
 
     def store() -> ScheduleGroup:
         of_region = ScheduleGroup.objects.filter(project=project, region=region)

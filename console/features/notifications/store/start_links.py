@@ -1,8 +1,8 @@
-"""Store the addresses that start executions by HTTP; their secrets are stored as hashes.
+"""Store start links: secret URLs that start executions by HTTP; secrets are stored as hashes.
 
-A link starts nothing while its maker may not make one. It ends with their membership: a person who
-is added again has another one. So it stays closed where nobody revoked it, since the server had no
-notifications when its maker was removed.
+A link stops working while its creator lacks the right to create one. It ends for good with the
+creator's membership: a person who is added again has a new one. This also holds if the server had
+no notifications feature when the creator was removed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MINUTE_MS = 60_000
 
 
 def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
-    """Make a link; return it and its secret, which nobody can show again.
+    """Create a link; return it and its secret, which is shown only once.
 
     Raise ValidationException for a name that is none, or if there are too many;
     StateMachineDeleting and StateMachineDoesNotExist.
@@ -67,7 +67,7 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
 
 
 def revoke_link(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
-    """End a link for ever; raise ResourceNotFound."""
+    """Revoke a link for good; raise ResourceNotFound."""
 
     def store() -> StartLink:
         links = StartLink.objects.select_for_update().filter(machine=machine, revoked_ms=None)
@@ -83,7 +83,7 @@ def revoke_link(machine: StateMachine, number: int, actor: audit.Actor) -> Start
 
 
 def revoke_links_of(project: Project, person: str, actor: audit.Actor) -> None:
-    """End all links that a person made in a project (inside the caller's transaction)."""
+    """Revoke all links that a person created in a project (in the caller's transaction)."""
     links = StartLink.objects.select_for_update(of=("self",)).select_related("machine")
     for link in links.filter(machine__project=project, created_by=person, revoked_ms=None):
         StartLink.objects.filter(pk=link.pk).update(revoked_ms=clock.now_ms())
@@ -91,14 +91,14 @@ def revoke_links_of(project: Project, person: str, actor: audit.Actor) -> None:
 
 
 def find_link(machine: str, secret: str) -> StartLink | None:
-    """Return the link of a machine's name and a secret, None if there is none or it is closed."""
+    """Return the link of a state machine's name and a secret, None if unknown or closed."""
     links = StartLink.objects.select_related("machine__project").filter(machine__name=machine)
     link = links.filter(secret_hash=_hashed(secret)).first()
     return link if link is not None and is_open(link) else None
 
 
 def is_open(link: StartLink) -> bool:
-    """Whether a link starts executions: it is not revoked, and its maker may still make links."""
+    """Whether a link starts executions: not revoked, and its creator still has the right."""
     if link.revoked_ms is not None:
         return False
     project = link.machine.project
@@ -108,13 +108,13 @@ def is_open(link: StartLink) -> bool:
 
 
 def _was_removed_since(link: StartLink) -> bool:
-    """Tell whether the maker of a link that names no membership was removed after they made it."""
+    """Whether the creator of a link without a membership was removed after its creation."""
     removed = audit.find_latest(link.machine.project, link.created_by, "RemoveMember")
     return removed is not None and removed.at_ms >= link.created_ms
 
 
 def note_use(link: StartLink) -> None:
-    """Keep when a link was last used, to the minute."""
+    """Record the last use of a link, to the minute."""
     now_ms = clock.now_ms()
     if now_ms // _MINUTE_MS != (link.used_ms or 0) // _MINUTE_MS:
         write(lambda: StartLink.objects.filter(pk=link.pk).update(used_ms=now_ms))

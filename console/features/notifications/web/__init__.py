@@ -1,1 +1,1 @@
-"""The event rules of a project: notifications, schedules, their targets, and start links."""
+"""Pages of notifications: event rules, schedules, targets, and start links."""

@@ -1,4 +1,4 @@
-"""Find the page of the ARN of a rule or of a schedule."""
+"""Find the page of a rule or schedule by ARN."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RULE_ARN = re.compile(r"arn:aws[a-z-]*:events:([a-z0-9-]+):\d{12}:rule/([^/:]+)
 
 
 def notification_address(_scope: Scope, arn: str) -> str:
-    """Return where the rule or the schedule of an ARN is, "" if it is the ARN of neither."""
+    """Return the URL of the rule or schedule of an ARN, "" for other ARNs."""
     if rule := _RULE_ARN.fullmatch(arn):
         return f"{reverse('rule', args=[rule[2]])}?region={rule[1]}"
     if schedule := _SCHEDULE_ARN.fullmatch(arn):
@@ -30,5 +30,5 @@ def notification_address(_scope: Scope, arn: str) -> str:
 
 
 def rules_with_arns() -> dict[str, Manager[Any]]:
-    """Return rules and schedules by the kind of their ARNs."""
+    """Return rules and schedules by kind of ARN."""
     return {"rule": EventRule.objects, "schedule": EventRule.objects}

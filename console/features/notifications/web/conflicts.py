@@ -1,4 +1,4 @@
-"""Say what somebody else saved of a rule or a schedule meanwhile."""
+"""Describe edit conflicts: another person's save of a rule or schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.web.core.conflicts import SaveConflict, save_conflict
 
 
 def rule_conflict(rule: EventRule) -> SaveConflict:
-    """Return what somebody else saved of a rule."""
+    """Return another person's save of a rule."""
     now = EventRule.objects.get(pk=rule.pk)
     entry = audit.find_latest(now.project, now.arn, "events:PutRule")
     fields = (
@@ -28,7 +28,7 @@ def rule_conflict(rule: EventRule) -> SaveConflict:
 
 
 def schedule_conflict(row: EventRule) -> SaveConflict:
-    """Return what somebody else saved of a schedule; raise ``Http404`` if it was deleted."""
+    """Return another person's save of a schedule; raise ``Http404`` if deleted."""
     now = get_object_or_404(EventRule, pk=row.pk)
     entry = audit.find_latest(now.project, now.arn, "scheduler:UpdateSchedule")
     try:

@@ -1,4 +1,4 @@
-"""Send dead letters again, or delete them."""
+"""Views that retry or delete dead letters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @require_POST
 def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
-    """Try a dead letter anew."""
+    """Retry a dead letter."""
     scope = scope_of(request)
     require(scope, "events:SendAgain")
     try:
@@ -36,7 +36,7 @@ def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
-    """Ask once, then try the dead letters of a rule anew: of ``cause``, a group, or all of them."""
+    """Ask once, then retry the dead letters of a rule: a group by ``cause``, or all."""
     scope = scope_of(request)
     require(scope, "events:SendAgain")
     rule, groups, key = _asked_groups(request, scope, number)
@@ -53,7 +53,7 @@ def send_all_again(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def delete_all(request: HttpRequest, number: int) -> HttpResponse:
-    """Ask once, then delete the dead letters of a rule: of ``cause``, a group, or all of them."""
+    """Ask once, then delete the dead letters of a rule: a group by ``cause``, or all."""
     scope = scope_of(request)
     require(scope, deliveries.DELETE_LETTERS)
     rule, groups, key = _asked_groups(request, scope, number)
@@ -72,7 +72,7 @@ def delete_all(request: HttpRequest, number: int) -> HttpResponse:
 def _asked_groups(
     request: HttpRequest, scope: Scope, number: int
 ) -> tuple[EventRule, list[dead_letters.DeadLetterGroup], str]:
-    """Return a rule, the groups of its dead letters that are meant, and the key of the one."""
+    """Return a rule, the requested groups of its dead letters, and the key of a single one."""
     rule = get_object_or_404(EventRule, pk=number, project=scope.project, region=scope.region)
     groups = dead_letters.group_dead_letters(scope, rule)
     asked = request.GET if request.method == "GET" else DeadLettersForm(request.POST).values

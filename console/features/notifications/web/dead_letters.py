@@ -1,4 +1,4 @@
-"""Group dead letters by their rule and by why they were not delivered."""
+"""Group dead letters by rule and cause."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ class DeadLetterGroup:
 
     @property
     def is_one_moment(self) -> bool:
-        """Tell whether all failed within a second."""
+        """Whether all failed within a second."""
         return self.first_ms // 1000 == self.last_ms // 1000
 
     @property
     def endpoint_line(self) -> str:
-        """Return what targets.json lacks, "" if it is not why its events were not sent."""
+        """Return the missing line of targets.json, "" if there is another cause."""
         origin = _UNNAMED_ORIGIN.fullmatch(self.cause)
         return rule_display.endpoint_line(origin[1]) if origin else ""
 
     @property
     def addresses(self) -> list[str]:
-        """Return where its events were to go, by the ids of the targets."""
+        """Return the target addresses, by target id."""
         targets = sorted(self.targets.values(), key=lambda target: target.target_id)
         return [target.address for target in targets]
 
@@ -71,7 +71,7 @@ def _dead_deliveries(scope: Scope, rule: EventRule | None = None) -> QuerySet[De
 
 
 def group_dead_letters(scope: Scope, rule: EventRule | None = None) -> list[DeadLetterGroup]:
-    """Return the newest dead letters in groups, the largest first.
+    """Return the latest dead letters in groups, largest first.
 
     ``rule``: whose they are, None for all.
     """
@@ -114,7 +114,7 @@ def list_dead_letters(
     before: int | None = None,
     rule: EventRule | None = None,
 ) -> tuple[list[Delivery], int | None]:
-    """Return a page of dead letters, the newest ones, and the key of the next page.
+    """Return a page of dead letters, newest first, and the key of the next page.
 
     ``group``: those of one, None for all; then they stand by target and reason within the page.
     ``rule``: whose they are, None for all.
@@ -135,7 +135,7 @@ def list_dead_letters(
 def _first_letters(
     groups: list[DeadLetterGroup], letters: list[Delivery]
 ) -> dict[int, DeadLetterGroup]:
-    """Return number of a dead letter -> its group, for the first of each group on a page."""
+    """Return dead letter id -> its group, for the first letter of each group on a page."""
     by_key = {group.key: group for group in groups}
     first: dict[int, DeadLetterGroup] = {}
     for letter in letters:
@@ -146,7 +146,7 @@ def _first_letters(
 
 
 def dead_letter_context(scope: Scope, query: QueryDict) -> dict[str, Any]:
-    """Return the groups of dead letters, and a page of those that were asked for.
+    """Return the groups of dead letters, and the requested page of them.
 
     These are of the group ``?cause=``, or all of them for ``?letters=all``. One group of few
     events needs no choice. ``?rule=`` narrows all of it to one rule, by its number.

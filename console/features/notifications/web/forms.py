@@ -1,4 +1,4 @@
-"""The forms of event rules and start links."""
+"""Forms of rules, schedules and start links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _ScheduleField(TextField):
 
 
 class _ZoneField(TextField):
-    """A time zone; an empty one reads as UTC."""
+    """A time zone; empty means UTC."""
 
     def to_python(self, value: object) -> str:
         """Return the zone."""
@@ -33,7 +33,7 @@ class _ZoneField(TextField):
 
 
 class NewRuleForm(PageForm):
-    """A new rule with its first target and what that gets."""
+    """A new rule with its first target and the target's input."""
 
     name = TextField()
     target = TextField(strip=False)
@@ -42,7 +42,7 @@ class NewRuleForm(PageForm):
 
 
 class _ChoicesForm(PageForm):
-    """What a rule waits for: statuses of executions, or, ``about`` alarms, states of these."""
+    """The conditions of a rule: execution statuses or, with ``about`` alarms, alarm states."""
 
     about = TextField()
     status = SubsetField(rule_display.STATUSES)
@@ -51,13 +51,13 @@ class _ChoicesForm(PageForm):
 
 
 class NotificationForm(NewRuleForm, _ChoicesForm):
-    """A rule for a pattern; without one, for statuses of executions or states of alarms."""
+    """A rule with a pattern; without one, from execution statuses or alarm states."""
 
     pattern = TextField()
 
 
 class ScheduleForm(NewRuleForm):
-    """A rule for times. Its target is ``machine``; ``back``: ``triggers`` for that page of it."""
+    """A rule with a schedule. ``machine``: its target; ``back``: ``triggers`` for that page."""
 
     back = TextField()
 
@@ -106,32 +106,32 @@ class ScheduleEditForm(PageForm):
         return int(text)
 
     def clean_after_completion(self) -> AfterCompletion:
-        """Return what becomes of the schedule after its last time."""
+        """Return the action after the schedule's last time."""
         deletes = self.cleaned_data["after_completion"] == AfterCompletion.DELETE
         return AfterCompletion.DELETE if deletes else AfterCompletion.NONE
 
 
 class SwitchForm(PageForm):
-    """``act``: ``enable``, or anything else to disable a rule."""
+    """``act``: ``enable``; other values disable the rule."""
 
     act = TextField(strip=False)
 
 
 class TargetForm(PageForm):
-    """A target to add, and what it gets."""
+    """A new target and its input."""
 
     target = TextField(strip=False)
     input = TextField()
 
 
 class TargetIdForm(PageForm):
-    """The id of a target to remove or to test."""
+    """The id of a target to remove or test."""
 
     id = TextField(strip=False)
 
 
 class DeadLettersForm(PageForm):
-    """``cause``: the key of a group of dead letters, "" for all of a rule."""
+    """``cause``: the key of a group of dead letters, "" for all."""
 
     cause = TextField()
 
@@ -143,7 +143,7 @@ class StartLinkForm(PageForm):
 
 
 class ScheduleTimesForm(PageForm):
-    """A schedule expression and its time zone, as far as they are typed.
+    """A schedule expression and its time zone, while being typed.
 
     ``began``: what a rate counts from, ``end``: the end date, epoch ms, "" for none.
     """

@@ -1,4 +1,4 @@
-"""List the latest events of a rule: what they tell of, and what became of them at each target."""
+"""List the latest events of a rule, with the outcome at each target."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMED = 7
 
 @dataclass(frozen=True, slots=True)
 class LinkedExecution:
-    """An execution as a link shows it."""
+    """An execution for a link."""
 
     arn: str
     status: StatusLabel
@@ -77,7 +77,7 @@ class MatchPage:
 
 
 def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
-    """Return a page of events that were sent to the targets of a rule. ``before``: its key."""
+    """Return a page of events sent to the targets of a rule. ``before``: its key."""
     rows = Delivery.objects.filter(target__rule=rule)
     if before is not None:
         rows = rows.filter(event__lt=before)
@@ -104,7 +104,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
 
 
 def last_outcomes(project: Project, rows: Iterable[rule_display.RuleRow]) -> dict[int, Outcome]:
-    """Return what became of the last event at each target of some rules, by number of the target.
+    """Return target id -> outcome of its last event, for the targets of some rules.
 
     It takes four queries at most, however many there are.
     """
@@ -130,7 +130,7 @@ def _older(events: list[int]) -> int | None:
 
 
 def statuses_of_events(events: Collection[int]) -> dict[int, StatusLabel]:
-    """Return the status that each event tells of its execution, by number of the event."""
+    """Return event id -> the execution status in it."""
     bodies = OutboxEvent.objects.filter(pk__in=events).values_list("pk", "body")
     statuses = {number: _status_of(body) for number, body in bodies}
     return {number: EXECUTION[status] for number, status in statuses.items() if status in EXECUTION}
@@ -144,7 +144,7 @@ def _status_of(body: str) -> str:
 
 
 def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:
-    """Return ARN -> the executions named or started by deliveries, in one query."""
+    """Return ARN -> execution, for those in events or started by deliveries, in one query."""
     deliveries = list(deliveries)
     asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
     rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")
@@ -155,7 +155,7 @@ def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, L
 
 
 def _express_executions(project: Project, deliveries: list[Delivery]) -> dict[str, LinkedExecution]:
-    """Return what deliveries started of Express machines, by the ARN of ``started_arn``.
+    """Return Express executions started by deliveries, by ``started_arn``.
 
     The ARN of a run of an Express machine ends in an id that only the run has, and no index knows
     names: they are looked for among the runs that began while the event was delivered.
@@ -187,7 +187,7 @@ def _express_executions(project: Project, deliveries: list[Delivery]) -> dict[st
 
 
 def started_arn(delivery: Delivery) -> str:
-    """Return the ARN of the execution that a delivery starts, "" if it starts none.
+    """Return the ARN of the execution that a delivery starts, "" if none.
 
     It is as of a Standard machine; that of a run of an Express machine has an id of its own.
     """

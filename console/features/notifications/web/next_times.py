@@ -1,4 +1,4 @@
-"""Compute the next times of a schedule expression for the preview of a form."""
+"""Preview the next times of a schedule expression in a form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOMENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class NextTime:
-    """One moment: epoch ms, as the clocks of the schedule's zone show it, and how long until."""
+    """One time: epoch ms, local time in the schedule's zone, and the time until then."""
 
     at_ms: int
     local: str
@@ -26,7 +26,7 @@ class NextTime:
 
     @classmethod
     def of(cls, at_ms: int, zone: tzinfo, now_ms: int) -> NextTime:
-        """Return a moment as the clocks of a zone show it."""
+        """Return a time in a zone."""
         shown = clock.moment_of(at_ms, zone)
         distance = formatting.duration_text(at_ms - now_ms)
         return cls(at_ms, f"{shown:%a %d %b %Y %H:%M:%S %Z}", distance)
@@ -35,7 +35,7 @@ class NextTime:
 def next_times(
     expression: str, zone: str, began_ms: int | None = None, end_ms: int | None = None
 ) -> dict[str, Any]:
-    """Return the next five moments, or why there are none.
+    """Return the next five times, or why there are none.
 
     ``began_ms``: what a rate counts from, None for now; ``end_ms``: after which there is none.
     ``problem``: of the expression; ``zone_problem``: of the time zone.

@@ -1,4 +1,4 @@
-"""Show rules, their targets and their deliveries on the pages."""
+"""Prepare rules, targets and deliveries for display."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ DELIVERY: dict[str, StatusLabel] = {
 
 @dataclass(frozen=True, slots=True)
 class PatternMeaning:
-    """Parsed pattern of statuses and ARNs of machines (none: any).
+    """The meaning of a pattern: statuses and state machine ARNs (none: any).
 
     ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions; ``statuses``
     are states of alarms then.
@@ -75,7 +75,7 @@ class PatternMeaning:
 
     @property
     def words(self) -> list[str]:
-        """Return the statuses, or the states of alarms, in words."""
+        """Return the statuses or alarm states in words."""
         states = ALARM_STATES if self.alarms else EXECUTION
         return [states[each].word if each in states else each for each in self.statuses]
 
@@ -124,24 +124,24 @@ class RuleRow:
 
     @property
     def under_way(self) -> int:
-        """Return how many deliveries have not ended."""
+        """Return the number of pending deliveries."""
         return self.counts.get(DeliveryStatus.WAITING, 0) + self.counts.get(
             DeliveryStatus.SENDING, 0
         )
 
     @property
     def next_ms(self) -> int | None:
-        """Return when the schedule is due next, epoch ms."""
+        """Return the next time of the schedule, epoch ms."""
         return self.rule.due_ms if self.rule.schedule_group else self.rule.next_ms
 
     @property
     def schedule_words(self) -> str:
-        """Return what its schedule means, "" if that takes too many words."""
+        """Return the schedule in words, "" if too complex."""
         return schedule_words(self.rule.schedule, self.rule.timezone)
 
     @property
     def status(self) -> StatusLabel:
-        """Return whether the rule is on, and on time."""
+        """Return whether the rule is enabled and on time."""
         return rule_state(self.rule) if self.late_ms is None else _LATE
 
 
@@ -149,13 +149,13 @@ _LATE = StatusLabel("failed", "Late")
 
 
 def rule_state(rule: EventRule) -> StatusLabel:
-    """Return sign and word of a rule's state."""
+    """Return icon and word of a rule's state."""
     on = rule.state == RuleState.ENABLED
     return StatusLabel("succeeded", "Enabled") if on else StatusLabel("idle", "Disabled")
 
 
 def endpoint_line(origin: str) -> str:
-    """Return the line of targets.json that names an origin."""
+    """Return the line of targets.json that allows an origin."""
     return f'"http": {json.dumps({"endpoints": [origin]})}'
 
 
@@ -163,7 +163,7 @@ def endpoint_line(origin: str) -> str:
 
 
 def pattern_of(statuses: Sequence[str], machine_arn: str) -> str:
-    """Return the pattern of a status change to one of ``statuses``; "" stands for any machine."""
+    """Return the pattern of status changes to ``statuses``; state machine "" means any."""
     detail: dict[str, Any] = {"status": list(statuses)}
     if machine_arn:
         detail["stateMachineArn"] = [machine_arn]
@@ -172,7 +172,7 @@ def pattern_of(statuses: Sequence[str], machine_arn: str) -> str:
 
 
 def alarm_pattern_of(states: Sequence[str], machine_arn: str) -> str:
-    """Return the pattern of an alarm's change to one of ``states``; "" stands for any machine."""
+    """Return the pattern of alarm changes to ``states``; state machine "" means any."""
     pattern: dict[str, Any] = {
         "source": [body.ALARM_SOURCE],
         "detail-type": [body.ALARM_DETAIL_TYPE],
@@ -183,7 +183,7 @@ def alarm_pattern_of(states: Sequence[str], machine_arn: str) -> str:
 
 
 def pattern_meaning(pattern: str) -> PatternMeaning:
-    """Return what a pattern wants, ``own`` if it says more than the form can."""
+    """Return a pattern's meaning; ``own`` if the form cannot express it."""
     if not pattern:
         return PatternMeaning()
     own = PatternMeaning(own=True)
@@ -205,7 +205,7 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
 
 
 def _alarm_meaning(read: dict[str, Any]) -> PatternMeaning:
-    """Return what a pattern of alarms wants; with ``statuses`` where a form can say the same."""
+    """Return the meaning of an alarm pattern; with ``statuses`` if the form can express it."""
     named = read.get("resources", [])
     machines = tuple(named) if _pattern_texts(named) else ()
     plain = read.get("source") == [body.ALARM_SOURCE] and _pattern_texts(named)
@@ -218,7 +218,7 @@ def _alarm_meaning(read: dict[str, Any]) -> PatternMeaning:
 
 @dataclass(frozen=True, slots=True)
 class PatternChoices:
-    """Statuses and the ARN of a machine, "" for any, as a form offers them.
+    """The form's choices: statuses and a state machine's ARN, "" for any.
 
     ``alarms``: the statuses are states of alarms, not of executions.
     """
@@ -235,14 +235,14 @@ class PatternChoices:
 
     @classmethod
     def sent(cls, values: Mapping[str, Any]) -> PatternChoices:
-        """Return the choices of a form."""
+        """Return the choices in a form."""
         alarms = values["about"] == ABOUT_ALARMS
         chosen = values["alarm_state"] if alarms else values["status"]
         return cls(tuple(chosen), values["machine"], alarms)
 
 
 def pattern_choices(pattern: str) -> PatternChoices | None:
-    """Return a pattern as choices of the form, None if it says more or something else."""
+    """Return a pattern as choices of the form, None if the form cannot express it."""
     meaning = pattern_meaning(pattern)
     if meaning.own or not meaning.statuses or len(meaning.machines) > 1:
         return None
@@ -287,7 +287,7 @@ def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[R
 
 
 def list_rows(listed: list[EventRule]) -> list[RuleRow]:
-    """Return rules with their targets and how these fare, in two or three queries."""
+    """Return rules with their targets and deliveries, in two or three queries."""
     targets = {rule.pk: list(rule.targets.all()) for rule in listed}
     every = [target for each in targets.values() for target in each]
     health = health_of_targets([target.pk for target in every])
@@ -316,7 +316,7 @@ def _is_refused(rule: EventRule, sent: SentTarget) -> bool:
 
 
 def _deleted_machines(rules: list[EventRule]) -> set[str]:
-    """Return the targets of rules that are state machines of their account and not there."""
+    """Return targets that are deleted state machines of the rule's account."""
     arns = {
         target.address
         for rule in rules
@@ -348,13 +348,13 @@ def sent_targets(
 
 
 def sent_target(target: EventTarget, health: TargetHealth | None = None) -> SentTarget:
-    """Return a target as the pages name it."""
+    """Return a target for display."""
     kind = addresses.KINDS.get(addresses.kind_of_row(target.address), "Unknown address")
     return SentTarget(target, kind, _target_name(target), health or TargetHealth())
 
 
 def _target_name(target: EventTarget) -> str:
-    """Return the part of an address that tells it from others."""
+    """Return the distinguishing part of an address."""
     address = target.address
     if address.startswith("arn:"):
         return address.split(":", 5)[5].removeprefix("stateMachine:").removeprefix("function:")
@@ -362,7 +362,7 @@ def _target_name(target: EventTarget) -> str:
 
 
 def machine_names(scope: Scope) -> list[StateMachine]:
-    """Return the machines to choose from."""
+    """Return state machines to select from."""
     machines = StateMachine.objects.filter(
         project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )
@@ -370,7 +370,7 @@ def machine_names(scope: Scope) -> list[StateMachine]:
 
 
 def machine_options(scope: Scope, chosen: str) -> list[StateMachine]:
-    """Return the machines to choose from, with the chosen one even if it is not among them."""
+    """Return state machines to select from, including the selected one."""
     machines = machine_names(scope)
     if chosen and all(machine.arn != chosen for machine in machines):
         machines.append(StateMachine(name=chosen.rpartition(":")[2], arn=chosen))
@@ -378,7 +378,7 @@ def machine_options(scope: Scope, chosen: str) -> list[StateMachine]:
 
 
 def target_address(typed: str) -> str:
-    """Return what was typed as a target as an address: a mail address needs no ``mailto:``."""
+    """Return a typed target as an address: mail addresses get ``mailto:``."""
     typed = typed.strip()
     mail = "@" in typed and ":" not in typed and "/" not in typed
     return f"mailto:{typed}" if mail else typed

@@ -1,4 +1,4 @@
-"""Answer the lists of rules, notifications and schedules, and create new ones."""
+"""Views of the lists of rules and schedules, and of the forms that create them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_NAMED = 1_600
 
 @require_http_methods(["GET", "POST"])
 def notifications_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/notifications/``: rules by pattern, dead letters; with ``?create`` the form."""
+    """Show ``/notifications/``: event rules, dead letters; with ``?create`` the form."""
     scope = scope_of(request)
     if request.method == "POST":
         require(scope, "events:PutRule")
@@ -71,18 +71,18 @@ def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_displ
 
 
 def _named(request: HttpRequest, field: str) -> dict[str, str]:
-    """Return what a link to the form has filled in."""
+    """Return the form values given in a link."""
     return {field: request.GET.get(field, "")[:_LONGEST_NAMED]}
 
 
 def _creates(request: HttpRequest, scope: Scope) -> bool:
-    """Tell whether the form is asked for; who may not use it gets the list."""
+    """Whether to show the form; readers without the right get the list."""
     return "create" in request.GET and scope.may("events:PutRule")
 
 
 @require_http_methods(["GET", "POST"])
 def schedules_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/schedules/``: rules by time; with ``?create`` the form for one more."""
+    """Show ``/schedules/``: scheduled rules; with ``?create`` the form."""
     scope = scope_of(request)
     problem = ""
     if request.method == "POST":
@@ -118,7 +118,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
 
 
 def _after_schedule(scope: Scope, sent: dict[str, Any]) -> HttpResponse:
-    """Lead back to where the form was opened: the triggers of a state machine, or the list."""
+    """Redirect to where the form was opened: a state machine's triggers, or the list."""
     machine = rule_display.target_address(sent["machine"]).rpartition(":")[2]
     if sent["back"] == "triggers" and machine:
         return redirect(page_address(scope, "triggers", machine))
@@ -136,7 +136,7 @@ def _save_rule(
     target_name: str,
     fields: dict[str, str],
 ) -> str:
-    """Create the rule of a form; return what was wrong with it, "" if nothing was.
+    """Create the form's rule; return the error, "" without one.
 
     ``target_name``: an ARN, an address, or the name of a machine; ``fields``: when the rule fires.
     """
@@ -153,7 +153,7 @@ def _save_rule(
 
 
 def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
-    """Create a one-time schedule from a form; return the problem, if any.
+    """Create a one-time schedule from a form; return the error, if any.
 
     Rules of EventBridge know no single moment, so it is one of EventBridge Scheduler.
     """
@@ -176,5 +176,5 @@ def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
 
 
 def _redirect_to(scope: Scope, view: str, *names: str) -> HttpResponse:
-    """Lead to a page of the same region."""
+    """Redirect to a page of the same region."""
     return redirect(page_address(scope, view, *names))

@@ -1,4 +1,4 @@
-"""Answer the page of one rule: its event pattern or schedule, targets and deliveries."""
+"""Views of one rule: event pattern or schedule, targets and deliveries."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _find_rule(scope: Scope, name: str) -> EventRule:
 
 @require_http_methods(["GET", "POST"])
 def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
-    """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
+    """Show ``/rules/<name>/``: condition, targets and latest deliveries."""
     scope = scope_of(request)
     rule = _find_rule(scope, rule_name)
     problem, typed, conflict = "", {}, None
@@ -86,7 +86,7 @@ def _sent_choices(sent: dict[str, Any]) -> rule_display.PatternChoices | None:
 
 
 def _chosen_pattern(rule: EventRule, choices: rule_display.PatternChoices) -> str:
-    """Return the pattern of choices: the text of the rule's own where they say the same."""
+    """Return the pattern of the choices: the rule's own text if equivalent."""
     now = rule_display.pattern_choices(rule.pattern)
     if now is None or replace(now, statuses=choices.statuses) != choices:
         return choices.pattern
@@ -148,12 +148,12 @@ def _rule_context(scope: Scope, rule: EventRule, before: int | None) -> dict[str
 
 
 def _readable_pattern(pattern: str) -> str:
-    """Return a pattern for people: one entry a line, unless somebody has laid it out."""
+    """Return a pattern formatted with one entry per line, unless formatted already."""
     return pattern if "\n" in pattern or not pattern else format_text(pattern)
 
 
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
-    """Return a target with what it gets.
+    """Return a target with its input.
 
     For editors with what is secret: ``whole_address`` where that says more than ``address``, what
     checks its signatures, and masked values in its input.
@@ -181,7 +181,7 @@ def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, 
 
 
 def due_moments(rule: EventRule) -> list[NextTime]:
-    """Return when a schedule is due the next times, in its own zone."""
+    """Return the next times of a schedule, in its zone."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
     moments: list[int] = []
@@ -227,7 +227,7 @@ def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
 
 @require_POST
 def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
-    """Let a rule send to one more address."""
+    """Add a target to a rule."""
     scope = scope_of(request)
     require(scope, "events:PutTargets")
     rule = _find_rule(scope, rule_name)
@@ -249,7 +249,7 @@ def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
 
 @require_POST
 def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
-    """Let a rule send to an address no more."""
+    """Remove a target from a rule."""
     scope = scope_of(request)
     require(scope, "events:RemoveTargets")
     rule = _find_rule(scope, rule_name)
@@ -281,7 +281,7 @@ def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
 
 @require_POST
 def run_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
-    """Let the targets of a schedule have its event now."""
+    """Create the event of a schedule now."""
     scope = scope_of(request)
     require(scope, manual_events.RUN)
     rule = _find_rule(scope, rule_name)
@@ -301,7 +301,7 @@ RUN_DONE = "The schedule is running. See Last runs."
 def _run_and_redirect(
     request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
-    """Run an action and redirect to the rule, with a message of its outcome."""
+    """Run an action and redirect to the rule, with a message."""
     try:
         problem = act()
     except ServiceError as refused:

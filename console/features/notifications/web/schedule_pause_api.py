@@ -1,4 +1,4 @@
-"""Answer the HTTP API that pauses and resumes all schedules of a project."""
+"""HTTP API that pauses and resumes all schedules of a project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @signed_calls.signed_view("POST")
 def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/schedules/pause``: pause all schedules, or list what would stand still."""
+    """Answer ``/api/schedules/pause``: pause all schedules; a dry run lists them."""
     signed_calls.authorize(principal, actor, "PauseSchedules", request.path)
     body = signed_calls.read_body(request, optional=("dryRun", "note"))
     note = signed_calls.read_note(body)
@@ -31,7 +31,7 @@ def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonRespo
 
 @signed_calls.signed_view("POST")
 def resume(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/schedules/resume``: resume all schedules, or list what would run again."""
+    """Answer ``/api/schedules/resume``: resume all schedules; a dry run lists them."""
     signed_calls.authorize(principal, actor, "ResumeSchedules", request.path)
     body = signed_calls.read_body(request, optional=("dryRun",))
     if signed_calls.read_dry_run(body):
@@ -57,7 +57,7 @@ def _described(row: SchedulePause) -> dict[str, Any]:
 
 
 def _plan(project: Project) -> dict[str, Any]:
-    """Return what a pause or resume would change. Times: seconds since 1970."""
+    """Return the changes of a pause or resume. Times: seconds since 1970."""
     plan = schedule_pause.plan_change(project)
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Pause and resume all schedules of a project, each after a dry run."""
+"""Views that pause and resume all schedules of a project, each after a dry run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def schedule_pause_context(scope: Scope) -> dict[str, Any]:
-    """Return what the pages of rules and schedules say of a pause, and who may begin or end one."""
+    """Return the pause for the pages of rules and schedules, with the reader's rights."""
     return {
         "schedule_pause": schedule_pause.find_pause(scope.project),
         "may_pause_schedules": scope.may("PauseSchedules"),
@@ -31,13 +31,13 @@ def schedule_pause_context(scope: Scope) -> dict[str, Any]:
 
 
 def overview_context(scope: Scope, _query: QueryDict) -> dict[str, Any]:
-    """Return what the overview says of a pause."""
+    """Return the pause for the overview."""
     return schedule_pause_context(scope)
 
 
 @require_http_methods(["GET", "POST"])
 def pause_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/schedules/pause/``: what would stand still, then pause it."""
+    """Show ``/schedules/pause/``: the affected schedules; a POST pauses them."""
     scope = scope_of(request)
     require(scope, "PauseSchedules")
     if request.method == "GET":
@@ -54,7 +54,7 @@ def pause_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def resume_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/schedules/resume/``: what would run next, then resume it."""
+    """Show ``/schedules/resume/``: the next starts; a POST resumes the schedules."""
     scope = scope_of(request)
     require(scope, "ResumeSchedules")
     if request.method == "GET":

@@ -1,7 +1,4 @@
-"""Answer the page of one schedule of EventBridge Scheduler.
-
-The page shows one, changes what a form can say of it, switches it on and off, and deletes it.
-"""
+"""Views of one EventBridge Scheduler schedule: show, edit, enable, run and delete it."""
 
 from __future__ import annotations
 
@@ -56,7 +53,7 @@ def _find_schedule(scope: Scope, group: str, name: str) -> EventRule:
 
 @require_http_methods(["GET", "POST"])
 def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str) -> HttpResponse:
-    """Answer ``/schedules/<group>/<name>/``: when it starts what, and its latest deliveries.
+    """Show ``/schedules/<group>/<name>/``: times, target, latest deliveries.
 
     With ``?edit`` the form that changes it.
     """
@@ -83,7 +80,7 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
 
 
 def _values_of(row: EventRule) -> dict[str, Any]:
-    """Return what the form of a schedule begins with."""
+    """Return the form values of a schedule."""
     return {
         "schedule": row.schedule,
         "timezone": row.timezone,
@@ -96,7 +93,7 @@ def _values_of(row: EventRule) -> dict[str, Any]:
 
 
 def _change_schedule(scope: Scope, row: EventRule, form: ScheduleEditForm) -> str:
-    """Change what the form says and keep the rest; return what was wrong, "" if nothing was.
+    """Change the form's settings and keep the rest; return the error, "" without one.
 
     Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
     """
@@ -153,7 +150,7 @@ def _schedule_context(request: HttpRequest, scope: Scope, row: EventRule) -> dic
 
 
 def _input_of(row: EventRule, *, masked: bool = False) -> str | None:
-    """Return what the target gets, None if that is the event."""
+    """Return the target's constant input, None if it gets the event."""
     settings = json.loads(scheduler.target_of(row).settings)
     text = (mask_target_settings(row.project, settings) if masked else settings).get("Input")
     return None if text is None else str(text)
@@ -174,7 +171,7 @@ def switch_schedule(request: HttpRequest, schedule_group: str, schedule_name: st
 
 @require_POST
 def run_schedule(request: HttpRequest, schedule_group: str, schedule_name: str) -> HttpResponse:
-    """Let the target of a schedule have its event now."""
+    """Create the schedule's event now."""
     scope = scope_of(request)
     require(scope, manual_events.RUN)
     row = _find_schedule(scope, schedule_group, schedule_name)
@@ -189,7 +186,7 @@ def run_schedule(request: HttpRequest, schedule_group: str, schedule_name: str) 
 
 @require_safe
 def schedule_times(request: HttpRequest) -> HttpResponse:
-    """Answer ``/schedules/times/``: the next moments of an expression that is being typed."""
+    """Show ``/schedules/times/``: the next times of an expression being typed."""
     sent = ScheduleTimesForm(request.GET).values
     began, end = whole_number(sent["began"]), whole_number(sent["end"])
     times = next_times(sent["schedule"], sent["timezone"], began, end)

@@ -1,6 +1,6 @@
-"""Say in words what a schedule expression means: ``Every day at 06:00 UTC``.
+"""Describe a schedule expression in words: ``Every day at 06:00 UTC``.
 
-An expression that takes more than a short sentence gets no words: the page shows it as it is.
+Complex expressions get no words: the page shows the expression itself.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _cron_words(read: cron.Cron, fields: list[str], zone: str) -> str:
 
 
 def _repeated(read: cron.Cron, zone: str) -> str:
-    """Return how often a day has the times of an expression, "" if no few words say so."""
+    """Return an expression's frequency within a day in words, "" if irregular."""
     minutes, hours = read.minutes, read.hours
     every_minutes = _evenly(minutes, 60)
     is_range = hours == tuple(range(hours[0], hours[-1] + 1))
@@ -73,14 +73,14 @@ def _repeated(read: cron.Cron, zone: str) -> str:
 
 
 def _evenly(numbers: tuple[int, ...], whole: int) -> int:
-    """Return the step of numbers that go evenly from 0 round to 0, 0 if they do not."""
+    """Return the step of evenly spaced numbers from 0, 0 if uneven."""
     step = numbers[1] - numbers[0] if len(numbers) > 1 else 0
     even = step and whole % step == 0 and numbers == tuple(range(0, whole, step))
     return step if even else 0
 
 
 def _day_words(text: str) -> str | None:
-    """Return the words for a field of days of the month, None if it takes too many."""
+    """Return the words for a day-of-month field, None if too complex."""
     if text == "L":
         return "on the last day of the month"
     if match := re.fullmatch(r"(\d+)W", text):
@@ -92,7 +92,7 @@ def _day_words(text: str) -> str | None:
 
 
 def _weekday_words(text: str) -> str | None:
-    """Return the words for a field of weekdays, None if it takes too many."""
+    """Return the words for a weekday field, None if too complex."""
     if match := re.fullmatch(r"(\w+)#([1-5])", text):
         day = _weekday_number(match[1])
         nth = _ORDINALS[int(match[2]) - 1]
@@ -117,7 +117,7 @@ def _weekday_words(text: str) -> str | None:
 
 
 def _weekday_number(text: str) -> int:
-    """Return 1 for Sunday to 7 for Saturday, 0 for what is no weekday."""
+    """Return 1 for Sunday to 7 for Saturday, 0 if invalid."""
     if text in _SHORT:
         return _SHORT[text]
     return int(text) if text in {"1", "2", "3", "4", "5", "6", "7"} else 0
@@ -139,5 +139,5 @@ def _year_words(read: cron.Cron) -> str | None:
 
 
 def _join_words(items: list[str]) -> str:
-    """Join items as a sentence does: ``a, b and c``."""
+    """Join items as in a sentence: ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,4 +1,4 @@
-"""Say of targets whether they take what is sent to them: when they last did, since when not."""
+"""Show the health of targets: last success, and since when deliveries fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNUSED = StatusLabel("idle", "Nothing sent yet")
 
 @dataclass(slots=True)
 class TargetHealth:
-    """How the deliveries of a target fare, of those that are kept: of the last seven days.
+    """The deliveries of a target in the last seven days, by outcome.
 
     ``counts``: deliveries by status. ``delivered_ms``: when it last took one, epoch ms.
     ``failing_ms``: since when it takes none, None while it does. ``newest``: the number of the last
@@ -41,24 +41,24 @@ class TargetHealth:
 
     @property
     def waiting(self) -> int:
-        """Return how many deliveries have not ended."""
+        """Return the number of pending deliveries."""
         return self.counts.get(DeliveryStatus.WAITING, 0) + self.counts.get(
             DeliveryStatus.SENDING, 0
         )
 
     @property
     def dead(self) -> int:
-        """Return how many dead letters it has."""
+        """Return the number of dead letters."""
         return self.counts.get(DeliveryStatus.DEAD, 0)
 
     @property
     def delivered(self) -> int:
-        """Return how many deliveries it took."""
+        """Return the number of successful deliveries."""
         return self.counts.get(DeliveryStatus.DELIVERED, 0)
 
     @property
     def status(self) -> StatusLabel:
-        """Return sign and word."""
+        """Return icon and word of the health."""
         if self.failing_ms is not None:
             return _FAILING
         if self.delivered_ms is not None:
@@ -69,7 +69,7 @@ class TargetHealth:
 
 
 def health_of_targets(targets: Collection[int]) -> dict[int, TargetHealth]:
-    """Return target -> how it fares, in at most three queries."""
+    """Return target -> health, in at most three queries."""
     health = {target: TargetHealth() for target in targets}
     first_ended, last_dead = _read_counts(health)
     silent = EventTarget.objects.filter(pk__in=list(health), timeouts__gt=0)
@@ -92,7 +92,7 @@ def _fails_since(row: TargetHealth, since_ms: int) -> None:
 
 
 def _read_counts(health: dict[int, TargetHealth]) -> tuple[dict[int, int], dict[int, int]]:
-    """Fill in what is counted; return when dead letters of each target began and ended."""
+    """Fill in the counts; return each target's first and last dead letter times."""
     tried = Q(attempts__gt=0)
     rows = Delivery.objects.filter(target__in=list(health)).order_by()
     grouped = rows.values_list("target", "status").annotate(
@@ -124,7 +124,7 @@ def _read_counts(health: dict[int, TargetHealth]) -> tuple[dict[int, int], dict[
 
 
 def _first_after(moments: dict[int, int]) -> dict[int, int]:
-    """Return target -> when its first dead letter after a moment ended."""
+    """Return target -> the end of its first dead letter after a time."""
     if not moments:
         return {}
     later = Q()

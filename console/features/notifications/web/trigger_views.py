@@ -1,7 +1,7 @@
-"""Answer the triggers of a state machine, and start it by a start link.
+"""Views of a state machine's triggers, and the start links that start it by HTTP.
 
-A start link answers as API Gateway does in front of Step Functions: StartExecution of a Standard
-machine, StartSyncExecution of an Express one.
+A start link answers as API Gateway in front of Step Functions: StartExecution for a Standard state
+machine, StartSyncExecution for an Express one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _DETAIL = frozenset(
 @csrf_exempt  # no cookie counts here
 @require_POST
 def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpResponse:
-    """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
+    """Answer ``POST /start/<machine>/<secret>``: start with the body as input."""
     link = start_links.find_link(machine_name, secret)
     if link is None:
         return _json_response({"message": "Not Found"}, 404)
@@ -109,7 +109,7 @@ def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
 
 
 def _wait_for_end(execution: Execution) -> HttpResponse:
-    """Answer with the end of an Express execution; one that takes too long goes on."""
+    """Return the result of an Express execution; after a time limit it continues alone."""
     ended = threading.Event()
     stop = signals.subscribe((Topic.EXECUTION, execution.pk), lambda *_: ended.set())
     try:
@@ -168,7 +168,7 @@ def _link_status(link: StartLink) -> str:
 
 @require_http_methods(["GET", "POST"])
 def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/triggers/``: triggers, and targets of the machine's events."""
+    """Show ``/machines/<name>/triggers/``: triggers, and targets of its events."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     address, problem = "", ""
@@ -201,7 +201,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _rows_that_start(scope: Scope, machine: StateMachine) -> list[rule_display.RuleRow]:
-    """Return the rules and schedules that start a machine, each with these targets only."""
+    """Return the rules and schedules that start a state machine, with these targets only."""
     starting = rules.rules_that_start(scope.project, scope.region, machine.arn)
     prefetch_related_objects(starting, "targets")
     rows = rule_display.list_rows(starting)
@@ -214,7 +214,7 @@ def _rows_that_start(scope: Scope, machine: StateMachine) -> list[rule_display.R
 
 @require_POST
 def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> HttpResponse:
-    """End a start link."""
+    """Revoke a start link."""
     scope = scope_of(request)
     require(scope, "RevokeStartLink")
     machine = scope.machine(machine_name)
@@ -228,7 +228,7 @@ def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> H
 
 
 def take_token(link: StartLink) -> None:
-    """Count a request of a link; raise ``ThrottlingException`` beyond its rate."""
+    """Count a link's request; raise ``ThrottlingException`` above its rate."""
     rate = quotas.quotas_of(link.machine.project.name).start_link
     if rate is None:
         return
@@ -243,7 +243,7 @@ def take_token(link: StartLink) -> None:
 
 @contextmanager
 def waiting(link: StartLink) -> Iterator[None]:
-    """Count a caller who waits for the end of an execution; raise ``ThrottlingException``."""
+    """Count a waiting caller; raise ``ThrottlingException`` above the limit."""
     most = quotas.quotas_of(link.machine.project.name).start_link_waits
     with _lock:
         if _waiting[link.pk] >= most:
@@ -257,7 +257,7 @@ def waiting(link: StartLink) -> Iterator[None]:
 
 
 def rules_of_events(scope: Scope, machine: StateMachine) -> list[rule_display.RuleRow]:
-    """Return the rules that can match changes of status of a machine's executions, by name."""
+    """Return the rules that can match a state machine's status changes, by name."""
     stored = rules.bus_rules(scope.project, scope.region).exclude(pattern="").order_by("name")
     stored = stored.select_related("project")
     matching = [rule for rule in stored[:MOST_RULES] if _can_match(rule, machine)]
@@ -266,7 +266,7 @@ def rules_of_events(scope: Scope, machine: StateMachine) -> list[rule_display.Ru
 
 
 def _can_match(rule: EventRule, machine: StateMachine) -> bool:
-    """Tell whether a pattern matches what is the same in all events of a machine's executions.
+    """Whether a pattern matches the constant parts of a state machine's events.
 
     What differs from one to the next, as status and input, is not looked at.
     """
@@ -284,7 +284,7 @@ def _can_match(rule: EventRule, machine: StateMachine) -> bool:
 
 
 def _event(machine: StateMachine) -> str:
-    """Return what is the same in all events of a machine's executions."""
+    """Return the constant parts of a state machine's events."""
     event: dict[str, Any] = {
         "source": body.SOURCE,
         "detail-type": body.DETAIL_TYPE,

@@ -1,4 +1,4 @@
-"""The addresses of the feature notifications."""
+"""URLs of the feature notifications."""
 
 from __future__ import annotations
 
