@@ -237,7 +237,7 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
     except Exception as error:
         if is_outage(error):
             raise
-        # here, where it is known of which execution
+        # here, where the execution is known
         log.exception("an AWS call failed", request_id=request_id)
         raise _LoggedError from error
     finally:
@@ -262,7 +262,7 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
         service, scope["path"], headers, body, address=address_of(scope)
     )
     operation = service.operation(name)
-    service.handler(name)  # or there is no such action here, for nobody
+    service.handler(name)  # unknown actions fail before the check of rights
     resources: tuple[KeyedResource, ...] = (UNNAMED,)
     if principal.scope is EVERYTHING:
         authorize(principal, service.permission(name))

@@ -94,7 +94,7 @@ def _answer_call(
         *(service, line.path, headers, body, _MUST_SIGN, line.method, line.query),
         address=asgi.address_of(scope),
     )
-    handler = service.handler(operation.name)  # or there is no such action here, for nobody
+    handler = service.handler(operation.name)  # unknown actions fail before the check of rights
     asgi.authorize(principal, service.permission(operation.name))
     params = _read_params(operation, labels, line.query, body)
     shapes.check_params(operation, params)

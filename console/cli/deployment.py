@@ -257,7 +257,7 @@ def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) 
     if present is None or present["definition"] == text:
         return hashlib.sha256(text.encode()).hexdigest()
     if _parsed(present["definition"]) == _parsed(text):
-        text = present["definition"]  # which is left as it is
+        text = present["definition"]  # which stays unchanged
     return hashlib.sha256(text.encode()).hexdigest()
 
 

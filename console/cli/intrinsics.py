@@ -301,7 +301,7 @@ class Template:
             size = len(str(result) if is_text else json.dumps(result, default=str))
             self._count_characters(name, size)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            if self._parameters.stand_ins > before:  # what is missing fits nowhere
+            if self._parameters.stand_ins > before:  # a missing value has no type to check
                 return self._parameters.last_stand_in
             shown = json.dumps(argument, default=str)[:80]
             raise self._error(name, shown, f"arguments that fit ({error})") from None

@@ -156,7 +156,7 @@ class Placeholders:
 
     def _asked_text(self, match: re.Match[str], place: str) -> str:
         value = self.parameters.ask(place, match[0], *_names(match))
-        if isinstance(value, list | dict):  # a text says what was written
+        if isinstance(value, list | dict):  # a text keeps its spelling
             return self.parameters.text(*_names(match)) or ""
         return text_of(value)
 

@@ -86,7 +86,7 @@ class AsynchronousInvocations:
                 due = self._queue[0].due if self._queue else None
                 if due is not None and due <= now:
                     return heapq.heappop(self._queue)
-                # One thread stays for what is due later.
+                # One thread stays for later retries.
                 if now >= until and (due is None or self._threads > 1):
                     self._threads -= 1
                     return None

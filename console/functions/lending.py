@@ -59,7 +59,7 @@ class ProcessLender:
         self._limit = limit
         self._lock = lock
         self._idle: dict[FunctionKey, list[FunctionProcess]] = {}
-        self._counts: Counter[FunctionKey] = Counter()  # with those that are being started
+        self._counts: Counter[FunctionKey] = Counter()  # including processes being started
         self._starting = 0
         self._waiting: dict[FunctionKey, deque[WaitingCaller]] = {}
         self._for_room: deque[WaitingCaller] = deque()

@@ -90,8 +90,8 @@ class ProcessPool:
         self._lender = ProcessLender(limit, self._lock)
         self._busy: set[FunctionProcess] = set()
         self._watching = threading.Condition(self._lock)
-        self._look_at: float | None = None  # when the watching thread wakes; None: there is none
-        # all processes end with the pipe into which nobody writes, also if the server is killed
+        self._look_at: float | None = None  # when the watch thread wakes; None: no thread
+        # all processes end when this pipe closes, also if the server is killed
         self._life = os.pipe() if can_poll() else None
 
     def call(self, call: ProcessCall) -> FunctionResult:

@@ -111,7 +111,7 @@ class MarkedOutput:
         self._marked = False
         self._ended = False
         self._text = BoundedOutput()
-        self._rest = b""  # of what was read last: it may be the beginning of the mark
+        self._rest = b""  # end of the last read: it may be the beginning of the mark
         threading.Thread(target=self._read, name="function-output", daemon=True).start()
 
     def expect(self, request: str) -> None:

@@ -96,7 +96,7 @@ def _read_source(
         return None, (), str(error)
     bound = frozenset(_bound(tree))
     open_ended = "*" in bound or "__getattr__" in bound
-    # a module that changes the path may find what is not found here
+    # a module may extend sys.path and find more modules than this check
     imported = () if b"sys.path" in source else tuple(_imported(tree))
     return None if open_ended else bound, imported, ""
 

@@ -30,7 +30,7 @@ def call(task: TaskAttempt) -> Outcome:
     """Call the EMR operation of an integration's action."""
     parameters = engine.loads(task.input)
     if not isinstance(parameters, dict):
-        return aws.call(task)  # which tells what is wrong
+        return aws.call(task)  # which reports the error
     if task.action in _BY_NAME:
         return _modify(task, parameters)
     outcome = aws.call(

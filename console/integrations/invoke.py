@@ -34,7 +34,7 @@ def call(task: TaskAttempt) -> Outcome:
     parameters = engine.loads(task.input)
     named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
     if not isinstance(named, str) or not named:
-        return aws.call(task)  # which tells what is missing
+        return aws.call(task)  # which reports the missing parameter
     name = named_function(named)
     if targets.find_registered_function(name, function_arn(name), task.machine, sample=task.sample):
         return _registered(task, name, parameters)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_IN_MEMORY = 4 * 1024 * 1024  # of a file; what is longer goes by the disk
+_IN_MEMORY = 4 * 1024 * 1024  # bytes of a file; larger ones are buffered on disk
 _ROWS = 500  # in memory at a time
 
 

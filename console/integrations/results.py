@@ -19,7 +19,7 @@ from console.integrations.redaction import without_url_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_IN_MEMORY = 4 * 1024 * 1024  # of a file; what is longer goes by the disk
+_IN_MEMORY = 4 * 1024 * 1024  # bytes of a file; larger ones are buffered on disk
 
 
 class WriterError(Exception):

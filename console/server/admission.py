@@ -161,7 +161,7 @@ def _is_open(key: str) -> bool:
 
     from console.db.writer import drop_broken_connection, release_connection
 
-    # No request has begun here, so nobody else renews or returns the connection of this thread.
+    # No Django request has begun, so its signals do not renew or return this connection.
     drop_broken_connection()
     try:
         return SESSION_KEY in SessionStore(key)

@@ -42,7 +42,7 @@ def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: objec
         if not future.done():  # else the waiting task was cancelled
             settle(value)
 
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with contextlib.suppress(RuntimeError):  # the loop is closed: no caller is waiting
         future.get_loop().call_soon_threadsafe(settle_once)
 
 
@@ -216,7 +216,7 @@ class Threads:
                 if not is_embedded():
                     release_connection()
         except BaseException as error:  # noqa: BLE001 - it goes to the caller
-            if isinstance(error, StopIteration):  # asyncio refuses it, and nobody would be told
+            if isinstance(error, StopIteration):  # asyncio refuses it; the caller would hang
                 error = RuntimeError(f"StopIteration: {error}")
             _tell(future, future.set_exception, error)
         else:

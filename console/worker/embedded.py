@@ -61,7 +61,7 @@ AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes 
 class Embedded:
     """The worker of a single process: ``start``, then ``stop``."""
 
-    _counting = True  # whatever could go on at the start is suspected
+    _counting = True  # all executions runnable at the start are suspects
 
     def __init__(self) -> None:
         """Start nothing yet."""

@@ -136,7 +136,7 @@ def begin_call(work: claim.ClaimedTask, task: TaskAttempt) -> Outcome | Waiting 
         return call.go_on(begun, seconds)
     except Exception as error:
         if is_outage(error):
-            raise  # the sweep finds the task in nobody's hands, and it is called again
+            raise  # the sweep finds the unclaimed task and calls it again
         return _recorded(work, call.refused(error))
 
 

@@ -47,7 +47,7 @@ class PoisonGuard:
     def step(self, number: int) -> bool:
         """Step a suspect, or end its execution if it has killed the process too often."""
         with self._one_at_a_time():
-            if step.is_idle(number):  # somebody else has taken it on meanwhile
+            if step.is_idle(number):  # another thread or process has stepped it meanwhile
                 return False
             if self._counting and number not in self._counted:  # this process can end only once
                 self._counted.add(number)

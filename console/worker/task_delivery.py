@@ -84,7 +84,7 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
     """Deliver a task; the caller records the outcome if the execution waits for it."""
     work = claim.claim_call(execution_id, number)
     if work is None:
-        return None  # somebody else has it, or it was cancelled
+        return None  # claimed by another thread, or cancelled
     with _known(work):
         if work.dispatches > 1:
             log.info("task re-dispatched")
@@ -175,7 +175,7 @@ def _record(work: claim.ClaimedTask, outcome: integrations.Outcome) -> None:
         and outcome.job
         and schedule.closed_among([(number, work.task)])
     ):
-        _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
+        _cancel(work, outcome.job)  # the job began after the end of its task
 
 
 def warn_of_broken_functions() -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _LEAVE_S = 3.0  # a process manager waits for fifteen at most
-_FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
+_FORGOTTEN_MS = 1_500  # runnable for this long: the signal was lost
 FROM_OUTSIDE = (
     Topic.RUNNABLE,
     Topic.CREATED,
@@ -95,7 +95,7 @@ class Team(Embedded):
         """
         self._consumer.stop(0.3)
         super().stop(seconds)
-        # on a thread of its own: a database that does not answer holds nobody else
+        # on its own thread: a silent database must not block the other threads
         leaving = threading.Thread(
             target=closing_connections(self._leave), name="leave", daemon=True
         )

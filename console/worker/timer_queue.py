@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
 Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
-_AT_ONCE = 50_000  # timers: what is due first
+_AT_ONCE = 50_000  # timers read per refill, earliest first
 HORIZON_MS = 5_000
 """How far ahead the rows are read; what is set nearer than that arrives as a signal."""
 

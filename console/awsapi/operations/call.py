@@ -131,7 +131,7 @@ def _settled(poll: LongPoll) -> Found | Change[Found]:
 
 async def _undo_if(poll: LongPoll, gone: asyncio.Task[None], threads: Threads) -> None:
     """Undo an answer if its caller has disconnected."""
-    await asyncio.sleep(0)  # what came in while we looked is heard now
+    await asyncio.sleep(0)  # handle signals that arrived during the check
     if poll.undo is not None and gone.done():
         await threads.run(poll.undo)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BILLED_MS = 100  # AWS: the duration is rounded up to 100 ms, the memory to 64 MB
 _BILLED_MB = 64
 _SLACK_S = 30.0
-_STATUS = {"ABORTED": "FAILED"}  # somebody stopped it on its page
+_STATUS = {"ABORTED": "FAILED"}  # stopped by a person on its page
 
 
 @reads("stateMachineArn name input traceHeader includedData")

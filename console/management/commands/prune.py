@@ -77,7 +77,7 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
     if project and project not in names:
         raise CommandError(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
     if not options["dry_run"] and has_feature("metrics"):
-        rollups.sum_up()  # what is removed stays in the metrics
+        rollups.sum_up()  # keep the deleted executions in the metrics
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
     if not options["dry_run"]:
         needed_ms = [needed_since() for needed_since in hooked(Hook.NEEDED_SINCE)]

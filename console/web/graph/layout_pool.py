@@ -248,7 +248,7 @@ class LayoutPool:
         except BaseException:  # its answer may be unread: the next caller must not get it
             child.end()
             with contextlib.suppress(OSError):
-                child.start()  # it gets ready while nobody waits
+                child.start()  # it starts up before the next caller needs it
             raise
         finally:
             with self._returned:

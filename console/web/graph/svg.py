@@ -169,7 +169,7 @@ def _by_graphviz(graph: Graph, key: str, view: GraphView) -> tuple[Picture | Non
                 answer = layout.groups[layout_cache.layout_digest(text)] = session.lay_out(text)
                 return dot.parse_layout(answer)
 
-            # whoever had the child before may have laid out the same
+            # the child's previous user may have laid out the same graph
             cached = _kept(graph, key, view)
             if cached is not None:
                 return cached

@@ -53,7 +53,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     tag = request.GET.get("tag", "")[:400]
     asked = request.GET.get("sort", "")
     sort = asked if asked in lists.SORTS else "name"
-    # those that somebody keeps among state machines of their own
+    # list samples apart from the project's own state machines
     apart = False if scope.project.name != PROJECT else None
     context: dict[str, Any] = {"section": "machines", "search": search, "after": after}
     context |= {

@@ -46,7 +46,7 @@ _PARTS: dict[str, ExecutionStatus | None] = {
     "t": ExecutionStatus.TIMED_OUT,
     "a": ExecutionStatus.ABORTED,
     "r": ExecutionStatus.RUNNING,
-    "": None,  # those that succeeded
+    "": None,  # succeeded children
 }
 """Letter of the mark -> status, in the order of ``ChildOrder.FAILED``."""
 

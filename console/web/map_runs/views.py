@@ -177,7 +177,7 @@ def pace_facts(
     ``oldest_ms``: when the child that has been running longest began, None if that is not known.
     """
     facts = [_concurrency(run, children, over=over), _tolerated(run, children)]
-    if not run.redrive_count:  # the time between the attempts is none of a Map Run's
+    if not run.redrive_count:  # the time before a redrive is not run time
         facts.append(_throughput(run, children, over=over, oldest_ms=oldest_ms))
     return facts
 

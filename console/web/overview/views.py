@@ -82,7 +82,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
 def _page_context(scope: Scope) -> dict[str, Any]:
     machines = lists.list_machines(scope, most=MOST, sort="-started")
     tally = lists.status_counts(scope)
-    counted = tally.get(ExecutionStatus.RUNNING)  # what is not there need not be asked for
+    counted = tally.get(ExecutionStatus.RUNNING)  # without any, skip the query
     running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST) if counted else []
     added = [add(scope, MOST) for add in hooked(Hook.OVERVIEW_LIVE)]
     states = open_states([execution.pk for execution in running])

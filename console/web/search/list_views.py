@@ -84,7 +84,7 @@ def render_list_changes(
     """Answer a poll of a list: changed rows, and the number of newer executions."""
     filters = ExecutionFilters.of(request.GET)
     newest = _number(request.GET.get("newest", ""))
-    # where the oldest stand first, what is new stands on the last page
+    # with the oldest first, new executions are on the last page
     count = 0 if filters.sort else scan.count_newer(scope, machine, filters, newest)
     running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
     pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("notes", ""))

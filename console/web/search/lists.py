@@ -147,7 +147,7 @@ def list_machines(
     skipped = int(after) if sort != "name" and re.fullmatch(r"\d{1,9}", after) else 0
     asked = scope.project.pk, scope.region
     key = ("machines", sort, samples, most)
-    searched = search or tag or after  # what somebody types has no SQL to keep
+    searched = search or tag or after  # typed filters are not worth a cached SQL text
     rows = list(build(*asked)) if searched else read_models(key, build, *asked)
     shown = _machine_rows(rows[:most], recent=recent)
     if rows and (not after or sort != "name"):
@@ -178,7 +178,7 @@ def list_beside_samples(
         return rows
 
     asked = scope.project.pk, scope.region
-    searched = search or tag  # what somebody types has no SQL to keep
+    searched = search or tag  # typed filters are not worth a cached SQL text
     rows = list(build(*asked)) if searched else read_models(("beside samples", sort), build, *asked)
     own = [row for row in rows if not row.is_sample]
     if len(own) > PAGE:

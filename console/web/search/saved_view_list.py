@@ -66,7 +66,7 @@ def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | Non
     if not name and machine is not None:
         asked = scope.project.pk, machine.name
         if not read_rows("default views", _read_default_views, *asked):
-            return ""  # of most machines, each time somebody looks at one
+            return ""  # the usual case, at each view of a state machine
     view = views.filter(**({"name": name} if name else {"default_of": machine and machine.name}))
     saved = view.first()
     if saved is None and name:
