@@ -1,4 +1,4 @@
-"""Run queries whose SQL has been composed before.
+"""Run ORM queries with cached SQL: ``read_rows`` and ``read_models``.
 
 Django takes a fifth of a millisecond to compose the SQL of a small query, and a millisecond for a
 union; SQLite answers either in 30 µs. A page with 19 queries spends a third of its time composing

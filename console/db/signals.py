@@ -110,7 +110,7 @@ def publish(channel: Channel, *values: object) -> None:
 
 
 def after_commit(hook: Callable[[], None]) -> None:
-    """Call a hook after the current transaction's commit; what it raises is logged."""
+    """Call a hook after the current transaction's commit; its exceptions are logged."""
     recorded = rows.current_write_set()
     if recorded is not None:
         recorded.after.append(hook)

@@ -87,7 +87,7 @@ def write(fn: Callable[[], T], *, mergeable: bool = False) -> T:
 
 
 def _write_merged(fn: Callable[[], T], *, mergeable: bool) -> T:
-    """Record ``fn`` and wait for the merged commit; run it on this thread if that fails."""
+    """Record ``fn`` and wait for the merged commit; otherwise run it on this thread."""
     write_set = _record_change(fn) if mergeable else None
     if write_set is not None:
         with contextlib.suppress(merged.RunAlone):
@@ -153,7 +153,7 @@ class Change(Generic[T]):
         *,
         mergeable: bool = False,
     ) -> None:
-        """``write_rows``: as ``write`` takes it; ``then``: makes the result of its, after commit.
+        """``write_rows``: as in ``write``; ``then``: maps its result after the commit.
 
         ``rescue``: called with why there was no commit, returns a result in its place or raises;
         it may take a while. ``mergeable``: as ``write`` has it.
@@ -189,7 +189,7 @@ class Change(Generic[T]):
         return Change(lambda: fn(lambda: then(write_rows())))
 
     def result(self) -> T:
-        """Return the result once the change is committed; write it, unless that has begun."""
+        """Return the result after the commit; write the change, unless that has begun."""
         try:
             result = self._written()
         except overload.WaitedTooLong:

@@ -1,4 +1,4 @@
-"""JSONata's functions that parse and format dates and integers by a picture (``[Y0001]-[M01]``)."""
+"""JSONata's functions that parse and format dates and integers by a picture (``[Y]-[M]-[D]``)."""
 
 from __future__ import annotations
 

@@ -568,7 +568,7 @@ class Trace(VisitTable):
             self._close(child, TIMED_OUT if status is TIMED_OUT else ABORTED, number)
 
     def _tallies(self, line: ControlLine) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Yield node and status -> count of what is on a line of control and inside it."""
+        """Yield node and status -> count, of this line of control and its inner lines."""
         for node, visit in line.latest.items():
             yield node, {self.status(visit): 1}
         for attempt in (line.attempts or {}).values():

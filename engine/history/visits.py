@@ -1,4 +1,4 @@
-"""The visits of an execution: each is one stay of a line of control in one state.
+"""The visits of an execution: a visit is the stay of a line of control in a state.
 
 A history of 25,000 events has 12,500 visits, of which a page needs a few. So ``VisitTable`` keeps
 the facts of all visits as columns, by the number of the entering event, and creates ``Visit``

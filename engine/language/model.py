@@ -1,4 +1,4 @@
-"""The model of a compiled state machine.
+"""The dataclasses of a compiled state machine: ``Machine``, ``Task``, ``Choice`` and so on.
 
 Each state type has a frozen dataclass with the fields that the type may have, and no others. Every
 path, template and JSONata expression is compiled already (``engine.data``): running never parses.

@@ -1,4 +1,4 @@
-"""The interface through which the engine asks what its host can do: AWS services and file formats.
+"""The interface between the engine and its host: the supported AWS services and file formats.
 
 The engine knows the optimized integrations. Only the host knows the operations of ``aws-sdk``
 Resources and the file types that it can read. A process sets its platform once, before it reads

@@ -1,6 +1,6 @@
 """Store which executions have lines of control at breakpoints, so that lists find them.
 
-The snapshot of the run has the truth, its plan. A row beside it saves lists from reading snapshots;
+The run's plan in its snapshot is authoritative. A row beside it saves lists from reading snapshots;
 the step that changes the plan writes the row, so the two never differ.
 """
 

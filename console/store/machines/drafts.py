@@ -85,7 +85,7 @@ def _saved_from(page: str) -> str:
 
 
 def _rows(project: int, user: int, machine_arn: str) -> QuerySet[DefinitionDraft]:
-    """Return the query of the one row that a person and a machine can have."""
+    """Return the query of a person's row for a machine; there is at most one."""
     return DefinitionDraft.objects.filter(project=project, user=user, machine_arn=machine_arn)
 
 

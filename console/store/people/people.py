@@ -118,7 +118,7 @@ def check_name_and_role(name: str, role: str) -> None:
 
 
 def check_own_members(project: Project) -> None:
-    """Raise ValidationException for a branch: its members are those of its parent."""
+    """Raise ValidationException for a branch, which has the members of its parent."""
     if branch_names.is_branch(project.name):
         parent = branch_names.parent_name(project.name)
         raise ValidationException(

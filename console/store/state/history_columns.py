@@ -86,7 +86,7 @@ def _from_rows(rows: Sequence[tuple[int, int, int, str, str, str | None]]) -> Ev
 
 
 def _numbers(details: Iterable[tuple[int, str | None]]) -> dict[int, int]:
-    """Return event id -> length of its Map or index of its iteration, where the details have it."""
+    """Return event id -> length of its Map or index of its iteration, if in the details."""
     read = {number: json.loads(text) for number, text in details if text}
     values = {number: fields.get("length", fields.get("index")) for number, fields in read.items()}
     return {number: value for number, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Find by one statement which kinds of work exist, before a sweep reads them.
+"""Find the kinds of waiting work by one statement, before a sweep reads their rows.
 
 The sweep then reads the rows of these kinds only: an idle server makes one statement a second
 instead of thirty. Each condition is at least as wide as that of the sweep.
