@@ -86,7 +86,8 @@ class ExecutionPage:
     """A page of executions, in the order of its filters.
 
     ``before``: the key of the next page, "" at the end. ``looked``: the start of the last that
-    was looked at, where that was not the last of all. ``newest``: the highest number there is.
+    was looked at, where that was not the last of all. ``newest``: the highest number among the
+    last started executions of the project, above which a poll looks for newer ones.
     """
 
     rows: tuple[Execution, ...]
@@ -96,8 +97,14 @@ class ExecutionPage:
     newest: int
 
 
-def _read_newest() -> QuerySet[Execution, tuple[int]]:
-    return Execution.objects.order_by("-pk").values_list("pk")[:1]
+_LAST_STARTED = 50
+"""Among so many the highest number is looked for: commits of one moment may overtake each other."""
+
+
+def _read_last_started(project: int) -> QuerySet[Execution, tuple[int]]:
+    # not the highest number of the server, which would tell when other projects start executions
+    rows = Execution.objects.filter(project=project)
+    return rows.order_by("-start_ms", "-pk").values_list("pk")[:_LAST_STARTED]
 
 
 def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
@@ -109,7 +116,8 @@ def find_executions(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
     """Return a page of the executions of one state machine, or of all."""
-    newest = (read_rows("newest execution", _read_newest) or [(0,)])[0][0]
+    last_started = read_rows("last started", _read_last_started, scope.project.pk)
+    newest = max((number for (number,) in last_started), default=0)
     filters = check_machine_name(scope, machine, filters)
     if filters.problems:
         return ExecutionPage((), filters, "", None, newest)
