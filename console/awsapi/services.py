@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 class ApiService:
     """An AWS service; with AWS JSON, ``X-Amz-Target`` names the action.
 
-    ``name``: botocore's. ``target``: what stands before the action in ``X-Amz-Target``. ``scope``:
-    its name in a signature, and before the action in a permission. ``version``: of AWS JSON.
-    ``handlers``: action -> the function that answers it. ``error_namespace``: what stands before
-    the code of an error of its operations in ``__type``. ``invalid_member``: the code of its error
-    for a member that is not served.
+    ``name``: botocore's. ``target``: the prefix of the action in ``X-Amz-Target``. ``scope``: its
+    name in signatures and permissions. ``version``: of AWS JSON. ``handlers``: action -> handler
+    function. ``error_namespace``: the prefix of error codes in ``__type``. ``invalid_member``: the
+    error code for an unsupported member.
     """
 
     name: str

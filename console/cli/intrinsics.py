@@ -192,7 +192,7 @@ class Template:
     def resolve(self, value: Any, *at: str) -> Any:
         """Return a value with its functions evaluated; raise ``SourceError``.
 
-        ``at``: where it stands, for messages. A value that nobody gave is noted as missing.
+        ``at``: its place, for messages. A missing ``--param`` value is noted.
         """
         self._trail += at
         try:

@@ -75,8 +75,8 @@ class OptionalPart:
 class Parameters:
     """The values of ``--param``, and a line for each missing one.
 
-    ``placeholders``: a value that nobody gave becomes ``${Name}`` and is not missing.
-    ``stand_ins``: how many values nobody gave so far.
+    ``placeholders``: missing values become ``${Name}`` without an error. ``stand_ins``: the number
+    of missing values so far.
     """
 
     def __init__(

@@ -213,8 +213,8 @@ def _csv_rows(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
 def _escape_doubled_quotes(lines: Iterable[str], delimiter: str) -> Iterator[str]:
     r"""Write a doubled quote of a field without quotes around it as ``\"``.
 
-    The csv module knows doubled quotes in quoted fields only. A field that begins with a doubled
-    quote and goes on behind it, as ``""a""``, is not quoted.
+    The csv module knows doubled quotes only in quoted fields. A field such as ``""a""``, with text
+    after the doubled quote, is not quoted.
     """
     mark = re.escape(delimiter)
     inside = r'(?:[^"\\]|\\.|"")*(?:"|(?P<open>\Z))'

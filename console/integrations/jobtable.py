@@ -20,15 +20,15 @@ NOTHING = "-"
 class Job:
     """How a job is polled, judged and cancelled.
 
-    ``look``: the call that describes it; ``ask``: its parameters, where ``@A.0.B`` is taken from
-    the first answer, ``@A.*.B`` from all in its list, and ``?A`` from the task's own parameters.
-    ``status``: where its answer has the status; ``good`` and ``bad`` end the task, anything else
-    goes on. ``result``: what of the answer is the task's result, under the name ``under`` if there
-    is one; ``also``: what comes along from the beginning. ``gone``: a job that the service does not
-    know any more ended well. ``cancel``: the call that stops it, and its parameters.
-    ``each``: what begins may be several; so the question and the answer call their list, ``status``
-    is one's, each is stopped by a call of its own, and the result is the one that was begun, or the
-    list of several.
+    ``look``: the call that describes the job; ``ask``: its parameters, where ``@A.0.B`` is a value
+    of the first answer, ``@A.*.B`` all such values of a list, and ``?A`` one of the task's own
+    parameters. ``status``: the place of the status in the answer; ``good`` and ``bad`` end the
+    task, other values do not. ``result``: the part of the answer that is the task's result, under
+    the name ``under`` if set; ``also``: further values, from the first answer. ``gone``: a job that
+    the service no longer knows has succeeded. ``cancel``: the call that stops the job, and its
+    parameters. ``each``: the first call may start several jobs; question and answer then have
+    lists, ``status`` is that of one job, each job is stopped by its own call, and the result is the
+    single job or the list of several.
     """
 
     look: str

@@ -76,9 +76,9 @@ def stream_answer(
 ) -> Iterator[httpx.Response]:
     """Send a request and yield the response; its body is read by ``read_body``.
 
-    ``limit_s``: for all of it, from the first byte out to the last one in. ``told``: gets the
-    request before it leaves. ``trust``: certificates (PEM) that are trusted instead of those of
-    every browser. Raise what httpx raises.
+    ``limit_s``: for the whole exchange, from the first byte sent to the last one received.
+    ``told``: called with the request before it is sent. ``trust``: trusted certificates (PEM) in
+    place of the usual authorities. Raises httpx's errors.
     """
     _running.until = time.monotonic() + limit_s
     timeout = httpx.Timeout(limit_s, connect=min(_CONNECT_S, limit_s))

@@ -118,8 +118,8 @@ def _is_random(part: str) -> bool:
 def without_url_secrets(text: str, url: str = "") -> str:
     """Return a text with each URL in it shortened by ``without_secrets``.
 
-    ``url``: the address that was called, whose secrets are also found where they stand alone, as a
-    server may send them back.
+    ``url``: the called URL; its secrets are also removed outside of URLs, where a server may echo
+    them.
     """
     if url:
         called = addresses.web_address(url)

@@ -175,7 +175,8 @@ def _place(url: str) -> str:
 def _outcome(call: _WebCall, content: bytes | None) -> Outcome:
     """Send a request and return the task's outcome; a rejected token is renewed once.
 
-    An endpoint may send back what it got, so that no secret of the connection is in what is kept.
+    An endpoint may echo the request, so the connection's secrets are removed from the stored
+    outcome.
     """
     service = call.task.service
     secrets = call.connection.secrets if call.connection else ()

@@ -20,8 +20,8 @@ _OURS = ("User-Agent", "Range")  # come last, as in the documentation's example
 class Exchange:
     """A request and its response as texts, in the service model's form.
 
-    ``reveal``: also what a connection added to the request, and ``secrets``, its values, wherever
-    they stand in it or come back.
+    ``reveal``: show the connection's additions to the request, and ``secrets``, their values,
+    wherever they occur in request or response.
     """
 
     reveal: bool = False

@@ -253,8 +253,8 @@ def _joined(places: engine.PathSet, reads: Iterable[_Read]) -> Mask:
 class _Masks:
     """Cache of masks, because a mask of thousands of values is slow to build.
 
-    Bounded by their values, because a running execution whose values grow makes a new one each time
-    that somebody looks.
+    Bounded by the number of values, because a running execution with growing values needs a new
+    mask at each view.
     """
 
     def __init__(self) -> None:

@@ -94,15 +94,15 @@ _Job = tuple["asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 class Threads:
     """Pool of a fixed number of daemon threads that run operations.
 
-    One more is started when a job comes and none is free: each opens a connection of its own, and
-    a few that are used again and again have their statements and pages at hand.
+    A further thread is started only if none is free: each opens its own connection, and few busy
+    threads have warm statements and caches.
 
-    Unlike those of ``ThreadPoolExecutor`` they do not hold the process up at its end: an operation
-    may wait for a database that does not answer, and a server has ten seconds to stop.
+    Unlike threads of ``ThreadPoolExecutor`` they do not delay the exit of the process: an operation
+    may wait for a silent database, and a server has ten seconds to stop.
 
-    A thread gives its connection to PostgreSQL back before it takes another job. One that it kept
-    while it had nothing to do would be kept from the others, and nobody would look whether it is
-    still alive: after a restart of the database the next call would fail for it.
+    A thread returns its PostgreSQL connection to the pool before it takes another job. An idle
+    thread's connection would be unavailable to others and unchecked: after a restart of the
+    database the thread's next call would fail.
     """
 
     def __init__(self, count: int, name: str) -> None:

@@ -200,8 +200,8 @@ class _TaskEnded(Exception):
 class Waiting:
     """A call with a later answer; it holds no thread meanwhile.
 
-    Else the calls that wait could hold every thread of a worker, and what they wait for, an
-    execution whose Tasks need a thread each, would never come.
+    Otherwise waiting calls could hold all threads of a worker, and the execution they wait for,
+    whose Tasks need threads, could never end.
     """
 
     def __init__(self, call: _Call, wait: own_api.LongPoll) -> None:
@@ -249,8 +249,8 @@ class Waiting:
     def _take(self, pending: Change[dict[str, Any] | None]) -> bool:
         """Commit an answer that is a change (an activity's task) with the task's outcome.
 
-        If either is not committed, neither is: what was taken for a task that has ended meanwhile
-        would be in nobody's hands.
+        Both are committed or neither: a task taken for a call that has ended meanwhile would be
+        lost.
         """
 
         def store(send: Callable[[], dict[str, Any] | None]) -> Outcome | None:

@@ -34,8 +34,8 @@ def measure() -> None:
 def _web_problem(address: str) -> tuple[str, ...]:
     """Return why the server's own address does not answer.
 
-    Without an address there is nothing to ask. A redirect, a refusal or a certificate that this
-    machine does not know may be a proxy's with rules of its own: somebody did answer.
+    Without an address nothing is checked. A redirect, a refusal or an unknown certificate may come
+    from a proxy in front of the server, and counts as an answer.
     """
     if not address:
         return ()

@@ -32,9 +32,9 @@ Found = dict[str, Any] | None
 class Call:
     """One checked, authorised call.
 
-    ``params``: as the service model has them; ``parent``: the execution whose Task calls;
-    ``trusted``: it belongs to a call that was allowed before, and nobody reads its answer;
-    ``as_json``: its answer is sent as JSON, so that parts of it may be JSON text (``msgspec.Raw``).
+    ``params``: as in the service model; ``parent``: the execution whose Task calls; ``trusted``:
+    part of an allowed call, and its answer is not shown; ``as_json``: the answer is sent as JSON,
+    so that parts may be JSON text (``msgspec.Raw``).
     """
 
     action: str

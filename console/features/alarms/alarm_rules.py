@@ -95,7 +95,7 @@ def _reason(
 ) -> str:
     """Return the reason of a metric alarm's state, in CloudWatch's words.
 
-    The newest datapoint stands first. In alarm those count that breach, else those that do not.
+    The latest datapoint comes first. In ALARM the breaching datapoints count, else the others.
     """
     missing = "" if alarm.missing not in _TREATED else _missing(alarm, gaps)
     if not datapoints:

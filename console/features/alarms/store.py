@@ -62,9 +62,8 @@ def put_alarm(
 ) -> Alarm:
     """Create or replace an alarm; the state stays.
 
-    ``fields``: columns of ``Alarm``, checked. ``revision``: of the alarm that the change was made
-    from, "" for a new one, None whatever is there. Raise InvalidParameterValue and, if there are
-    too many, LimitExceeded.
+    ``fields``: checked columns of ``Alarm``. ``revision``: of the alarm that was edited, "" for a
+    new one, None for any. Raise InvalidParameterValue, or LimitExceeded if there are too many.
     """
     _check_name(name)
     now_ms = clock.now_ms()

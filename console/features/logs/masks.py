@@ -37,7 +37,7 @@ def stream_masks(call: Call) -> Callable[[Sequence[Stream]], dict[int, EventMask
 def output_masker(call: Call) -> Callable[[FunctionLog], str]:
     """Return a function that masks a function call's output for the caller.
 
-    To those who may reveal payloads it is as it is; ``masking.note_reads`` takes what they read.
+    Callers who may reveal payloads get it unmasked; ``masking.note_reads`` records that.
     """
     if not masking.masks_something(call) or masking.reveals(call):
         return lambda row: row.output

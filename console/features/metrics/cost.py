@@ -65,8 +65,8 @@ class PriceRate:
 class Cost:
     """An estimate: ``count`` times ``unit`` (and, for Express, GB-seconds), with ``tokens``.
 
-    ``token_rates``: what a token costs that a model reads, and one that it writes. ``below``: the
-    executions below whose cost is in it, with quantities; ``below_words``: without them.
+    ``token_rates``: prices of an input and an output token. ``below``: the descendant executions
+    included, with quantities; ``below_words``: without quantities.
     """
 
     dollars: Decimal

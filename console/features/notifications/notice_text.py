@@ -45,8 +45,7 @@ def subject_of(event: str) -> str:
 def mail_text(event: str, body: str, state: str) -> str:
     """Return the facts of an event and the event itself; a target's own text unchanged.
 
-    ``body``: what the target gets of the event; ``state``: where the execution failed, "" if
-    nobody knows.
+    ``body``: the target's input; ``state``: where the execution failed, "" if unknown.
     """
     content = json.loads(event) if body == event else {}
     facts = _facts(content, state)

@@ -50,9 +50,9 @@ class Undelivered(Exception):
 class Notice:
     """A message to send. ``event``: the whole event; ``body``: the part for the target.
 
-    ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target;
-    ``project``: name of the rule's, whose entries of ``targets.json`` count. ``state``: where the
-    execution failed that the event tells of, "" if it did not or nobody looked.
+    ``secret``: signs web requests; ``settings``: the target's EventBridge settings; ``project``:
+    the rule's project, whose entries of ``targets.json`` apply. ``state``: where the event's
+    execution failed, "" if it did not or if unknown.
     """
 
     event_id: str

@@ -353,8 +353,8 @@ def _failed_state(delivery: Delivery) -> str:
 def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tuple[str, str]:
     """Return an event and its target input, masked for people.
 
-    A mail or a chat shows no more than the pages do. Programs get the event as it is, as from AWS.
-    What a chat's target puts into words of its own from the event is no markup of the chat.
+    A mail or chat message shows no more than the pages do. Programs get the unmasked event, as from
+    AWS. Event texts in a chat target's own template are escaped, so that they are no markup.
     """
     mask, rule = _mask_of_event(delivery), delivery.target.rule
     text = delivery.event.body

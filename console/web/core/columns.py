@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ColumnTable:
     """A table's columns by key, with labels; the name column is always first.
 
-    ``plain``: what is seen before somebody chose. ``place``: the id of the table's section.
+    ``plain``: the default columns. ``place``: the element id of the table's section.
     """
 
     place: str

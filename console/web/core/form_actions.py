@@ -42,9 +42,9 @@ def answer_form_action(
 ) -> HttpResponse:
     """Show ``page``; a POST runs the named action and redirects to ``address``.
 
-    ``actions``: value of ``act`` -> (the action of the API whose right it takes, its form, the
-    function that runs it and returns the message of success). ``refused``: of an act and a message,
-    what the page shows beside what was typed, with 422.
+    ``actions``: value of ``act`` -> (required API action, form, function that runs the action and
+    returns a message). ``refused``: called with ``act`` and an error message; returns the context
+    that shows the error with the typed values, with status 422.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)

@@ -38,7 +38,7 @@ def request_id_middleware(
 def _refuse_nul(request: HttpRequest) -> None:
     """Raise ``BadRequest`` for a NUL character: PostgreSQL cannot store it.
 
-    Not of a start link, whose body is its input, whatever it says of itself.
+    Start links are exempt: their body is an input, whatever its media type.
     """
     values = [value for _, many in request.GET.lists() for value in many]
     if not request.path.startswith("/start/"):

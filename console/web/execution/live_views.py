@@ -330,8 +330,8 @@ def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: 
 def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
     """Return the states to repaint: those with events since ``cursor``.
 
-    A distributed Map changes with the counts of its Map Runs (``counted``), too, and what is inside
-    of it when it is entered.
+    A distributed Map also changes with the counts of its Map Runs (``counted``), and the states
+    inside when it is entered.
     """
     changed = trace.changes(cursor)
     if counted:

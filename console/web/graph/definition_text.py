@@ -134,8 +134,8 @@ def text_page(
 ) -> TextPage:
     """Return a page of ``PAGE_LINES`` lines, with a ``<span id="src-...">`` around each state.
 
-    ``ids``: of the states that are marked, by name; ``number``: from 1, what is beyond is the last;
-    ``chosen``: the id of a state, whose page is wanted instead.
+    ``ids``: element ids of the marked states, by name; ``number``: page from 1, too large means the
+    last; ``chosen``: the id of a state, whose page is returned instead.
     """
     places = [place for place in state_places(text) if place[0] in ids] if ids else []
     starts = [0, *(match.end() for match in re.finditer("\n", text))]

@@ -20,9 +20,9 @@ _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 class GraphView:
     """View options. ``folds``: whether groups of a large state machine are folded.
 
-    ``unfolded``: the ids of those that are open all the same. ``plain``: boxes have no line for a
-    status, so the graph is smaller. ``compact``: they have the name only and transitions no words,
-    for a graph that stands in a narrow column.
+    ``unfolded``: ids of the unfolded groups. ``plain``: boxes without a status line, so the graph
+    is smaller. ``compact``: boxes with names only, and transitions without labels, for narrow
+    columns.
     """
 
     direction: Direction = Direction.DOWN

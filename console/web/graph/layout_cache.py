@@ -34,8 +34,8 @@ _TRY_AGAIN_MS = {LayoutFailure.TIME: 24 * 3600 * 1000, LayoutFailure.CRASH: 24 *
 class Layout:
     """The cached layout of a definition.
 
-    ``groups``: SHA-256 of a group's DOT text -> what the child drew; so a group whose boxes got
-    another size is laid out anew. ``limit``: why there are none; ``until_ms``: it holds until then.
+    ``groups``: SHA-256 of a group's DOT text -> its layout, so a group with changed sizes is laid
+    out again. ``limit``: why there is no layout; ``until_ms``: expiry of that note.
     """
 
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)

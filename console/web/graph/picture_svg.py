@@ -29,10 +29,9 @@ _BESIDE, _BESIDE_PLAIN = 44, 20
 class BoxParts:
     """The SVG parts of a box, in drawing order.
 
-    ``frame``: its title and rectangles. ``status_at``: where the icon of its status stands, as
-    attributes. ``opening``: the icon of a compact box, and the start of what holds the words.
-    ``words``: its name and type. ``detail_y``: where the line of its status stands. ``closing``:
-    what follows the words.
+    ``frame``: title and rectangles. ``status_at``: position of the status icon, as attributes.
+    ``opening``: icon of a compact box, and the start tag around the texts. ``words``: name and
+    type. ``detail_y``: y of the status line. ``closing``: the rest.
     """
 
     frame: SafeString
@@ -131,7 +130,7 @@ def _type_icon(box: Box, place: str) -> str:
 def write_lines(lines: Sequence[EdgeLine], taken: Collection[str]) -> SafeString:
     """Return the lines of a picture.
 
-    Those that were taken stand after the others: where they share a way, they are seen.
+    Taken lines come last, so that they are on top.
     """
     drawn: tuple[list[str], list[str]] = ([], [])
     for line in lines:

@@ -128,7 +128,7 @@ def events_of_visit(
 ) -> list[VisitEvent]:
     """Return the events of a visit: the first ones and the last two.
 
-    ``with_iterations``: False leaves out those that tell of the iterations of a Map, most of them.
+    ``with_iterations``: False omits a Map's iteration events, which are most of them.
     """
     build = _read_events if with_iterations else _read_own_events
     return read_events(execution, visit.ends_of_events(MOST_EVENTS, 2), build)

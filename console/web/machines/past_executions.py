@@ -46,14 +46,13 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 class GridCell:
     """One state in one execution. ``times``: of each finished visit, in milliseconds.
 
-    One that was aborted tells nothing of how long the state takes.
+    Aborted visits are left out, because they do not show how long the state takes.
 
-    ``spent``: the wall time of all its visits, so that those side by side in a Map count once, in
-    milliseconds; None while one goes on.
-    ``status``, ``label``: as the execution's graph shows it; ``succeeded``, ``failed`` (also by the
-    time limit of the execution), ``caught``, ``aborted``, ``running``: how many visits.
-    ``redriven``: how often a redrive went on with a visit; ``failed_before``: of these times, how
-    often it had failed.
+    ``spent``: wall time of all visits in milliseconds, parallel ones of a Map counted once; None
+    while one is running. ``status``, ``label``: as in the execution's graph; ``succeeded``,
+    ``failed`` (also by the execution's timeout), ``caught``, ``aborted``, ``running``: numbers of
+    visits. ``redriven``: number of redrives that continued a visit; ``failed_before``: those of
+    them after a failure.
     """
 
     status: str

@@ -128,7 +128,7 @@ class RecentCalls:
 def call_records(machine: StateMachine) -> tuple[int, dict[str, RecentCalls]]:
     """Return the number of executions read, and node -> its calls; raise DefinitionError.
 
-    A state inside a distributed Map runs in executions of its own, of which the last ones count.
+    A state inside a distributed Map runs in child executions; the latest of these count.
     """
     graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     executions = past_executions.last_executions(machine, MOST_EXECUTIONS)

@@ -55,8 +55,8 @@ _PARTS: dict[str, ExecutionStatus | None] = {
 class ChildFilter:
     """The filter of the list. ``status``: as in the URL, "" for all.
 
-    ``kind``: those that failed like that. ``others``: those of no kind that the page lists;
-    ``nothing``: of a kind that there is not.
+    ``kind``: the failure kind of the children. ``others``: children of no listed kind; ``nothing``:
+    the requested kind does not exist.
     """
 
     status: str = ""

@@ -161,8 +161,7 @@ def _last_started(scope: Scope) -> dict[int, str]:
 def _drift(name: str, rows: Sequence[tuple[int, int]]) -> DurationDrift | None:
     """Return the drift; None without a change or with too few executions.
 
-    The newest must lie outside of the middle half of those before: a median that moves within
-    what was usual is no drift.
+    The new median must be outside of the middle half of the earlier durations.
     """
     times = [stop - start for start, stop in rows]
     new, before = times[:NEW], times[NEW:]

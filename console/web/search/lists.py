@@ -163,8 +163,8 @@ def list_beside_samples(
 ) -> tuple[MachinePage, MachinePage]:
     """Return the first page of state machines without samples, and of samples.
 
-    Arguments as those of ``list_machines``; samples stand in the order of their names. They take
-    the queries of one list, unless there are more machines than a page holds.
+    Arguments as in ``list_machines``; samples are sorted by name. Both take the queries of a single
+    list, unless there are more state machines than fit on a page.
     """
 
     def build(project: int, region: str) -> QuerySet[Any]:

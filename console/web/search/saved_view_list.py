@@ -43,8 +43,8 @@ class OfferedView:
 class SavedViewList:
     """The saved views. ``named``: the one in the URL; ``query``: what *Save* would store.
 
-    ``changed``: the list is no longer what the view says. ``default``: the page of this machine
-    begins with one of them.
+    ``changed``: the list differs from the saved view. ``default``: this state machine's page opens
+    with a saved view.
     """
 
     views: tuple[OfferedView, ...]

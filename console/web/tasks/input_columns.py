@@ -90,8 +90,8 @@ class InputSummary:
 def input_summaries(project: Project, tasks: Sequence[OpenTask]) -> dict[str, InputSummary]:
     """Return task key -> the first short masked values of its input.
 
-    Those at its top come first, then those one level below. Of a callback it is the message that
-    is sent, without the token.
+    Top-level values come first, then those one level below. For a callback the input is the message
+    sent, without the token.
     """
     return {
         key: _summary(text, is_call=kind is TaskKind.SERVICE)

@@ -46,8 +46,8 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
 def _preferred_format(request: HttpRequest) -> str:
     """Return the content type preferred in ``Accept``; OpenMetrics by default.
 
-    The parameters of a media type do not count: Prometheus sends those of its own release
-    (``version``, ``escaping``), and each of its releases reads both formats as they are here.
+    Media type parameters are ignored: Prometheus sends those of its release (``version``,
+    ``escaping``), and all its releases read both formats.
     """
     for accepted in request.accepted_types:
         for content_type in openmetrics.RENDERERS:

@@ -378,7 +378,7 @@ def rules_of_target(project: Project, region: str, address: str) -> list[str]:
 def rules_that_start(project: Project, region: str, machine_arn: str) -> list[EventRule]:
     """Return the rules, then the Scheduler's schedules, that start a state machine.
 
-    Also those that name a version or an alias of it, and universal targets.
+    Targets with one of its versions or aliases, and universal targets, are included.
     """
     named = Q(address=machine_arn) | Q(address__startswith=f"{machine_arn}:")
     universal = Q(address__endswith=addresses.UNIVERSAL_END, settings__contains=machine_arn)

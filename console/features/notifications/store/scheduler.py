@@ -169,8 +169,8 @@ def update_schedule(
 ) -> EventRule:
     """Replace a schedule's settings; missing ones return to their defaults.
 
-    ``revision``: of the schedule that the change was made from, None whatever is there. Raise
-    ValidationException, ResourceNotFoundException and ConflictException.
+    ``revision``: of the schedule that was edited, None for any. Raise ValidationException,
+    ResourceNotFoundException and ConflictException.
     """
 
     def store() -> EventRule:

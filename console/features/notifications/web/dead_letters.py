@@ -116,8 +116,8 @@ def list_dead_letters(
 ) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page.
 
-    ``group``: those of one, None for all; then they stand by target and reason within the page.
-    ``rule``: whose they are, None for all.
+    ``group``: only those of a group; None for all, sorted by target and reason within the page.
+    ``rule``: only those of a rule, None for all.
     """
     dead = _dead_deliveries(scope, rule)
     if group is not None:

@@ -94,12 +94,12 @@ def _find_critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPat
 class _PathFinder:
     """The lines of control of an execution, by their Parallel or Map.
 
-    ``holders``: states with lines; ``outermost``: visits of the states that no line holds. All of
-    these are on the path. ``covered``: state -> how long what it holds was on the path instead.
+    ``holders``: Parallels and Maps; ``outermost``: visits of states outside of all of them, which
+    are all on the path. ``covered``: Parallel or Map -> the time that its inner states are on the
+    path in its place.
 
-    Of the visits of a line of control each begins when the one before it has ended. So a line lasts
-    from its first visit to the end of its last one. A Map has thousands of lines, of which few are
-    on the path: only these are looked at closely.
+    The visits of a line of control follow each other, so a line lasts from its first entry to its
+    last exit. A Map has thousands of lines, and only the few on the path are read closely.
     """
 
     def __init__(self, trace: Trace, begin_ms: int, end_ms: int) -> None:
