@@ -86,6 +86,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
     ("console.features.hot_states", "console.features.named_inputs"),
+    ("console.features.resilience",),
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),

@@ -22,6 +22,7 @@ NAMES = (
     "project_targets",
     "project_settings",
     "projects",
+    "resilience",
     "sign_in",
     "test_state",
 )

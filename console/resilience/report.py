@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ class Report:
     """The report of a state machine. ``retriers``, ``catchers``, ``timeouts``: how many it has.
 
     ``rehearsal``: the name of the execution whose input and answers were used, "" for none.
+    ``untried``: how many states were left out because the time was up.
     """
 
     machine: str
@@ -42,16 +45,23 @@ class Report:
     catchers: int
     timeouts: int
     rehearsal: str = ""
+    untried: int = 0
 
 
 def examine(
-    text: str, *, name: str = "", kind: str = "STANDARD", rehearsal: Rehearsal | None = None
+    text: str,
+    *,
+    name: str = "",
+    kind: str = "STANDARD",
+    rehearsal: Rehearsal | None = None,
+    most_seconds: float = math.inf,
 ) -> Report:
     """Try each Retrier, Catcher and timeout of a definition; raise ``DefinitionError`` for errors.
 
     ``kind``: STANDARD or EXPRESS. An entry after that of States.ALL is no error here: the report
-    names it.
+    names it. ``most_seconds``: after so long no further state is tried.
     """
+    until = time.monotonic() + most_seconds
     errors = [
         problem
         for problem in engine.check(text, kind)
@@ -64,7 +74,11 @@ def examine(
     recording = _recording_of(definition, places, rehearsal)
     results: list[ResilienceTrial] = []
     weaknesses: list[Weakness] = []
-    for place in places:
+    untried = 0
+    for number, place in enumerate(places):
+        if time.monotonic() > until:
+            untried = len(places) - number
+            break
         tested = [_rehearsed(recording, place, each) for each in _trials_of(place)]
         results += tested
         weaknesses += weaknesses_of(place, tested)
@@ -76,6 +90,7 @@ def examine(
         sum(len(place.catchers) for place in places),
         sum(len(_limits(place)) for place in places),
         recording.rehearsal.name if recording is not None else "",
+        untried,
     )
 
 

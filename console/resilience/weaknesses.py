@@ -146,7 +146,7 @@ def _unreachable(place: TestedState) -> Iterator[Weakness]:
                     f"{word}-unreachable",
                     place.name,
                     f"{of}[{index}]",
-                    f"This {word.capitalize()} is never used: earlier entries take its errors.",
+                    "Earlier entries take all of its errors, so it is never used.",
                     "Move it before the entry that takes its errors, or remove it.",
                 )
 
@@ -179,8 +179,8 @@ def _doubled_calls(place: TestedState) -> Iterator[Weakness]:
             "retry-not-idempotent",
             place.name,
             f"Retry[{index}]",
-            f"{call} is not idempotent, and {names[0]} also takes errors of calls that had their "
-            "effect: a retry may do it twice.",
+            f"Each {call} has its effect again, and {names[0]} also takes errors of calls that "
+            "already had it.",
             (f"Pass {token}, or " if token else "Make the receiver ignore repetitions, or ")
             + "retry only errors of calls that were refused.",
         )

@@ -131,7 +131,7 @@ PAGE = {
         machine-mermaid
         machine-metrics
         machine-svg machine-updates machines map-run-delta members-former moment operations
-        outline overview own-targets
+        outline overview own-targets resilience
         overview-updates palette payload ran-definition ran-text schedule-times
         step targets tasks-updates view-count
     """,

@@ -99,7 +99,7 @@ def test_a_new_key_works_as_pasted(first_page: Page, empty_yard: Server, tmp_pat
 
 
 def test_the_tabs_of_a_machine_are_few_and_in_sight(page: Page, server: Server) -> None:
-    """Eight below a head of two lines; three of them lead to two pages each, whose tab they are."""
+    """Eight below a head of two lines; three of them lead to further pages, whose tab they are."""
     name = create(server, json.loads(BUILT) | {"Comment": "An order, " * 60})
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"/machines/{name}/")
@@ -113,6 +113,7 @@ def test_the_tabs_of_a_machine_are_few_and_in_sight(page: Page, server: Server) 
             ("Grid of executions", "grid"),
             ("States", "insights"),
             ("Hot states", "hot-states"),
+            ("Resilience", "resilience"),
         ),
         "Definition": (("Graph and code", "definition"), ("Calls", "calls")),
         "Triggers & alarms": (("Triggers", "triggers"), ("Alarms", "alarms")),

@@ -81,6 +81,7 @@ def paths(server: Server) -> dict[str, str]:
         "insights": f"/machines/{machine}/insights/",
         "hot states": f"/machines/{machine}/hot-states/?by=p95",
         "executions of a state": f"/machines/{machine}/hot-states/executions/?state=Nap&figure=p95",
+        "resilience": "/machines/OrderProcessing/resilience/",
         "named inputs": f"/machines/{machine}/inputs/",
         "new": "/machines/new/",
         "edit": "/machines/OrderProcessing/edit/",

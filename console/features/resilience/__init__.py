@@ -1,0 +1,1 @@
+"""Resilience: the page of the resilience report of a state machine."""
