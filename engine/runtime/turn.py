@@ -51,6 +51,42 @@ class HistoryFullError(Exception):
 class Turn:
     """The workspace of one step."""
 
+    # More attributes than the 30 whose names Python shares between instances would be slower.
+    __slots__ = (
+        "__dict__",
+        "_inputs",
+        "_items_ahead",
+        "_items_read",
+        "_rng",
+        "about",
+        "before",
+        "budget",
+        "commands",
+        "dropped",
+        "entered_after",
+        "events",
+        "execution_context",
+        "faults",
+        "frames",
+        "groups",
+        "held",
+        "items",
+        "line_ends",
+        "lost_frames",
+        "lost_groups",
+        "machine",
+        "moment",
+        "next_event",
+        "next_id",
+        "now_ms",
+        "outputs",
+        "plan",
+        "ready",
+        "released",
+        "status",
+        "trial",
+    )
+
     def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
         """Copy the maps of the run; ``budget``: the number of states that may be entered.
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import engine
+from engine.runtime.turn import Turn
 from tests.engine.runtime.harness import Sim, activity, machine, task
 
 if TYPE_CHECKING:
@@ -476,3 +477,11 @@ def test_literal_items_are_an_array() -> None:
     states = {"S": {"Type": "Map", "Items": "abc", "ItemProcessor": machine("P", P={"Type": "Pass"}), "End": True}}  # fmt: skip  # noqa: E501
     with pytest.raises(engine.DefinitionError, match="'Items' must be an array or an expression"):
         engine.parse(json.dumps({"QueryLanguage": "JSONata", "StartAt": "S", "States": states}))
+
+
+def test_a_turn_is_quick_to_read() -> None:
+    """Every attribute has a slot: in a dict of its own a state costs five per cent more."""
+    turn = Turn(
+        engine.parse(json.dumps(machine("A", A=task()))), engine.NEW_RUN, engine.Moment(0), 1
+    )
+    assert vars(turn) == {}
