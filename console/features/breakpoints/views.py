@@ -17,12 +17,12 @@ from console.errors import ConflictException, ServiceError, ValidationException
 from console.features.breakpoints.forms import BreakpointForm, LineForm
 from console.masking import mask
 from console.masking.masked_execution import masked_execution
-from console.models import DebugEdit
 from console.store.executions import breakpoints
 from console.web.core import json_view
 from console.web.core.formatting import BREAK_TIMES
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
+from console.web.history.debug_edits import shown_edits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.web.core.scope import HtmxRequest
 
-_MOST_EDITS = 50
 _WAYS = {"": "continue", "step": "step over", "into": "step into", "run_to": "run to"}
 
 
@@ -51,15 +50,6 @@ class ShownLine:
     error: str
     cause: str
     problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownEdit:
-    """What a person did to a line, with its hidden values masked."""
-
-    row: DebugEdit
-    before: str
-    after: str
 
 
 @require_http_methods(["GET", "POST"])
@@ -93,7 +83,6 @@ def _render_page(
 ) -> HttpResponse:
     shown = breakpoints.debugged(execution)
     hidden = masked_execution(execution).mask
-    edits = DebugEdit.objects.filter(execution=execution).order_by("-pk")[:_MOST_EDITS]
     context = base_context(execution, machine_name) | {
         "refusal": breakpoints.debug_refusal(execution),
         "breakpoints": [_shown_place(place, hidden) for place in shown.breakpoints]
@@ -103,7 +92,8 @@ def _render_page(
         "states": sorted(shown.states) if shown else (),
         "times": BREAK_TIMES,
         "lines": [_shown_line(line, hidden) for line in shown.lines] if shown else (),
-        "edits": [_shown_edit(row, hidden) for row in edits],
+        "edits": shown_edits(execution),
+        "sent": {"state": request.GET.get("state", "")},
         **more,
     }
     return render(request, "breakpoints/page.html", context, status=status)
@@ -136,10 +126,6 @@ def _shown_line(line: engine.HaltedLine, hidden: Mask) -> ShownLine:
         hidden.words(halt.cause or ""),
         hidden.words(halt.problem or line.parameters_problem),
     )
-
-
-def _shown_edit(row: DebugEdit, hidden: Mask) -> ShownEdit:
-    return ShownEdit(row, hidden.payload(row.before), hidden.payload(row.after))
 
 
 # -- what the buttons do ---------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from console.db import audit, branch_names, clock
 from console.db.prepared import read_models
 from console.feature import Hook, hooked
 from console.masking import masked_execution
-from console.models import Execution, Project, StateMachine
+from console.models import DebugEdit, Execution, Project, StateMachine
 from console.samples import PROJECT as SAMPLES
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
@@ -48,6 +48,8 @@ _HAS_LAST_SUCCESS = Case(
     When(status__in=UNSUCCESSFUL, then=Exists(_SUCCESSES)), default=Value(value=False)
 )
 """Whether there is a success to compare a failed execution with: asked without a query more."""
+_HAS_EDITS = Exists(DebugEdit.objects.filter(execution=OuterRef("pk")))
+"""Whether people changed something at its breakpoints: asked without a query more."""
 
 
 class HtmxRequest(HttpRequest):
@@ -178,6 +180,7 @@ def _executions_named(with_success: bool, project: int, arn: str) -> QuerySet[Ex
 def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution]:
     beside = ("definition", "state_machine", "runrow", "note", "pause", "halted")
     rows = Execution.objects.select_related(*beside).filter(project_id=project)
+    rows = rows.annotate(has_edits=_HAS_EDITS)
     return rows.annotate(has_last_success=_HAS_LAST_SUCCESS) if with_success else rows
 
 

@@ -16,6 +16,7 @@ from console.web.core.scope import scope_of
 from console.web.execution import picture_export
 from console.web.execution.time_machine import asked_event
 from console.web.graph.graph_view import graph_view_of
+from console.web.history.debug_edits import exported_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,11 @@ def _json_pieces(execution: Execution) -> Iterator[str]:
         row.details = masked.event(row.event_id, row.details)
         event = history.aws_event(row)
         yield (",\n" if place else "\n") + json.dumps(event, ensure_ascii=False)
-    yield "\n]}\n"
+    yield "\n]"
+    edits = list(exported_edits(execution))
+    if edits:
+        yield f',\n"edits": {json.dumps(edits, ensure_ascii=False)}'
+    yield "}\n"
 
 
 def _description(execution: Execution) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from console.web.core.scope import render, scope_of
 from console.web.execution.header import base_context
 from console.web.execution.panel_part import form_parameters
 from console.web.history import event_table
+from console.web.history.debug_edits import shown_edits
 from console.web.history.event_filter import EventFilter
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
         **base_context(execution, machine_name),
         "events": event_table.event_page(execution, EventFilter.of(request.GET)),
         "form_parameters": form_parameters(request.GET),
+        "edits": shown_edits(execution),
     }
     return render(request, "history/events.html", context)
 

@@ -25,7 +25,7 @@ from console.web.core.query_parameters import EVENT_FILTERS
 from console.web.core.scope import scope_of
 from console.web.execution import steps
 from console.web.graph import picture_svg
-from console.web.history import event_row
+from console.web.history import debug_edits, event_row
 from console.web.search import filter_words
 
 if TYPE_CHECKING:
@@ -388,6 +388,12 @@ def pause_of(execution: Execution) -> Pause | None:
 def halted_of(execution: Execution) -> HaltedExecution | None:
     """Return an execution's stops at breakpoints, None without any."""
     return getattr(execution, "halted", None)
+
+
+@register.simple_tag
+def edits_of_step(execution: Execution, state: str) -> list[debug_edits.ShownEdit]:
+    """Return what people changed at a state, without a query if they changed nothing."""
+    return debug_edits.shown_edits(execution, state)
 
 
 @register.filter

@@ -1,0 +1,64 @@
+"""Read what people changed at breakpoints: notes beside the history, as their reader may see them.
+
+``DebugEdit.event_id`` is the last event of the line, which tells the visit that a change is of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console.masking.masked_execution import masked_execution
+from console.models import DebugEdit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Execution
+
+MOST = 50
+"""So many changes a page shows, the newest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEdit:
+    """What a person did to a line, with its hidden values masked."""
+
+    row: DebugEdit
+    before: str
+    after: str
+
+
+def shown_edits(execution: Execution, state: str = "") -> list[ShownEdit]:
+    """Return the changes of an execution, the newest first. ``state``: of this one only.
+
+    Without a query if the execution was read with ``has_edits``, and has none.
+    """
+    if not getattr(execution, "has_edits", True):
+        return []
+    rows = DebugEdit.objects.filter(execution=execution.pk)
+    if state:
+        rows = rows.filter(state=state)
+    newest = list(rows.order_by("-pk")[:MOST])
+    if not newest:
+        return []
+    hidden = masked_execution(execution).mask
+    return [ShownEdit(row, hidden.payload(row.before), hidden.payload(row.after)) for row in newest]
+
+
+def exported_edits(execution: Execution) -> Iterator[dict[str, Any]]:
+    """Yield all changes of an execution as the export has them, the oldest first."""
+    if not getattr(execution, "has_edits", True):
+        return
+    rows = DebugEdit.objects.filter(execution=execution.pk).order_by("pk")
+    hidden = masked_execution(execution).mask
+    for row in rows.iterator(chunk_size=500):
+        yield {
+            "timestamp": row.at_ms / 1000,
+            "eventId": row.event_id,
+            "state": row.state,
+            "change": row.what,
+            "by": row.by,
+            "before": hidden.payload(row.before),
+            "after": hidden.payload(row.after),
+        }

@@ -1,0 +1,89 @@
+"""What people changed at breakpoints stands beside the history wherever the history is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import engine
+from tests.console.store.helpers import create, drain, function, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+RUN = "/machines/machine/executions/run/"
+CALL = {
+    "StartAt": "Call",
+    "States": {
+        "Call": {**function("work"), "Next": "Done"},
+        "Done": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def shown(answer: Any) -> str:
+    """Return the text of a page."""
+    return str(answer.content.decode())
+
+
+@pytest.fixture
+def edited(client: Client, project: Project) -> Client:
+    """Return a client in whose project an execution was edited at its task, and still runs."""
+    places = (engine.Breakpoint("Call"),)
+    execution = start(create(project, CALL), {"card": "old-1"}, name="run", breakpoints=places)
+    drain(execution)
+    fields = {"act": "continue", "halt": "1", "input": '{"card":"new-2"}', "variables": "{}"}
+    client.post(f"{RUN}breakpoints/", fields)
+    return client
+
+
+@pytest.mark.parametrize(
+    "address", [f"{RUN}events/", f"{RUN}?step=Call&tab=events", f"{RUN}_step?step=Call&tab=events"]
+)
+def test_pages_show_edits(edited: Client, address: str) -> None:
+    """The page of events and the panel of the state: who, what before and what after."""
+    text = shown(edited.get(address))
+    assert "Changes at breakpoints" in text
+    assert "input by" in text
+    assert "old-1" in text
+    assert "new-2" in text
+
+
+def test_another_state_has_none(edited: Client) -> None:
+    """The panel shows the changes of its own state."""
+    assert "Changes at" not in shown(edited.get(f"{RUN}?step=Done&tab=events"))
+
+
+def test_the_export_has_edits_and_hides_what_is_hidden(edited: Client, project: Project) -> None:
+    """As a list beside the events, which stay as AWS writes them."""
+    export = b"".join(edited.get(f"{RUN}export.json")).decode()
+    (edit,) = engine.loads(export)["edits"]
+    assert (edit["state"], edit["change"], edit["after"]) == ("Call", "input", '{"card":"new-2"}')
+    project.masked = "$.card"
+    project.save()
+    for address in (f"{RUN}export.json", f"{RUN}events/", f"{RUN}?step=Call&tab=events"):
+        answer = edited.get(address)
+        text = b"".join(answer).decode()
+        assert "(masked)" in text
+        assert "old-1" not in text
+        assert "new-2" not in text
+
+
+def test_an_export_without_edits_has_none(client: Client, project: Project) -> None:
+    """It is as it was before there were any."""
+    drain(start(create(project, CALL), {}, name="run"))
+    assert "edits" not in engine.loads(b"".join(client.get(f"{RUN}export.json")).decode())
+
+
+def test_the_panel_leads_to_the_form(edited: Client, signed_in: Callable[[str], Client]) -> None:
+    """With the state selected; readers have no such link."""
+    link = f'href="{RUN}breakpoints/?state=Done#set"'
+    assert link in shown(edited.get(f"{RUN}?step=Done"))
+    page = shown(edited.get(f"{RUN}breakpoints/?state=Done"))
+    assert '<option value="Done" selected>' in page
+    assert link not in shown(signed_in("viewer").get(f"{RUN}?step=Done"))
