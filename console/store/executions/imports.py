@@ -17,16 +17,20 @@ from console.db import audit, clock
 from console.db.rows import storable
 from console.db.writer import write
 from console.errors import ValidationException
-from console.models import Execution
+from console.models import DebugEdit, Execution
 from console.statuses import ExecutionStatus
 from console.store.machines import machines
 from console.store.state import step_rows
 from engine import event_types
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.models import Project
 
-MOST_EVENTS = 25_000
+MOST_EVENTS, MOST_EDITS = 25_000, 1_000
+_EDIT_TEXTS = ("state", "change", "by", "before", "after")
+_EDIT_MEMBERS = ("timestamp", "eventId", *_EDIT_TEXTS)
 _ENDS = event_types.EXECUTION_ENDS
 _NOTES = ("inputDetails", "outputDetails", "assignedVariablesDetails")
 _GROUP_EVENTS = engine.event_names(event_types.GROUP_FAMILIES)
@@ -43,12 +47,16 @@ _GROUP_ENDS = _GROUP_EVENTS - event_types.GROUP_STARTED
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A parsed history. ``description``: of the execution, {} without one."""
+    """A parsed history. ``description``: of the execution, {} without one.
+
+    ``edits``: what people changed at breakpoints, from an export of this server; without rows yet.
+    """
 
     events: list[engine.Event]
     definition: str
     machine: dict[str, Any]
     description: dict[str, Any] = field(default_factory=dict)
+    edits: Sequence[DebugEdit] = ()
 
 
 def read_printed(events: str, machine: str, description: str = "") -> Printed:
@@ -57,7 +65,8 @@ def read_printed(events: str, machine: str, description: str = "") -> Printed:
     A bare definition is accepted in place of describe-state-machine. Raise a ValidationException
     with the invalid text and its problem.
     """
-    printed_events = _json(events, "The history").get("events")
+    history = _json(events, "The history")
+    printed_events = history.get("events")
     if not isinstance(printed_events, list) or not printed_events:
         raise ValidationException("The history: it has no “events”.")
     machine_json = _json(machine, "The state machine")
@@ -73,6 +82,7 @@ def read_printed(events: str, machine: str, description: str = "") -> Printed:
         text,
         machine_json if "definition" in machine_json else {},
         description_json,
+        _edits(history.get("edits", [])),
     )
 
 
@@ -106,6 +116,9 @@ def import_execution(
         execution.definition = machines.keep_definition(printed.definition)
         execution.save(force_insert=True)
         step_rows.append_events(execution.pk, printed.events)
+        for edit in printed.edits:
+            edit.execution = execution
+        DebugEdit.objects.bulk_create(printed.edits)
         audit.record(project, actor, "ImportExecution", execution.arn)
 
     write(store)
@@ -142,6 +155,34 @@ def _json(text: str, label: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValidationException(f"{label} is not a JSON object but {type(value).__name__}.")
     return value
+
+
+def _edits(printed_edits: Any) -> list[DebugEdit]:
+    """Return the changes at breakpoints that an export has; raise ValidationException."""
+    if not isinstance(printed_edits, list) or len(printed_edits) > MOST_EDITS:
+        raise ValidationException(f"The history: “edits” is no list of at most {MOST_EDITS:,}.")
+    return [_edit(entry) for entry in printed_edits]
+
+
+def _edit(entry: Any) -> DebugEdit:
+    if not isinstance(entry, dict) or not {*_EDIT_TEXTS} <= {*entry} <= {*_EDIT_MEMBERS}:
+        raise ValidationException(f"The history: an edit must have {', '.join(_EDIT_MEMBERS)}.")
+    texts = {name: storable(str(entry[name])) for name in _EDIT_TEXTS}
+    try:
+        number, at_ms = int(entry["eventId"]), _moment(entry["timestamp"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValidationException(f"The history: this is no edit: {str(error)[:80]}") from None
+    if not 0 <= number <= MOST_EVENTS:
+        raise ValidationException(f"The history: an edit names event {str(number)[:20]}.")
+    return DebugEdit(
+        event_id=number,
+        at_ms=at_ms,
+        state=texts["state"][:80],
+        what=texts["change"][:10],
+        by=texts["by"][:150],
+        before=texts["before"],
+        after=texts["after"],
+    )
 
 
 def _events(printed_events: list[Any]) -> list[engine.Event]:

@@ -397,6 +397,12 @@ def edits_of_step(execution: Execution, state: str) -> list[debug_edits.ShownEdi
 
 
 @register.filter
+def edited_states(execution: Execution) -> list[str]:
+    """Return the names of the states at which people changed something, in alphabetical order."""
+    return sorted({edit.row.state for edit in debug_edits.shown_edits(execution)})
+
+
+@register.filter
 def break_time(when: str) -> str:
     """Return when a breakpoint stops at a state (on entry, on exit), in words."""
     return formatting.BREAK_TIMES[when].lower()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import engine
+from console.errors import ValidationException
+from console.models import DebugEdit, Execution, StateMachine
+from console.store.executions import imports
+from console.web.history import debug_edits
 from tests.console.store.helpers import create, drain, function, start
 
 if TYPE_CHECKING:
@@ -17,6 +23,15 @@ if TYPE_CHECKING:
     from console.models import Project
 
 RUN = "/machines/machine/executions/run/"
+EDIT = {
+    "timestamp": 1.5,
+    "eventId": 2,
+    "state": "Call",
+    "change": "input",
+    "by": "ana",
+    "before": "1",
+    "after": "2",
+}
 CALL = {
     "StartAt": "Call",
     "States": {
@@ -78,6 +93,39 @@ def test_an_export_without_edits_has_none(client: Client, project: Project) -> N
     """It is as it was before there were any."""
     drain(start(create(project, CALL), {}, name="run"))
     assert "edits" not in engine.loads(b"".join(client.get(f"{RUN}export.json")).decode())
+
+
+def test_a_comparison_says_where_an_execution_was_edited(edited: Client, project: Project) -> None:
+    """Of the one that was, and not of the other."""
+    other = start(StateMachine.objects.get(), {}, name="other")
+    arn = Execution.objects.get(name="run").arn
+    text = shown(edited.get("/compare/", {"a": arn, "b": other.arn}))
+    assert text.count("Edited at") == 1
+    assert "Edited at Call." in " ".join(re.sub("<[^>]+>", "", text).split())
+    assert project.pk == other.project_id
+
+
+def test_an_import_carries_edits(edited: Client, project: Project) -> None:
+    """From an export; each with its state, its author and both values."""
+    export = b"".join(edited.get(f"{RUN}export.json")).decode()
+    definition = json.dumps(CALL)
+    imported = imports.import_execution(project, imports.read_printed(export, definition))
+    (edit,) = DebugEdit.objects.filter(execution=imported.pk)
+    (original,) = DebugEdit.objects.exclude(pk=edit.pk)
+    for name in ("event_id", "at_ms", "state", "what", "by", "before", "after"):
+        assert getattr(edit, name) == getattr(original, name), name
+    assert [each.after for each in debug_edits.shown_edits(imported)] == ['{"card":"new-2"}']
+
+
+@pytest.mark.parametrize(
+    "edits", [{}, [1], [{"state": "Call"}], [{**EDIT, "why": 1}], [{**EDIT, "eventId": "x"}]]
+)
+def test_wrong_edits_are_refused(edited: Client, edits: Any) -> None:
+    """In words, as wrong events are."""
+    export = json.loads(b"".join(edited.get(f"{RUN}export.json")))
+    export["edits"] = edits
+    with pytest.raises(ValidationException, match="The history: "):
+        imports.read_printed(json.dumps(export), json.dumps(CALL))
 
 
 def test_the_panel_leads_to_the_form(edited: Client, signed_in: Callable[[str], Client]) -> None:
