@@ -131,6 +131,7 @@ from engine.runtime.faults import (
     FaultTime,
     FaultType,
     describe_faults,
+    describe_stored,
     faults_text,
     read_faults,
 )
@@ -284,6 +285,7 @@ __all__ = [
     "current_platform",
     "describe_faults",
     "describe_halt",
+    "describe_stored",
     "draw_unfinished",
     "dumps",
     "event_names",

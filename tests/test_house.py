@@ -90,7 +90,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),
-    ("console.features.breakpoints",),
+    ("console.features.breakpoints", "console.features.faults"),
     ("console.features.account",),
     ("console.features.audit",),
     ("console.features.project_targets",),

@@ -11,6 +11,7 @@ NAMES = (
     "compare",
     "doctor",
     "editor",
+    "faults",
     "hot_states",
     "logs",
     "metrics",

@@ -158,6 +158,8 @@ class Execution(models.Model):
     parent_task = models.IntegerField(null=True)
     # client tokens of the last redrives, newest first, a line each: token, epoch milliseconds
     redrive_tokens = models.TextField(null=True)  # noqa: DJ001 - see above
+    # JSON text of the injected faults and their seed, as ``engine.read_faults`` reads it
+    faults = models.TextField(null=True)  # noqa: DJ001 - see above
 
     objects = OwnExecutions()
     imports = ImportedExecutions()
@@ -360,7 +362,7 @@ class HaltedExecution(models.Model):
 
 
 class DebugEdit(models.Model):
-    """A user's action on a line of control at a breakpoint, beside the history.
+    """A user's action on a line of control at a breakpoint, or a fault, beside the history.
 
     ``event_id``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for
     an edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or "".

@@ -104,7 +104,8 @@ PUBLIC = {
     ),
     "events": (*("outbox",),),
     "executions": (
-        *("breakpoints", "children", "engine_failures", "failed_states", "find", "imports"),
+        *("breakpoints", "children", "engine_failures", "failed_states", "faults", "find"),
+        *("imports",),
         *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
         *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
         *("waiting_starts",),

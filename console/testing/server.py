@@ -20,7 +20,7 @@ from console.testing.function_server import FunctionServer
 from console.testing.machine_run import MachineRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _PACKAGES = Path(__file__).resolve().parents[2]
 _START_S = 180.0
@@ -187,14 +187,17 @@ class StateyardServer:
         input_name: str = "",
         functions: Mapping[str, Callable[..., Any] | str] | None = None,
         machine_type: str = "STANDARD",
+        faults: Sequence[Mapping[str, Any]] = (),
+        seed: int = 0,
         timeout_s: float = 60,
     ) -> MachineRun:
         """Run a definition with ``data`` as its input, and return what came of it.
 
         ``input_name``: ``MACHINE/NAME`` of an input that ``save_input`` or a page saved, instead of
         ``data``. ``functions``: as ``register`` takes them. ``machine_type``: EXPRESS runs it as
-        StartSyncExecution does, without a history. Raise TimeoutError if it has not ended after
-        ``timeout_s``.
+        StartSyncExecution does, without a history. ``faults``: errors and latency to inject, as
+        ``engine.run`` takes them; ``seed``: draws their rates. Raise TimeoutError if it has not
+        ended after ``timeout_s``, ValueError for a fault that the server refuses.
         """
         self.register(functions or {})
         machine = self.create_machine(definition, machine_type=machine_type)
@@ -204,6 +207,11 @@ class StateyardServer:
             self.named_input(input_name) if input_name else json.dumps({} if data is None else data)
         )
         since = len(self._functions.invocations)
+        if faults:
+            document = json.dumps({"faults": [*faults], "seed": seed})
+            body = {"stateMachineArn": machine, "input": text, "faults": document}
+            answer = self._own_api("POST", "/api/faults", json.dumps(body))
+            return self._ended(answer["executionArn"], timeout_s, since)
         if machine_type == "EXPRESS":
             ended = self._api.start_sync_execution(stateMachineArn=machine, input=text)
             return self._run(ended, (), since)

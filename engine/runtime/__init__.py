@@ -48,8 +48,8 @@ they would be; what a person changed goes out as the command ``NoteEdit``.
 
 Faults. A run may have faults (``faults``): errors and latency that take the place of calls. A Task,
 Parallel or Map asks ``fault_strikes`` when it begins its work. Whether one strikes follows from the
-seed of the faults and the number of the visit, both in the run. A call that is held back leaves its
-frame in the phase DELAY. A strike goes out as a ``NoteEdit``, too.
+seed of the faults and the number of the attempt, both in the run. A call that is held back leaves
+its frame in the phase DELAY. A strike goes out as a ``NoteEdit``, too.
 
 Why it is deterministic. ``advance`` reads no clock, draws no random number and changes none of its
 arguments: equal arguments give an equal step. A process may therefore die after computing a step

@@ -41,13 +41,13 @@ FAULT = "fault"
 
 
 class Strike(Struct, frozen=True):
-    """What strikes a Task at a visit: numbers of faults, -1 for none.
+    """What strikes a Task at an attempt: numbers of faults, -1 for none.
 
     ``latency``: the first of the faults that add it; ``seconds``: of all together, or until a
     timeout. ``ending``: fails it before its call; ``answer``: replaces the outcome of its call.
     """
 
-    visit: int
+    attempt: int
     latency: int = -1
     seconds: int = 0
     ending: int = -1
@@ -59,10 +59,10 @@ def plan_of(turn: Turn) -> FaultPlan:
     return turn.faults or FaultPlan()
 
 
-def visit_task(turn: Turn, frame: Frame) -> Strike | None:
-    """Count a visit of a Task; return what strikes it, None if nothing does."""
-    turn.faults, visit, struck = plan_of(turn).struck(frame.state)
-    strike = Strike(visit)
+def count_attempt(turn: Turn, frame: Frame) -> Strike | None:
+    """Count an attempt of a Task; return what strikes it, None if nothing does."""
+    turn.faults, attempt, struck = plan_of(turn).struck(frame.state)
+    strike = Strike(attempt)
     for index in struck:
         fault = turn.faults.faults[index]
         if fault.type is FaultType.LATENCY:
@@ -76,20 +76,20 @@ def visit_task(turn: Turn, frame: Frame) -> Strike | None:
     return strike if struck else None
 
 
-def visit_group(turn: Turn, frame: Frame) -> tuple[int, list[int]]:
-    """Count a visit of a Parallel or Map; raise the error of a fault that fails it.
+def count_group_attempt(turn: Turn, frame: Frame) -> tuple[int, list[int]]:
+    """Count an attempt of a Parallel or Map; raise the error of a fault that fails it.
 
-    Return the number of the visit, and the faults that fail its iterations.
+    Return the number of the attempt, and the faults that fail its iterations.
     """
-    turn.faults, visit, struck = plan_of(turn).struck(frame.state)
+    turn.faults, attempt, struck = plan_of(turn).struck(frame.state)
     for index in struck:
         if turn.faults.faults[index].type is FaultType.FAIL:
-            note_strike(turn, frame, index, visit)
+            note_strike(turn, frame, index, attempt)
             raise error_of(turn, frame, index)
-    return visit, struck
+    return attempt, struck
 
 
-def choose_children(turn: Turn, frame: Frame, visit: int, struck: list[int]) -> None:
+def choose_children(turn: Turn, frame: Frame, attempt: int, struck: list[int]) -> None:
     """Choose which iterations of the group that a Map has opened will fail."""
     group = turn.groups.get(frame.waits_for)
     if group is None or group.owner != frame.id:
@@ -97,8 +97,8 @@ def choose_children(turn: Turn, frame: Frame, visit: int, struck: list[int]) -> 
     plan = plan_of(turn)
     for index in struck:
         count = min(plan.faults[index].children, group.total)
-        drawn = random.Random(plan.draw(index, visit)).sample(range(group.total), count)  # noqa: S311
-        chosen = FailingChildren(group.id, index, visit, tuple(sorted(drawn)))
+        drawn = random.Random(plan.draw(index, attempt)).sample(range(group.total), count)  # noqa: S311
+        chosen = FailingChildren(group.id, index, attempt, tuple(sorted(drawn)))
         plan = replace(plan, children=(*plan.children, chosen))
     turn.faults = plan
 
@@ -115,7 +115,7 @@ def fails_child(turn: Turn, frame: Frame) -> bool:
         rest = tuple(index for index in chosen.indices if index != frame.index)
         others = (*plan.children[:place], replace(chosen, indices=rest))
         turn.faults = replace(plan, children=(*others, *plan.children[place + 1 :]))
-        note_strike(turn, frame, chosen.fault, chosen.visit)
+        note_strike(turn, frame, chosen.fault, chosen.attempt)
         turn.end_line(frame, error_of(turn, frame, chosen.fault))
         return True
     return False
@@ -134,12 +134,12 @@ def delay_call(turn: Turn, frame: Frame, command: commands.RunTask, strike: Stri
     fault = strike.latency if strike.latency >= 0 else strike.ending
     if limit is not None and not times_out and not by_worker:
         command = replace(command, timeout_seconds=max(1, limit - strike.seconds))
-    call = DelayedCall(command, fault, strike.visit, ending, times_out)
+    call = DelayedCall(command, fault, strike.attempt, ending, times_out)
     plan = plan_of(turn)
     turn.faults = replace(plan, delayed={**plan.delayed, frame.id: call})
     seconds = limit if times_out and limit is not None else strike.seconds
     if strike.latency >= 0:  # an ending is noted when its time has come
-        note_strike(turn, frame, fault, strike.visit)
+        note_strike(turn, frame, fault, strike.attempt)
     turn.set_timer(frame, turn.now_ms + seconds * 1000, FramePhase.DELAY)
 
 
@@ -155,7 +155,7 @@ def take_delayed(turn: Turn, frame: Frame) -> DelayedCall:
 def replace_answer(turn: Turn, frame: Frame, strike: Strike) -> None:
     """Remember that an error will replace the outcome of a frame's Task."""
     plan = plan_of(turn)
-    answer = FaultyAnswer(frame.id, strike.answer, strike.visit)
+    answer = FaultyAnswer(frame.id, strike.answer, strike.attempt)
     turn.faults = replace(plan, answers=(*plan.answers, answer))
 
 
@@ -166,7 +166,7 @@ def replaced_answer(turn: Turn, frame: Frame, outcome: str) -> StatesError | Non
     if answer is None:
         return None
     turn.faults = plan.forget(frame.id)
-    note_strike(turn, frame, answer.fault, answer.visit, outcome)
+    note_strike(turn, frame, answer.fault, answer.attempt, outcome)
     return error_of(turn, frame, answer.fault)
 
 
@@ -191,16 +191,16 @@ def is_timeout(turn: Turn, index: int) -> bool:
     return plan_of(turn).faults[index].type is FaultType.TIMEOUT
 
 
-def note_strike(turn: Turn, frame: Frame, index: int, visit: int, before: str = "") -> None:
+def note_strike(turn: Turn, frame: Frame, index: int, attempt: int, before: str = "") -> None:
     """Note that a fault strikes a state; ``before``: the outcome that it replaces."""
     plan = plan_of(turn)
-    after = jsontext.dumps(struck_fault(plan.faults[index], visit))
+    after = jsontext.dumps(struck_fault(plan.faults[index], attempt))
     turn.command(commands.NoteEdit(frame.cursor, frame.state, FAULT, plan.by, before, after))
 
 
-def struck_fault(fault: Fault, visit: int) -> Mapping[str, object]:
-    """Return a fault as its note has it, with the number of the visit."""
+def struck_fault(fault: Fault, attempt: int) -> Mapping[str, object]:
+    """Return a fault as its note has it, with the number of the attempt."""
     entry = fault_entry(fault)
-    return {name: entry[name] for name in entry if name not in ("state", "visits")} | {
-        "visit": visit
+    return {name: entry[name] for name in entry if name not in ("state", "attempts")} | {
+        "attempt": attempt
     }

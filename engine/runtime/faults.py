@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 MOST_FAULTS = 50
 """So many faults an execution may have at most."""
-_MOST_VISITS = 1_000
+_MOST_ATTEMPTS = 1_000
 _LARGEST = 1_000_000
 _LONGEST_ERROR, _LONGEST_CAUSE = 256, 4_096
 _MOST_SECONDS = 86_400
-_COMMON = ("state", "type", "visits", "rate")
+_COMMON = ("state", "type", "attempts", "rate")
 
 
 class FaultError(ValueError):
@@ -117,9 +117,9 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     """A fault at a state.
 
     ``error``, ``cause``: with which it fails; "" for the default of the type. ``seconds``: of
-    latency, or until a timeout. ``children``: how many iterations fail. ``visits``: at which times
-    that the state begins its work, retries counted, from 1; none: each time. ``rate``: at which
-    share of them, drawn by the seed.
+    latency, or until a timeout. ``children``: how many iterations fail. ``attempts``: those of the
+    state at which it strikes, from 1, retries counted; none: each. ``rate``: at which share of
+    them, drawn by the seed.
     """
 
     state: str
@@ -129,18 +129,18 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     when: FaultTime = FaultTime.BEFORE
     seconds: int = 0
     children: int = 0
-    visits: tuple[int, ...] = ()
+    attempts: tuple[int, ...] = ()
     rate: float = 1.0
 
-    def strikes(self, draw: str, visit: int) -> bool:
-        """Tell whether it strikes at a visit; ``draw``: seeds the draw of its rate."""
-        if self.visits and visit not in self.visits:
+    def strikes(self, draw: str, attempt: int) -> bool:
+        """Tell whether it strikes at an attempt; ``draw``: seeds the draw of its rate."""
+        if self.attempts and attempt not in self.attempts:
             return False
         # Seeded by a text: the draw is the same in each process and each version of Python.
         return self.rate >= 1 or random.Random(draw).random() < self.rate  # noqa: S311
 
     def describe(self) -> str:
-        """Return the fault in words, without its state: ``fails with E at visit 1``."""
+        """Return the fault in words, without its state: ``fails with E at attempt 1``."""
         words = {
             FaultType.FAIL: f"fails with {self.error or TASK_FAILED} {self.when} its call",
             FaultType.LATENCY: f"is called {self.seconds} s later",
@@ -149,23 +149,25 @@ class Fault(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
             FaultType.FAIL_CHILDREN: f"has {self.children} failing iterations",
         }
         text = words[self.type]
-        if self.visits:
-            numbers = ", ".join(str(visit) for visit in self.visits)
-            text += f" at visit {numbers}" if len(self.visits) == 1 else f" at visits {numbers}"
+        if self.attempts:
+            numbers = ", ".join(str(attempt) for attempt in self.attempts)
+            text += (
+                f" at attempt {numbers}" if len(self.attempts) == 1 else f" at attempts {numbers}"
+            )
         return text if self.rate >= 1 else f"{text}, at a rate of {self.rate:g}"
 
 
 class DelayedCall(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A call that a fault holds back.
 
-    ``fault``: its number in the plan; ``visit``: of the state. ``ending``: how it ends in place of
-    being made, -1 for the fault that ends it; a call without one is made. ``times_out``: the
-    latency reaches the TimeoutSeconds of the Task.
+    ``fault``: its number in the plan; ``attempt``: of the state. ``ending``: the fault that ends it
+    in place of the call, -1 for none. ``times_out``: the latency reaches the TimeoutSeconds of the
+    Task.
     """
 
     task: RunTask
     fault: int
-    visit: int
+    attempt: int
     ending: int = -1
     times_out: bool = False
 
@@ -175,7 +177,7 @@ class FailingChildren(Struct, frozen=True, gc=False, omit_defaults=True):
 
     group: int
     fault: int
-    visit: int
+    attempt: int
     indices: tuple[int, ...]
 
 
@@ -184,38 +186,38 @@ class FaultyAnswer(Struct, frozen=True, gc=False):
 
     frame: int
     fault: int
-    visit: int
+    attempt: int
 
 
 class FaultPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """The faults of an execution, and what is under way of them.
 
-    ``visits``: how often each of their states has begun its work. ``delayed``: by frame.
+    ``attempts``: how often each of their states has begun its work. ``delayed``: by frame.
     """
 
     faults: tuple[Fault, ...] = ()
     seed: int = 0
     by: str = ""
-    visits: dict[str, int] = {}
+    attempts: dict[str, int] = {}
     delayed: dict[int, DelayedCall] = {}
     answers: tuple[FaultyAnswer, ...] = ()
     children: tuple[FailingChildren, ...] = ()
 
     def struck(self, state: str) -> tuple[FaultPlan, int, list[int]]:
-        """Count a visit; return the plan, its number, and the numbers of faults that strike."""
+        """Count an attempt; return the plan, its number, and the numbers of faults that strike."""
         if all(fault.state != state for fault in self.faults):
             return self, 0, []
-        visit = self.visits.get(state, 0) + 1
+        attempt = self.attempts.get(state, 0) + 1
         struck = [
             index
             for index, fault in enumerate(self.faults)
-            if fault.state == state and fault.strikes(self.draw(index, visit), visit)
+            if fault.state == state and fault.strikes(self.draw(index, attempt), attempt)
         ]
-        return replace(self, visits={**self.visits, state: visit}), visit, struck
+        return replace(self, attempts={**self.attempts, state: attempt}), attempt, struck
 
-    def draw(self, fault: int, visit: int) -> str:
-        """Return what seeds the draws of a fault at a visit."""
-        return f"{self.seed}/{fault}/{visit}"
+    def draw(self, fault: int, attempt: int) -> str:
+        """Return what seeds the draws of a fault at an attempt."""
+        return f"{self.seed}/{fault}/{attempt}"
 
     def forget(self, frame: int) -> FaultPlan:
         """Return the plan without what is under way in a frame."""
@@ -285,8 +287,8 @@ def fault_entry(fault: Fault) -> dict[str, Any]:
             entry[name] = getattr(fault, name)
     if fault.when is not FaultTime.BEFORE:
         entry["when"] = str(fault.when)
-    if fault.visits:
-        entry["visits"] = list(fault.visits)
+    if fault.attempts:
+        entry["attempts"] = list(fault.attempts)
     if fault.rate < 1:
         entry["rate"] = fault.rate
     return entry
@@ -315,10 +317,10 @@ def _read_entry(entry: Any, where: str) -> Fault:
         raise FaultError(f"{where}.when: got {_shown(entry['when'])}, wanted before or after")
     fields = {name: entry[name] for name in allowed if name in entry}
     fields["type"], fields["when"] = kind, FaultTime(entry.get("when", "before"))
-    visits = entry.get("visits", [])
-    if not isinstance(visits, list | tuple):
-        raise FaultError(f"{where}.visits: got {_shown(visits)}, wanted an array of integers")
-    return Fault(**{**fields, "visits": tuple(visits)})
+    attempts = entry.get("attempts", [])
+    if not isinstance(attempts, list | tuple):
+        raise FaultError(f"{where}.attempts: got {_shown(attempts)}, wanted an array of integers")
+    return Fault(**{**fields, "attempts": tuple(attempts)})
 
 
 def _checked(fault: Fault, states: Mapping[str, State], where: str) -> Fault:
@@ -361,11 +363,11 @@ def _check_numbers(fault: Fault, where: str) -> None:
     for field, most in (("seconds", _MOST_SECONDS), ("children", _LARGEST)):
         least = 1 if rule.needed == field else 0
         _check_whole(getattr(fault, field), least, most, f"{where}.{field}")
-    if len(fault.visits) > _MOST_VISITS:
-        problem = f"got {len(fault.visits)} numbers, wanted at most {_MOST_VISITS}"
-        raise FaultError(f"{where}.visits: {problem}")
-    for index, visit in enumerate(fault.visits):
-        _check_whole(visit, 1, _LARGEST, f"{where}.visits[{index}]")
+    if len(fault.attempts) > _MOST_ATTEMPTS:
+        problem = f"got {len(fault.attempts)} numbers, wanted at most {_MOST_ATTEMPTS}"
+        raise FaultError(f"{where}.attempts: {problem}")
+    for index, attempt in enumerate(fault.attempts):
+        _check_whole(attempt, 1, _LARGEST, f"{where}.attempts[{index}]")
     rate = fault.rate
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
         raise FaultError(f"{where}.rate: got {_shown(rate)}, wanted a number above 0, at most 1")
@@ -389,3 +391,8 @@ def _shown(value: Any) -> str:
 def describe_faults(faults: Iterable[Fault]) -> Sequence[str]:
     """Return a sentence for each fault, without its last dot."""
     return [f"{fault.state} {fault.describe()}" for fault in faults]
+
+
+def describe_stored(document: Mapping[str, Any]) -> Sequence[str]:
+    """Return a sentence for each fault of a text that ``faults_text`` made."""
+    return describe_faults(_read_entry(entry, "faults") for entry in document["faults"])

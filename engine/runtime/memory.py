@@ -65,11 +65,11 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class StruckFault:
-    """An injected fault that struck a state. ``visit``: the number of the visit, from 1."""
+    """An injected fault that struck a state. ``attempt``: the number of the attempt, from 1."""
 
     state: str
     type: FaultType
-    visit: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class _Runner:
             self.edits.append(edit)
             return
         fault = jsontext.loads(edit.after)
-        self.struck.append(StruckFault(edit.state, FaultType(fault["type"]), fault["visit"]))
+        self.struck.append(StruckFault(edit.state, FaultType(fault["type"]), fault["attempt"]))
 
     def _call(self, task: commands.RunTask) -> messages.Message | None:
         """Call the function of a task, and return its outcome; None if there is no answer."""

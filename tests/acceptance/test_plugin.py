@@ -50,6 +50,16 @@ def test_a_module_beside_the_tests(stateyard):
     assert run.invocations == ()
 
 
+def test_a_fault(stateyard):
+    retry = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1}]
+    fault = {"state": "Ask", "error": "Busy", "attempts": [1]}
+    run = stateyard.run_machine(machine("double", Retry=retry), {"n": 4}, faults=[fault])
+    run.assert_succeeded({"n": 8, "by": "double"})
+    assert [event["type"] for event in run.history].count("LambdaFunctionFailed") == 1
+    with pytest.raises(ValueError, match="got the state 'No', wanted one of"):
+        stateyard.run_machine(machine("double"), faults=[{"state": "No"}])
+
+
 def test_a_named_input(stateyard):
     stateyard.create_machine(machine("double"), name="orders")
     name = stateyard.save_input("orders", "big order", {"n": 5})
@@ -164,7 +174,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_tests_of_another_project_pass(printed: str) -> None:
     """All but the one that shall not, and the page's; their one server has ended with them."""
-    assert "1 failed, 10 passed" in printed, printed
+    assert "1 failed, 11 passed" in printed, printed
     assert "PASSED test_page.py" in printed
     pid = re.search(r"^pid (\d+)$", printed, re.MULTILINE)
     assert pid is not None

@@ -107,6 +107,7 @@ PAGE = {
         api-project-rename api-project-archive api-project-unarchive api-project-delete
         api-branch-key api-branch-failures api-branch-delete api-branch-machines api-branch-deploy
         api-execution-pause api-execution-resume api-execution-start
+        api-faults
         api-machine-pause api-machine-resume
         api-schedules-pause api-schedules-resume
     """,
@@ -134,6 +135,7 @@ PAGE = {
         outline overview own-targets resilience
         overview-updates palette payload ran-definition ran-text schedule-times
         step targets tasks-updates view-count
+        faults
     """,
     ("viewer", "viewer"): "key-limits keys",
     (None, "viewer"): "key key-rotate columns",

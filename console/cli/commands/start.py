@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from console.cli.branches import call
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.documents import SourceError, load_document
+from console.cli.faults import start_faulty
 from console.cli.inputs import named_input
 from console.cli.output import write_error, write_line
 
@@ -40,12 +41,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--input-name", metavar="NAME", help="an input that the project keeps under this name"
     )
     parser.add_argument("--name", help="name of the execution")
-    parser.add_argument(
+    debugging = parser.add_mutually_exclusive_group()
+    debugging.add_argument(
         "--break-at",
         action="append",
         default=[],
         metavar="STATE",
         help="stop before this state until somebody continues; may be repeated",
+    )
+    debugging.add_argument(
+        "--fault", metavar="FILE", help="inject the faults of a file, in YAML or JSON (for tests)"
     )
     parser.add_argument("--wait", action="store_true", help="until it has ended")
     parser.add_argument(
@@ -99,6 +104,9 @@ def _start(connection: Connection, arn: str, input_text: str, options: Namespace
         request["name"] = options.name
     if options.break_at:
         execution = _start_with_breakpoints(connection, request, options.break_at)
+        return _follow(states, execution, options)
+    if options.fault is not None:
+        execution = start_faulty(connection, Path(options.fault), request)
         return _follow(states, execution, options)
     machine_arn = ":".join(arn.split(":")[:7])
     kind = states.describe_state_machine(stateMachineArn=machine_arn)["type"]

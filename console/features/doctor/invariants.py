@@ -291,16 +291,27 @@ def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
     row = record.tasks.get(task)
     opened = row is not None and row.status != "closed"
     coming = record.has_message("Stop") or bool(record.messages_of().get(task))
-    return not end and (opened or coming)
+    return not end and (opened or coming or task in _delayed(record))
+
+
+def _delayed(record: FoundExecution) -> set[int]:
+    """Return the tasks whose calls a fault holds back."""
+    run = record.snapshot() if record.execution.faults else None
+    if run is None or run.faults is None:
+        return set()
+    return {call.task.task for call in run.faults.delayed.values()}
 
 
 def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """Compare the tasks' rows with their events.
 
-    A call has a row from its ...Started event on: a failing sibling may have prevented it before.
+    A call has a row from its ...Started event on: a failing sibling may have prevented it before,
+    and a fault may hold it back.
     """
     expected = {event.id for event in record.events if event.type in _OFFERED}
     expected |= {event.previous for event in record.events if event.type in _CALL_STARTED}
+    if record.execution.faults:
+        expected &= set(record.tasks)
     for task in sorted(expected ^ set(record.tasks)):
         missing = "row" if task in expected else "event"
         yield "I6", f"task {task} has no {missing}"
@@ -432,7 +443,7 @@ def _early_timeout(
 ) -> Iterator[tuple[str, str]]:
     """Compare a task's timeout with its row, which has the expired kind."""
     row = record.tasks.get(task)
-    if row is None:
+    if row is None or record.execution.faults:  # a fault may time a task out at any time
         return
     clock = TaskClock(row.clock) if row.clock else None  # an earlier version wrote none
     match clock:

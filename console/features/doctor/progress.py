@@ -94,7 +94,7 @@ def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
             open_ = task is not None and _moves(record, task)
             ended = any(message.kind in _ENDINGS for message in coming)
             return "" if open_ or ended else f"task {frame.waits_for} is not open"
-        case "timer" | "backoff":
+        case "timer" | "backoff" | "delay":
             armed = any(timer.name == frame.timer for timer in record.timers)
             return "" if armed else f"timer {frame.timer} is not armed"
         case "break":

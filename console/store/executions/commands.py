@@ -93,7 +93,7 @@ def apply_commands(
 
 
 def _note_edit(execution_id: int, edit: engine.NoteEdit, now_ms: int) -> None:
-    """Store a user's action on a line of control at a breakpoint."""
+    """Store a user's action on a line of control at a breakpoint, or a fault that struck."""
     texts = (storable(text) for text in (edit.state, edit.what, edit.by, edit.before, edit.after))
     values = (execution_id, edit.event, now_ms, *texts)
     rows.append("console_debugedit", _EDIT, [values])

@@ -115,6 +115,7 @@ def pending_start(
     replay: Replay | None = None,
     parent: Parent | None = None,
     breakpoints: Sequence[engine.Breakpoint] = (),
+    faults: engine.FaultPlan | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Change[Execution]:
     """Check a start and prepare its rows; the start is durable after their commit (G1).
@@ -123,21 +124,21 @@ def pending_start(
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
     ``ahead``: compute its first step at once instead of leaving it to a worker; ``timeout_s``: how
     long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
-    another one (``replay.start_replay``); ``parent``: whose Task starts it; ``breakpoints``: valid.
+    another one (``start_replay``); ``parent``: its Task; ``breakpoints``, ``faults``: valid ones.
 
     The same name with the same input while it runs returns the same execution; an Express machine
     starts another one each time. Raises InvalidName, InvalidExecutionInput, ExecutionAlreadyExists,
     StateMachineDeleting, AccessDeniedException, ThrottlingException, ExecutionLimitExceeded.
     """
     _check_start(machine, name, input, parent)
-    reason = _audit_reason(replay, breakpoints)
-    same_input = None if replay or breakpoints else input  # such a start takes no other's place
+    reason = _audit_reason(replay, breakpoints, faults)
     is_new = name is None or machine.type == MachineType.EXPRESS
     name = name or str(uuid.uuid4())
     arn = _execution_arn(machine, name)
     execution = _new_execution(machine, name, arn, input, trace_header, actor, test_case)
     _use_version(execution, version, alias_arn)
-    _set_origin(execution, replay, parent)
+    _set_origin(execution, replay, parent, faults)
+    same = None if replay or breakpoints else (input, execution.faults)  # else always refused
     ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
     prepared = prepare_start(
         *(execution, machine.name),
@@ -145,18 +146,17 @@ def pending_start(
         ahead=ahead,
         timeout_s=timeout_s,
         replay=replay,
-        breakpoints=breakpoints,
+        debugging=(breakpoints, faults),
     )
     outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
 
     def store() -> Execution:
         _check_active(machine)
-        if not is_new and (existing := _existing_start(arn, same_input)) is not None:
+        if not is_new and (existing := _existing_start(arn, same)) is not None:
             return existing
         _remember_start(execution, prepared, ahead=ahead, called=parent is None)
         insert_execution(execution, machine.name, prepared)
-        if actor.name:
-            audit.record(machine.project, actor, "StartExecution", arn, reason)
+        _audit_start(machine, actor, arn, reason)
         return execution
 
     return Change(store, mergeable=True)
@@ -173,18 +173,25 @@ def _check_active(machine: StateMachine) -> None:
         )
 
 
-def _existing_start(arn: str, text: str | None) -> Execution | None:
+def _audit_start(machine: StateMachine, actor: audit.Actor, arn: str, reason: str) -> None:
+    if actor.name:
+        audit.record(machine.project, actor, "StartExecution", arn, reason)
+
+
+def _existing_start(arn: str, same: tuple[str, str | None] | None) -> Execution | None:
     """Return the running execution of a name; a merged change assumes that the name is free."""
-    return rows.read_or_assume(lambda: _find_same_start(arn, text), assumed=None)
+    return rows.read_or_assume(lambda: _find_same_start(arn, same), assumed=None)
 
 
-def _find_same_start(arn: str, text: str | None) -> Execution | None:
-    """Return the running execution of a name if it was started with the same input.
+def _find_same_start(arn: str, same: tuple[str, str | None] | None) -> Execution | None:
+    """Return the running execution of a name if it was started with the same input and faults.
 
-    None if the name is free; raise ``ExecutionAlreadyExists`` if the input differs or it has ended.
+    None if the name is free; raise ``ExecutionAlreadyExists`` if they differ or it has ended.
     """
     existing = rows.fetch_one(Execution, "arn = %s", [arn])
-    if existing is None or (existing.status == ExecutionStatus.RUNNING and existing.input == text):
+    if existing is None:
+        return None
+    if existing.status == ExecutionStatus.RUNNING and (existing.input, existing.faults) == same:
         return existing
     raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
@@ -195,8 +202,15 @@ def _execution_arn(machine: StateMachine, name: str) -> str:
     return arns.execution_arn(machine.arn, name)
 
 
-def _audit_reason(replay: Replay | None, breakpoints: Sequence[engine.Breakpoint]) -> str:
+def _audit_reason(
+    replay: Replay | None,
+    breakpoints: Sequence[engine.Breakpoint],
+    faults: engine.FaultPlan | None,
+) -> str:
     """Return the reason for the audit entry of the start."""
+    if faults:
+        described = "; ".join(engine.describe_faults(faults.faults))
+        return f"faults (seed {faults.seed}): {described}"[:_LONGEST_REASON]
     if breakpoints:
         names = ", ".join(f"{place.state} {place.when}" for place in breakpoints)
         return f"breakpoints: {names}"[:_LONGEST_REASON]
@@ -283,8 +297,14 @@ def _defaults() -> dict[str, Any]:
     return {field.attname: field.get_default() for field in fields}
 
 
-def _set_origin(execution: Execution, replay: Replay | None, parent: Parent | None) -> None:
-    """Note the replayed execution, or the parent execution and its Task."""
+def _set_origin(
+    execution: Execution,
+    replay: Replay | None,
+    parent: Parent | None,
+    faults: engine.FaultPlan | None,
+) -> None:
+    """Note the replayed execution, or the parent execution and its Task, and injected faults."""
+    execution.faults = engine.faults_text(faults) if faults else None
     if replay is not None:
         execution.definition_id, execution.edited_by = replay.definition_id, replay.edited_by
     if parent is not None:
@@ -316,15 +336,16 @@ def prepare_start(
     ahead_s: float = math.inf,
     timeout_s: int | None = None,
     replay: Replay | None = None,
-    breakpoints: Sequence[engine.Breakpoint] = (),
+    debugging: tuple[Sequence[engine.Breakpoint], engine.FaultPlan | None] = ((), None),
 ) -> PreparedStart:
     """Create event 1 and, with ``ahead``, run for a moment; outside any transaction.
 
     ``sync``: it is started by StartSyncExecution; ``ahead_s``: how long it may go on at most, in
     seconds; ``timeout_s``: its limit, instead of the machine's; ``replay``: where it begins instead
-    of at the start. JSONata, and paths that search a whole value, may take a second, so they are
-    left to the worker.
+    of at the start; ``debugging``: breakpoints and injected faults. JSONata, and paths that search
+    a whole value, may take a second, so they are left to the worker.
     """
+    breakpoints, faults = debugging
     machine = machines.compiled_machines.get(execution.definition_id)
     if arns.is_express(execution.arn):
         timeout_s = min(timeout_s or machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
@@ -344,10 +365,10 @@ def prepare_start(
         variables=(replay.variables if replay else "") or None,
         origin=replay.origin if replay else None,
     )
-    new = engine.NEW_RUN
+    new = engine.NEW_RUN.with_faults(faults)
     if breakpoints:
         new = new.with_plan(engine.DebugPlan.of(breakpoints))
-    elif ahead and may_run_ahead(machine):
+    elif faults is None and ahead and may_run_ahead(machine):
         limits = limits_of(execution.arn, machine.activities)
         first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:

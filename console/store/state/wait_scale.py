@@ -1,7 +1,7 @@
 """Scale the pauses of executions by ``WAIT_TIME_SCALE``, to speed up tests.
 
-Pauses are Wait states and the delays before retries. Timeouts and heartbeats stay unscaled, because
-outside calls do not become faster.
+Pauses are Wait states, the delays before retries and the latency of injected faults. Timeouts and
+heartbeats stay unscaled, because outside calls do not become faster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from console.models import ServerFact
 if TYPE_CHECKING:
     import engine
 
-_PAUSES = ("timer-", "backoff-")
+_PAUSES = ("timer-", "backoff-", "delay-")
 """Prefixes of the engine's timer names: the phase of the waiting frame."""
 _NAME = "pauses were scaled"
 

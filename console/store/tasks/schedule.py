@@ -75,7 +75,7 @@ def schedule_tasks(
 
 
 def record_answered(execution_id: int, arn: str, task: engine.RunTask, now_ms: int) -> None:
-    """Write the row of a task that a user answered at a breakpoint; it is never called."""
+    """Write the row of a task that a user answered or a fault failed; it is never called."""
     row = _task_row(execution_id, arn, task, now_ms, activity_limits.NO_LIMITS)
     clocks = dict.fromkeys(("timeout_due_ms", "heartbeat_due_ms", "close_due_ms"))
     closed = {"status": TaskStatus.CLOSED, "closed_ms": now_ms}

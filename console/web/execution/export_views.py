@@ -88,6 +88,7 @@ def _description(execution: Execution) -> dict[str, Any]:
         "cause": execution.cause,
         "redriveCount": execution.redrive_count,
         "definition": execution.definition.text,
+        "faults": json.loads(execution.faults) if execution.faults else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

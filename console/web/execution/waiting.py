@@ -522,4 +522,7 @@ def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
     if frame.phase == "backoff":
         text = f"Waiting for retry {frame.retry_count}"
         words = (frame.state, "Retry", text, None, due_ms, "tries again")
+    if frame.phase == "delay":
+        text = "An injected fault holds the call back"
+        words = (frame.state, "Fault", text, since, due_ms, "continues")
     return WaitingLine(*words, event=frame.cursor)

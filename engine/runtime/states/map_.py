@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
     """Open the group of iterations, or start a Map Run if the Map is distributed."""
-    visit, struck = 0, list[int]()
+    attempt, struck = 0, list[int]()
     if turn.faults is not None:
-        visit, struck = fault_strikes.visit_group(turn, frame)
+        attempt, struck = fault_strikes.count_group_attempt(turn, frame)
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
@@ -33,7 +33,7 @@ def enter(turn: Turn, frame: Frame, state: Map) -> None:
     items = map_items.evaluate_items(turn, frame, state, payload.value)
     groups.open_map(turn, frame, items, limit)
     if struck:
-        fault_strikes.choose_children(turn, turn.frames[frame.id], visit, struck)
+        fault_strikes.choose_children(turn, turn.frames[frame.id], attempt, struck)
 
 
 def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:

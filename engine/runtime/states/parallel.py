@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
     """Open the group of branches."""
     if turn.faults is not None:
-        fault_strikes.visit_group(turn, frame)
+        fault_strikes.count_group_attempt(turn, frame)
     payload = ensure_within_limit(flow.effective_input(turn, frame, state.data), state.name)
     groups.open_parallel(turn, frame, state, payload)

@@ -69,7 +69,7 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
     if turn.faults is not None:
-        strike = fault_strikes.visit_task(turn, frame)
+        strike = fault_strikes.count_attempt(turn, frame)
         if strike is not None and _enter_faulty(turn, frame, state, command, strike):
             return
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
@@ -101,7 +101,7 @@ def _enter_faulty(
         frame = turn.emit(frame, family + "Started", _resource_details(state))
         frame = turn.keep(frame, started_event=frame.cursor)
     if not strike.seconds:
-        _fail_uncalled(turn, frame, state, command, strike.ending, strike.visit)
+        _fail_uncalled(turn, frame, state, command, strike.ending, strike.attempt)
     fault_strikes.delay_call(turn, frame, command, strike)
     return True
 
@@ -114,17 +114,17 @@ def end_delay(turn: Turn, frame: Frame, state: Task, _fired: Message) -> None:
         turn.command(commands.AnsweredTask(call.task))
         raise time_out(turn, frame, heartbeat=False)
     if call.ending >= 0:
-        _fail_uncalled(turn, frame, state, call.task, call.ending, call.visit)
+        _fail_uncalled(turn, frame, state, call.task, call.ending, call.attempt)
     turn.keep(frame, phase=FramePhase.TASK)
     turn.command(call.task)
 
 
 def _fail_uncalled(
-    turn: Turn, frame: Frame, state: Task, command: commands.RunTask, fault: int, visit: int
+    turn: Turn, frame: Frame, state: Task, command: commands.RunTask, fault: int, attempt: int
 ) -> NoReturn:
     """Fail a task that a fault ends before its call."""
     turn.command(commands.AnsweredTask(command))
-    fault_strikes.note_strike(turn, frame, fault, visit)
+    fault_strikes.note_strike(turn, frame, fault, attempt)
     if fault_strikes.is_timeout(turn, fault):
         raise time_out(turn, frame, heartbeat=False)
     raise _record_failure(turn, frame, state, "Failed", fault_strikes.error_of(turn, frame, fault))

@@ -134,6 +134,7 @@ def paths(server: Server) -> dict[str, str]:
         "stop": f"{running}stop/",
         "breakpoints": f"{running}breakpoints/",
         "halted-lines": "/breakpoints/",
+        "faults": f"{running}faults/",
         "replay": f"{running}replay/?step=Before",
         "share": f"{running}share/",
         "operations": "/operations/",

@@ -26,5 +26,6 @@ def test_throttling_is_called_as_a_real_answer_is(resource: str, code: str) -> N
     """The engine's table says the same as the names of the integrations."""
     service, _, action = resource.rpartition(":")
     operation = names.find_operation(service, action)
+    assert operation is not None
     task = engine.Resource("", engine.TaskKind.SERVICE, service, action)
     assert throttle_error(task) == names.exception_name(operation, code)

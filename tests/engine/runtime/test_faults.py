@@ -76,7 +76,7 @@ class FaultySim(Sim):
 
 def test_a_failure_before_the_call_makes_no_call() -> None:
     """The events are those of a call that failed, with the error and cause."""
-    fault = {"state": "Pay", "error": "Card.Declined", "cause": "no money", "visits": [1]}
+    fault = {"state": "Pay", "error": "Card.Declined", "cause": "no money", "attempts": [1]}
     result = run(retried(), fault)
     assert types(result) == [*CALL, "LambdaFunctionFailed", *CALL, "LambdaFunctionSucceeded"]
     failed = next(event for event in result.events if event.type == "LambdaFunctionFailed")
@@ -88,7 +88,7 @@ def test_a_failure_before_the_call_makes_no_call() -> None:
 @pytest.mark.parametrize("outcome", ["success", "failure"])
 def test_a_failure_after_the_call_replaces_its_outcome(outcome: str) -> None:
     """The call is made: an effect that a retry doubles can be counted."""
-    sim = FaultySim(retried(), {"state": "Pay", "error": "Lost", "when": "after", "visits": [1]})
+    sim = FaultySim(retried(), {"state": "Pay", "error": "Lost", "when": "after", "attempts": [1]})
     if outcome == "success":
         sim.succeed("Pay", {"paid": True})
     else:
@@ -98,7 +98,7 @@ def test_a_failure_after_the_call_replaces_its_outcome(outcome: str) -> None:
     (note,) = sim.notes
     assert note.before == ('{"paid": true}' if outcome == "success" else "")
     assert json.loads(note.after) == {
-        "type": "fail", "error": "Lost", "when": "after", "visit": 1
+        "type": "fail", "error": "Lost", "when": "after", "attempt": 1
     }  # fmt: skip
     sim.fire()
     sim.succeed("Pay", "second")
@@ -108,7 +108,8 @@ def test_a_failure_after_the_call_replaces_its_outcome(outcome: str) -> None:
 def test_latency_holds_the_call_back() -> None:
     """It has its events at once, waits in the clock of the execution, and is made then."""
     sim = FaultySim(
-        retried(TimeoutSeconds=20), {"state": "Pay", "type": "latency", "seconds": 7, "visits": [1]}
+        retried(TimeoutSeconds=20),
+        {"state": "Pay", "type": "latency", "seconds": 7, "attempts": [1]},
     )
     assert sim.events[-1].type == "LambdaFunctionStarted"
     assert not sim.tasks
@@ -149,7 +150,7 @@ def test_latency_over_the_timeout_times_out() -> None:
     """At TimeoutSeconds; the call is not made."""
     result = run(
         retried(TimeoutSeconds=20),
-        {"state": "Pay", "type": "latency", "seconds": 20, "visits": [1]},
+        {"state": "Pay", "type": "latency", "seconds": 20, "attempts": [1]},
     )
     assert types(result)[:3] == [*CALL, "LambdaFunctionTimedOut"]
     assert (result.slept, len(result.calls)) == (21, 1)
@@ -190,14 +191,14 @@ def test_iterations_fail_as_a_whole() -> None:
     assert len(failing) > 1
 
 
-def test_a_map_that_is_retried_fails_at_its_first_visit_only() -> None:
-    """Its visits are counted, not those of its iterations."""
+def test_a_map_that_is_retried_fails_at_its_first_attempt_only() -> None:
+    """Its attempts are counted, not those of its iterations."""
     definition = mapped(Retry=[{"ErrorEquals": ["States.ALL"]}])
-    fault = {"state": "Each", "type": "fail-children", "children": 5, "visits": [1]}
+    fault = {"state": "Each", "type": "fail-children", "children": 5, "attempts": [1]}
     result = run(definition, fault, data=ITEMS)
     assert result.status == "SUCCEEDED"
-    assert [struck.visit for struck in result.struck] == [1]
-    more = run(definition, {**fault, "visits": []}, data={"items": []})
+    assert [struck.attempt for struck in result.struck] == [1]
+    more = run(definition, {**fault, "attempts": []}, data={"items": []})
     assert (more.status, more.struck) == ("SUCCEEDED", ())
 
 
@@ -234,7 +235,7 @@ def test_a_death_after_any_step_changes_nothing() -> None:
     faults = (
         {"state": "Pay", "type": "latency", "seconds": 3, "rate": 0.5},
         {"state": "Pay", "when": "after", "error": "E", "rate": 0.5},
-        {"state": "Each", "type": "fail-children", "children": 1, "visits": [1]},
+        {"state": "Each", "type": "fail-children", "children": 1, "attempts": [1]},
     )
     definition = mapped(Retry=[{"ErrorEquals": ["States.ALL"]}])
 
@@ -254,7 +255,7 @@ def test_a_death_after_any_step_changes_nothing() -> None:
 
 def test_without_faults_nothing_changes() -> None:
     """Neither the snapshot nor the history; nor does a fault that never strikes change events."""
-    never = {"state": "Pay", "error": "E", "visits": [1000]}
+    never = {"state": "Pay", "error": "E", "attempts": [1000]}
     plain, faulty = Sim(retried(), ITEMS), FaultySim(retried(), never)
     text = plain.run.dumps()
     assert json.loads(text)["format"] == 1
@@ -281,8 +282,8 @@ def test_an_aborted_iteration_forgets_its_delayed_call() -> None:
     """Nothing of it stays in the plan, and its timer is gone."""
     sim = FaultySim(
         mapped(Retry=[{"ErrorEquals": ["States.ALL"]}]),
-        {"state": "Pay", "type": "latency", "seconds": 9, "visits": [1, 2, 3, 4]},
-        {"state": "Pay", "when": "after", "visits": [5]},
+        {"state": "Pay", "type": "latency", "seconds": 9, "attempts": [1, 2, 3, 4]},
+        {"state": "Pay", "when": "after", "attempts": [5]},
     )
     task = sim.task("Pay")
     del sim.tasks[task]
@@ -317,12 +318,12 @@ def test_faults_and_breakpoints_go_together() -> None:
         ({"state": "Nope"}, "faults[0].state: got the state 'Nope', wanted one of"),
         ({"type": "fail"}, "faults[0].state: got None, wanted a text"),
         ({"state": "Pay", "type": "explode"}, "faults[0].type: got 'explode', wanted fail"),
-        ({"state": "Pay", "often": 1}, "faults[0]: got 'often', wanted state, type, visits, rate"),
+        ({"state": "Pay", "often": 1}, "faults[0]: got 'often', wanted state, type"),
         ({"state": "Pay", "seconds": 3}, "faults[0]: got 'seconds', wanted state"),
         ({"state": "Pay", "type": "latency"}, "faults[0].seconds: got 0, wanted an integer, 1 to"),
         ({"state": "Pay", "type": "latency", "seconds": 1.5}, "got 1.5, wanted an integer"),
-        ({"state": "Pay", "visits": [0]}, "faults[0].visits[0]: got 0, wanted an integer, 1 to"),
-        ({"state": "Pay", "visits": 1}, "faults[0].visits: got 1, wanted an array of integers"),
+        ({"state": "Pay", "attempts": [0]}, "faults[0].attempts[0]: got 0, wanted an integer"),
+        ({"state": "Pay", "attempts": 1}, "faults[0].attempts: got 1, wanted an array of integers"),
         ({"state": "Pay", "rate": 0}, "faults[0].rate: got 0, wanted a number above 0, at most 1"),
         ({"state": "Pay", "rate": "x"}, "faults[0].rate: got 'x', wanted a number above 0"),
         ({"state": "Pay", "when": "later"}, "faults[0].when: got 'later', wanted before or after"),
@@ -379,7 +380,14 @@ def test_a_plan_is_read_as_it_is_written() -> None:
     """The text has the fields of its faults that are no defaults."""
     parsed = engine.parse(json.dumps(mapped()))
     entries = [
-        {"state": "Pay", "type": "fail", "error": "E", "when": "after", "visits": [2], "rate": 0.1},
+        {
+            "state": "Pay",
+            "type": "fail",
+            "error": "E",
+            "when": "after",
+            "attempts": [2],
+            "rate": 0.1,
+        },
         {"state": "Pay", "type": "latency", "seconds": 3},
         {"state": "Each", "type": "fail-children", "children": 2},
         {"state": "Pay", "type": "throttle"},
@@ -389,7 +397,7 @@ def test_a_plan_is_read_as_it_is_written() -> None:
     assert json.loads(engine.faults_text(plan)) == {"seed": 9, "faults": entries}
     assert engine.read_faults(json.loads(engine.faults_text(plan)), parsed) == plan
     assert engine.describe_faults(plan.faults) == [
-        "Pay fails with E after its call at visit 2, at a rate of 0.1",
+        "Pay fails with E after its call at attempt 2, at a rate of 0.1",
         "Pay is called 3 s later",
         "Each has 2 failing iterations",
         "Pay is throttled",

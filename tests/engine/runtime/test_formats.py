@@ -60,11 +60,11 @@ FIELDS[3] = FIELDS[2] | {
 }
 FIELDS[4] = FIELDS[3] | {
     "run": f"{FIELDS[3]['run']} faults",
-    "faults": "faults seed by visits delayed answers children",
-    "fault": "state type error cause when seconds children visits rate",
-    "delayed": "task fault visit ending times_out",
-    "answer": "frame fault visit",
-    "children": "group fault visit indices",
+    "faults": "faults seed by attempts delayed answers children",
+    "fault": "state type error cause when seconds children attempts rate",
+    "delayed": "task fault attempt ending times_out",
+    "answer": "frame fault attempt",
+    "children": "group fault attempt indices",
 }
 
 

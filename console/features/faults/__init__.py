@@ -1,0 +1,1 @@
+"""Faults: errors and latency that are injected into one execution."""
