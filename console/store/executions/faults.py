@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 ACTION = "InjectFaults"
 """The action of a start with faults, for rights."""
 MOST_STRIKES = 200
-_FAULT = "fault"
+FAULT = "fault"
+"""``DebugEdit.what`` of a fault that struck."""
 _MOST_SEED = 2**53
 
 
@@ -96,7 +97,7 @@ def strikes_of(execution: Execution) -> list[FaultStrike]:
     """Return the faults that struck, in their order; the first 200."""
     if not execution.faults:
         return []
-    rows = DebugEdit.objects.filter(execution=execution, what=_FAULT).order_by("pk")
+    rows = DebugEdit.objects.filter(execution=execution, what=FAULT).order_by("pk")
     return [_strike(row) for row in rows[:MOST_STRIKES]]
 
 

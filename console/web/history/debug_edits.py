@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.masking.masked_execution import masked_execution
 from console.models import DebugEdit
+from console.store.executions import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def shown_edits(execution: Execution, state: str = "") -> list[ShownEdit]:
     """
     if not getattr(execution, "has_edits", True):
         return []
-    rows = DebugEdit.objects.filter(execution=execution.pk)
+    rows = DebugEdit.objects.filter(execution=execution.pk).exclude(what=faults.FAULT)
     if state:
         rows = rows.filter(state=state)
     newest = list(rows.order_by("-pk")[:MOST])

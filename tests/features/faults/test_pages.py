@@ -57,6 +57,8 @@ def test_the_execution_is_marked(client: Client, execution: Execution) -> None:
     panel = shown(client.get(f"{RUN}?step=Call"))
     assert "<b>Fault injected</b> at attempt 1: Call fails with Busy before its call." in panel
     assert "<b>Fault injected</b>" not in shown(client.get(f"{RUN}?step=Done"))
+    assert "Changes at breakpoints" not in page + panel
+    assert "Changes at breakpoints" not in shown(client.get(f"{RUN}breakpoints/"))
     assert "Faults injected" in shown(client.get("/executions/"))
     exported = json.loads(b"".join(client.get(f"{RUN}export.json")))
     assert exported["execution"]["faults"] == {"seed": 7, "faults": [{**BUSY, "type": "fail"}]}
