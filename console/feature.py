@@ -57,6 +57,17 @@ class Hook(StrEnum):
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
     """``(execution, transitions) -> dict``: context for the page of an execution."""
+    EXECUTION_SUMMARIES = "execution-summaries"
+    """``(project, numbers) -> dict``: execution number -> its summary in a line, where it has one.
+
+    As every reader may see it.
+    """
+    FRESH_SUMMARY = "fresh-summary"
+    """``(execution) -> str``: the summary of an execution as it is now, "" without one."""
+    MACHINE_HINT = "machine-hint"
+    """``(machine) -> str``: what is wrong with a setting of a state machine, "" if nothing."""
+    TAG_PROBLEM = "tag-problem"
+    """``(key, value) -> str``: why a page refuses a tag of a state machine, "" if it does not."""
     PAGE_REQUEST = "page-request"
     """``(request) -> HttpResponse | None``: somebody who is signed in asks for a page.
 

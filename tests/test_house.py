@@ -85,7 +85,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
-    ("console.features.hot_states", "console.features.named_inputs"),
+    ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),
     ("console.features.resilience",),
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),

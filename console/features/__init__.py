@@ -25,6 +25,7 @@ NAMES = (
     "projects",
     "resilience",
     "sign_in",
+    "summary",
     "test_state",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

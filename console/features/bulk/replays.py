@@ -54,17 +54,15 @@ class Beginning:
 
 
 def plan_replays(executions: Sequence[Execution]) -> ReplayPlans:
-    """Return from which state each replay would begin, and what it would call again.
+    """Return the plan of each replay: where it begins, and the calls that it repeats.
 
     Reads the histories of the first ``MOST_PLANNED``.
     """
     numbers = [execution.pk for execution in executions[:MOST_PLANNED]]
     rows = Execution.objects.filter(pk__in=numbers)
     rows = rows.select_related("definition", "project", "state_machine__definition")
-    found = rows.in_bulk()
-    return ReplayPlans(
-        {number: plan_replay(found[number]) for number in numbers if number in found}
-    )
+    executions_by_number = rows.in_bulk()
+    return ReplayPlans({number: plan_replay(each) for number, each in executions_by_number.items()})
 
 
 def read_beginning(execution: Execution) -> Beginning:

@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.feature import Hook, hooked
 from console.features.compare import compare as comparing
 from console.features.compare.divergence import find_divergence
 from console.models import Execution
@@ -124,6 +125,7 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
     return {
         "a": a,
         "b": b,
+        "summaries": _summaries(a, b),
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
         "divergence": divergence,
         "ways": [("A", a, divergence.a), ("B", b, divergence.b)] if divergence else [],
@@ -139,6 +141,14 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
         "same_definition": a.definition_id == b.definition_id,
         "swapped": _address(b, a),
     }
+
+
+def _summaries(a: Execution, b: Execution) -> dict[int, str]:
+    """Return execution number -> summary; the others have none."""
+    summaries: dict[int, str] = {}
+    for find in hooked(Hook.EXECUTION_SUMMARIES):
+        summaries |= find(a.project, [a.pk, b.pk])
+    return summaries
 
 
 def _unknown(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.errors import ServiceError
+from console.feature import Hook, hooked
 from console.store.machines import tags as store
 
 
@@ -22,6 +23,9 @@ def read_tags(text: str) -> tuple[dict[str, str], str]:
         store.check_tags(tags)
     except ServiceError as error:
         return {}, error.message
+    problems = (find(key, tags[key]) for find in hooked(Hook.TAG_PROBLEM) for key in tags)
+    if problem := next(filter(None, problems), ""):
+        return {}, problem
     return tags, ""
 
 

@@ -16,7 +16,7 @@ from console.config.public_address import page_address
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _SUBJECT = 150
 _CAUSE = 1_500
@@ -28,6 +28,8 @@ _VERBS = {
     "ABORTED": "was aborted",
 }
 _PAGE = "Page"
+FAILED_STATE, SUMMARY = "Failed state", "Summary"
+"""The names of facts that an event does not have."""
 
 
 def subject_of(event: str) -> str:
@@ -42,13 +44,13 @@ def subject_of(event: str) -> str:
     return mark + " ".join(words.split())[:_SUBJECT]
 
 
-def mail_text(event: str, body: str, state: str) -> str:
+def mail_text(event: str, body: str, further: Mapping[str, str]) -> str:
     """Return the facts of an event and the event itself; a target's own text unchanged.
 
-    ``body``: the target's input; ``state``: where the execution failed, "" if unknown.
+    ``body``: the target's input; ``further``: facts by name that the event does not have.
     """
     content = json.loads(event) if body == event else {}
-    facts = _facts(content, state)
+    facts = _facts(content, further)
     if not facts:
         return _readable(body)
     head = [_alarm_words(content)] if _alarm_words(content) else []
@@ -56,22 +58,22 @@ def mail_text(event: str, body: str, state: str) -> str:
     return "\n".join([*lines, "", "The event:", "", _readable(body)])
 
 
-def slack_message(event: str, body: str, state: str) -> str:
+def slack_message(event: str, body: str, further: Mapping[str, str]) -> str:
     """Return the JSON of a message in Slack's format."""
     if body != event:
         return _dumps({"text": _own_text(body)})
     lines = [f"*{slack_text(subject_of(event))}*"]
-    for name, value in _facts(json.loads(event), state):
+    for name, value in _facts(json.loads(event), further):
         shown = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {slack_text(value)}"
         lines.append(shown)
     return _dumps({"text": "\n".join(lines)})
 
 
-def teams_card(event: str, body: str, state: str) -> str:
+def teams_card(event: str, body: str, further: Mapping[str, str]) -> str:
     """Return the JSON of a message with an Adaptive Card for Teams workflows."""
     own = body != event
     title = _own_text(body) if own else without_markup(subject_of(event))
-    facts = [] if own else _facts(json.loads(event), state)
+    facts = [] if own else _facts(json.loads(event), further)
     page = next((value for name, value in facts if name == _PAGE), "")
     rows = [
         {"title": name, "value": without_markup(value)} for name, value in facts if name != _PAGE
@@ -94,7 +96,7 @@ def teams_card(event: str, body: str, state: str) -> str:
 # -- what an event tells ---------------------------------------------------------------------------
 
 
-def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
+def _facts(content: dict[str, Any], further: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return names and values of the most important facts, none for foreign events."""
     change = _status_change(content)
     facts: dict[str, Any] = {}
@@ -105,9 +107,10 @@ def _facts(content: dict[str, Any], state: str) -> list[tuple[str, str]]:
         facts = {
             "State machine": _machine_of(change),
             "Execution": change.get("name"),
+            SUMMARY: further.get(SUMMARY, ""),
             "Status": change.get("status"),
             "Error": change.get("error"),
-            "Failed state": state,
+            FAILED_STATE: further.get(FAILED_STATE, ""),
             "Cause": str(change.get("cause") or "")[:_CAUSE],
             _PAGE: _page_of(str(change.get("executionArn") or "")),
         }

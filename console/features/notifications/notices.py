@@ -27,7 +27,7 @@ from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 SIGNATURE = "X-Stateyard-Signature"
 EVENT_ID = "X-Stateyard-Event-Id"
@@ -51,8 +51,8 @@ class Notice:
     """A message to send. ``event``: the whole event; ``body``: the part for the target.
 
     ``secret``: signs web requests; ``settings``: the target's EventBridge settings; ``project``:
-    the rule's project, whose entries of ``targets.json`` apply. ``state``: where the event's
-    execution failed, "" if it did not or if unknown.
+    the rule's project, whose entries of ``targets.json`` apply. ``further``: facts by name that
+    texts for people have besides those of the event.
     """
 
     event_id: str
@@ -63,7 +63,7 @@ class Notice:
     secret: str
     project: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
-    state: str = ""
+    further: Mapping[str, str] = field(default_factory=dict)
 
 
 def target_secret(rule_arn: str, target_id: str) -> str:
@@ -82,10 +82,10 @@ def send_notice(notice: Notice) -> None:
     """Send a notice; raise ``Undelivered`` unless it was accepted."""
     kind = addresses.address_kind(notice.address)
     if kind in _WEB_BODIES:
-        post_body(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.state))
+        post_body(notice, _WEB_BODIES[kind](notice.event, notice.body, notice.further))
     elif kind == "email":
         subject = notice_text.subject_of(notice.event)
-        text = notice_text.mail_text(notice.event, notice.body, notice.state)
+        text = notice_text.mail_text(notice.event, notice.body, notice.further)
         send_mail(notice, subject, text)
     elif kind == "lambda":
         _invoke(notice)
@@ -96,12 +96,12 @@ def send_notice(notice: Notice) -> None:
 # -- the web ---------------------------------------------------------------------------------------
 
 
-_WEB_BODIES: dict[str, Callable[[str, str, str], str]] = {
-    "webhook": lambda _event, body, _state: body,
+_WEB_BODIES: dict[str, Callable[[str, str, Mapping[str, str]], str]] = {
+    "webhook": lambda _event, body, _known: body,
     "slack": notice_text.slack_message,
     "teams": notice_text.teams_card,
 }
-"""Kind of address -> what is posted, of the event, the body and the failed state."""
+"""Kind of address -> what is posted, of the event, the body and further facts."""
 
 
 def post_body(notice: Notice, body: str) -> None:

@@ -22,6 +22,7 @@ from console.db.writer import is_outage, release_connection
 from console.errors import ServiceError
 from console.events import addresses
 from console.events import body as body_of_events
+from console.feature import Hook, hooked
 from console.features.notifications import inputs, notice_text, notices
 from console.features.notifications.store import deliveries
 from console.integrations.redaction import without_secrets, without_url_secrets
@@ -337,17 +338,24 @@ def _notice(delivery: Delivery, event: str, body: str, settings: dict[str, Any])
         secret=notices.target_secret(target.rule.arn, target.target_id),
         project=target.rule.project.name,
         settings=settings,
-        state=_failed_state(delivery),
+        further=_further_facts(delivery),
     )
 
 
-def _failed_state(delivery: Delivery) -> str:
-    """Return the state in which an event's execution failed, "" without one."""
+def _further_facts(delivery: Delivery) -> dict[str, str]:
+    """Return the failed state and the summary of an event's execution, by name."""
     if addresses.address_kind(delivery.target.address) not in _WORDED:
-        return ""
-    rows = _execution_of_event(delivery).filter(status__in=_FAILED)
-    numbers = list(rows.values_list("pk", flat=True))
-    return failed_states(numbers).get(numbers[0], "") if numbers else ""
+        return {}
+    execution = _execution_of_event(delivery).select_related("project").first()
+    if execution is None:
+        return {}
+    facts = {}
+    if execution.status in _FAILED:
+        state = failed_states([execution.pk]).get(execution.pk, "")
+        facts[notice_text.FAILED_STATE] = state
+    for summarize in hooked(Hook.FRESH_SUMMARY):
+        facts[notice_text.SUMMARY] = summarize(execution)
+    return facts
 
 
 def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 ``stateyard:childPolicy``: what happens to child executions when their parent ends.
 ``stateyard:onWorkerLoss``: whether a call whose outcome was lost with its worker is repeated.
+``stateyard:summary``: an expression that sums up an execution in a line, for lists.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 CHILD_POLICY, ON_WORKER_LOSS = "stateyard:childPolicy", "stateyard:onWorkerLoss"
+SUMMARY = "stateyard:summary"
+"""A JSONata expression, whose value AWS would refuse for its characters."""
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
 VALUES: dict[str, Sequence[str]] = {

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.cli.machine_formats import FORMATS
+from console.feature import Hook, hooked
 from console.integrations import mocks
 from console.integrations.targets import MachineKey
 from console.samples import MACHINES, PROJECT
@@ -99,6 +100,7 @@ def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
         "with_machine": False,
         "input": suggested_input(machine.name),
         "has_paused": pause.has_paused_executions(machine),
+        "machine_hints": [hint for find in hooked(Hook.MACHINE_HINT) if (hint := find(machine))],
     }
     return render_execution_list(
         request, "machines/page.html", context | graph_beside(request, machine)

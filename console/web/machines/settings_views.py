@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.views.decorators.http import require_http_methods
 
 from console import arns
+from console.errors import ValidationException
+from console.feature import Hook, hooked
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
 from console.web.core.scope import Scope, actor_of, render
@@ -92,6 +94,9 @@ def _set_role(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
 
 def _put_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
     key, value = sent["key"], sent["value"]
+    for problem in (find(key, value) for find in hooked(Hook.TAG_PROBLEM)):
+        if problem:
+            raise ValidationException(problem)
     tags.put_tags(machine.arn, {key: value}, scope.project, actor_of(scope))
     return f"The tag {key} is set."
 

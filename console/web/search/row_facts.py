@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus
@@ -29,7 +30,7 @@ class RowFacts:
     """``entered``: the entry event of a running execution's state, or 0.
 
     ``error``: as its reader may see it; ``ending``: how it ended instead, where it has none;
-    ``parent``: the execution that started it, if one did.
+    ``parent``: the execution that started it, if one did; ``summary``: by its machine's expression.
     """
 
     error: str = ""
@@ -37,6 +38,7 @@ class RowFacts:
     entered: int = 0
     ending: str = ""
     parent: Execution | None = None
+    summary: str = ""
 
     @property
     def line(self) -> str:
@@ -76,6 +78,12 @@ def read_row_facts(project: Project, executions: Sequence[Execution]) -> dict[in
         number: replace(facts.get(number, _NO_FACTS), parent=parent)
         for number, parent in parents.items()
     }
+    numbers = [each.pk for each in executions]
+    for find in hooked(Hook.EXECUTION_SUMMARIES):
+        facts |= {
+            number: replace(facts.get(number, _NO_FACTS), summary=text)
+            for number, text in find(project, numbers).items()
+        }
     # A template takes ten times as long to look up what a row lacks.
     return {each.pk: facts.get(each.pk, _NO_FACTS) for each in executions}
 

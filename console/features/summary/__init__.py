@@ -1,0 +1,1 @@
+"""Summaries of executions, by the tag stateyard:summary of their state machine."""

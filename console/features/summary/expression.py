@@ -1,0 +1,100 @@
+"""Compile and evaluate the JSONata expression of a summary.
+
+The expression sees the execution as an object: ``input.orderId``, ``output.total``, ``name``. So a
+path needs none of the characters that AWS refuses in the value of a tag. ``$states.input`` and
+``$states.context`` are there, too. It is evaluated as the Output of a Pass state, with the engine's
+limits of time and memory, and takes no part in the execution.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import engine
+
+LONGEST = 200
+"""Characters of a summary; the rest is cut off."""
+LONGEST_PROBLEM = 300
+_STATE = "Summary"
+_VARIABLE = "execution"
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The value of an expression as a line of text, "" if it has none, or why it failed."""
+
+    text: str = ""
+    problem: str = ""
+
+
+def expression_problem(expression: str) -> str:
+    """Return why a text is not a JSONata expression that can be evaluated; "" if it is."""
+    if not engine.without_marks(expression):
+        return "The expression is empty"
+    try:
+        _compile(expression)
+    except engine.DefinitionError as error:
+        diagnostics = [each for each in error.diagnostics if isinstance(each, engine.Diagnostic)]
+        return "; ".join(each.message.rstrip(".") for each in diagnostics) or str(error)
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _compile(expression: str) -> engine.Machine:
+    """Return a state machine whose only state evaluates the expression."""
+    # An array tells nothing from null, and a value from a list of values.
+    output = f"{{% [${_VARIABLE}.({engine.without_marks(expression)}\n)] %}}"
+    state = {"Type": "Pass", "Output": output, "End": True}
+    definition = {"QueryLanguage": "JSONata", "StartAt": _STATE, "States": {_STATE: state}}
+    return engine.parse(json.dumps(definition))
+
+
+def evaluate(expression: str, name: str, input_text: str, output_text: str | None) -> Evaluated:
+    """Return the summary of an execution. ``output_text``: None while there is none."""
+    if problem := expression_problem(expression):
+        return Evaluated(problem=_shorten(problem, LONGEST_PROBLEM))
+    context = {"Execution": {"Name": name}}
+    members = [f'"name":{json.dumps(name)}', f'"input":{_json(input_text)}']
+    if output_text is not None:
+        members.append(f'"output":{_json(output_text)}')
+    variables = f'{{"{_VARIABLE}":{{{",".join(members)}}}}}'
+    try:
+        trial = engine.try_state(
+            _compile(expression),
+            _STATE,
+            _json(input_text),
+            engine.Moment(0, _SEED),
+            about={"context": context},
+            variables=variables,
+        )
+    except engine.EngineError as error:
+        return Evaluated(problem=_shorten(str(error), LONGEST_PROBLEM))
+    if trial.output is None:
+        problem = str(trial.cause or trial.error).rpartition("during evaluation")[2].lstrip(". :")
+        return Evaluated(problem=_shorten(problem, LONGEST_PROBLEM))
+    return Evaluated(_shorten(", ".join(map(_words, json.loads(trial.output))), LONGEST))
+
+
+def _json(text: str) -> str:
+    """Return a text if it is JSON, else the text as a JSON string: a mask hides it whole."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return json.dumps(text)
+    return text
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else engine.dumps(value)
+
+
+def _shorten(text: str, most: int) -> str:
+    """Return a text on one line, without what cannot be printed, at most so long."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
