@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 RIGHT = "RevealPayloads"
 _MOST = 10_000
 _noted: dict[tuple[str, str, int], int] = {}
-"""(Person, ARN of the execution that calls for them or "", id of the execution that is read) -> the
-time in epoch ms until which this process need not note another such read."""
+"""Until when a read need not be recorded again, epoch ms.
+
+Key: person, ARN of the calling execution ("" if none), id of the execution read.
+"""
 
 
 def masks_something(call: Call) -> bool:

@@ -1,8 +1,8 @@
 """Fit the connection pools of the server's processes into PostgreSQL's connection limit.
 
-Connections are counted by process name (``postgres.new_name``). A process that would leave too few
-for the others takes only its share: with a few connections it works more slowly, without any it
-does not work.
+Processes are counted by their connections' names (``postgres.new_name``). If all pools at full size
+would exceed the limit, each process takes only its share. It then works more slowly, but no process
+is left without connections.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 BESIDE = 2
-"""Connections of a process beside its pool: for its lock and for signals."""
-_SPARE = 2  # for questions about a silent connection, and for commands
+"""Connections of a process in addition to its pool: for its lock and for signals."""
+_SPARE = 2  # for queries that check whether a silent connection is alive, and for commands
 LEAST = 2
 _EXPECTED = (
     3  # processes: a web process and two workers, which do not run yet when the first starts
 )
 _OURS = " [0-9]+ [0-9a-f]{8}-"
-# Of the sessions of other roles a role sees neither what kind they are nor, perhaps, their names.
+# A role cannot see the backend type of other roles' sessions, and perhaps not their application
+# names.
 _COUNT = """
 SELECT least(
     current_setting('max_connections')::int - CASE WHEN rolsuper THEN 0 ELSE
@@ -45,9 +46,10 @@ FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_da
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """``allowed``: connections of the role; ``others``: taken by other programs.
+    """The connections of the database.
 
-    ``processes``: of this server, the one that asks among them.
+    ``allowed``: the maximum for the role; ``others``: connections of other programs;
+    ``processes``: the number of this server's processes, including the current one.
     """
 
     allowed: int
@@ -69,8 +71,8 @@ def count_capacity() -> Capacity:
 def fit_pool(more: int = 0) -> None:
     """Limit this process's pool to its share, and warn if that is below the setting.
 
-    If it cannot be found out, the pool keeps its size. To be called before the pool is used.
-    ``more``: processes that this one is about to fork.
+    If the limits cannot be read, the pool keeps its size. Call this before the pool is used.
+    ``more``: the number of processes that this process is about to fork.
     """
     options: MutableMapping[str, Any] | None = connection.settings_dict["OPTIONS"].get("pool")
     if not options:
@@ -78,7 +80,7 @@ def fit_pool(more: int = 0) -> None:
     most = options["max_size"]
     try:
         capacity = count_capacity()
-    except psycopg.Error as error:  # the database was reached before: what it lacks comes and goes
+    except psycopg.Error as error:  # the database was reached: the failure is probably temporary
         problem = " ".join(str(error).split())
         log.warning("the connections of PostgreSQL could not be counted", problem=problem)
         return

@@ -35,9 +35,10 @@ class Watchdog:
 
     Progress is a change of the number that ``moved_at`` returns. The time without progress is
     counted in checks, not by the clock: a process that was stopped (SIGSTOP, a sleeping machine)
-    has missed its checks and is not to blame. After half a lease without progress each check also
-    queries the database, and counts only if the database answers. An outage resets the count,
-    because threads that waited for the database need a moment after its return.
+    has missed its checks and is not to blame. A lease lasts ``STATEYARD_LEASE_S``, after which
+    other processes take over. After half a lease without progress each check also queries the
+    database, and counts only if the database answers. An outage resets the count, because threads
+    that waited for the database need a moment after its return.
     """
 
     def __init__(

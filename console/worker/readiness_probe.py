@@ -17,9 +17,10 @@ _SERVER_ERROR = 500
 
 
 def note_start() -> None:
-    """Record at the start of a single-process server that readiness begins now.
+    """Record one failed check at the start of a single-process server.
 
-    Where several processes share the work, others may have been ready all the time.
+    Nobody could measure while the server was stopped (``readiness.note_stop``). With several
+    processes nothing is recorded: the others may have been ready all the time.
     """
     if writer.is_embedded():
         readiness.note_stop()

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 
 class RunTask(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """Run a task: call a function or a service, offer it to activity workers, or run a Map Run.
+    """Run a task: call a function or a service, offer it to activity workers, or start a Map Run.
 
     ``task``: its number, the id of its ...Scheduled event. ``resource``: the Resource as written,
-    for a Map Run its ARN. ``input``: JSON text; the effective input (function, activity), the
-    arguments (service), or for a Map Run an object with the ``inputs`` of the children or a
-    ``reader``, ``concurrency`` (0: no limit), ``tolerated_count`` and ``tolerated_percentage`` (or
-    null), and ``path``: the Map state's place for ``processor_definition``. ``attempt``: 0 for the
-    first, then the number of the retry. ``timeout_seconds``, ``heartbeat_seconds``: None for none;
-    for activities they count from TaskStarted. ``credentials``: JSON text of the evaluated field.
+    for a Map Run its ARN. ``attempt``: 0 for the first, then the number of the retry.
+    ``timeout_seconds``, ``heartbeat_seconds``: None for none; for activities they count from
+    TaskStarted. ``credentials``: JSON text of the evaluated field. ``input``: JSON text, by kind:
+
+    * function, activity: the effective input;
+    * service: the arguments;
+    * Map Run: an object with the ``inputs`` of the children or a ``reader``, ``concurrency`` (0: no
+      limit), ``tolerated_count`` and ``tolerated_percentage`` (or null), and ``path``: the Map
+      state's place for ``processor_definition``.
     """
 
     task: int
@@ -71,19 +74,20 @@ class CancelTimer(Struct, frozen=True, gc=False):
 class AnsweredTask(Struct, frozen=True, gc=False):
     """A user answered a task at a breakpoint, or a fault failed it: do not call it.
 
-    Its events are written already.
+    The step already contains its history events.
     """
 
     task: RunTask
 
 
 class NoteEdit(Struct, frozen=True, gc=False):
-    """Record a user's action on a line of control at a breakpoint, beside its history.
+    """Record a user's action on a line of control at a breakpoint, or a fault that struck it.
 
-    ``event``: the last event of the line. ``what``: ``input``, ``variables`` or ``output`` for an
-    edit, else ``answer``, ``skip`` or ``fail``. ``before``, ``after``: JSON texts, or the error.
-    ``fault``: not a person, but a fault struck; ``after`` has it, ``before`` the outcome that it
-    replaces, "" for none.
+    The history has no event for it. ``event``: the last event of the line. ``what``: ``input``,
+    ``variables`` or ``output`` for an edit, else ``answer``, ``skip``, ``fail`` or ``fault``.
+    ``before``, ``after``: JSON texts, or the error. With ``fault``, an injected fault made the
+    change, not a person; ``after`` is then the fault, ``before`` the outcome that it replaced, or
+    "".
     """
 
     event: int

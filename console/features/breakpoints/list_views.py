@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 MOST = 100
-"""So many executions the page lists, those that have waited longest."""
+"""How many executions the page lists: those that have waited longest."""
 _BARE = ("input", "output", "cause")
 
 

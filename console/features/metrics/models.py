@@ -10,7 +10,11 @@ from console.models.people import Project
 
 
 class Sums(models.Model):
-    """Summary of some values of one metric: count, sum, extremes, distribution."""
+    """Summary of some values of one metric: count, sum, extremes, distribution.
+
+    ``also``: a second dimension such as ``Version=<arn>``, "" for none. ``spread``: JSON of value
+    (rounded to three digits) -> how often it occurred, for percentiles; "" for none.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     region = models.CharField(max_length=32)
@@ -55,7 +59,7 @@ class MetricTotal(Sums):
 class Price(models.Model):
     """A price that replaces the built-in one, with its date and source."""
 
-    kept_by_reset = True  # people set it
+    kept_by_reset = True  # ``reset`` keeps these rows, because people entered them
 
     name = models.CharField(max_length=40, primary_key=True)
     dollars = models.DecimalField(max_digits=20, decimal_places=12)

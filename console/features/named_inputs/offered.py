@@ -1,4 +1,7 @@
-"""Offer the named inputs of a state machine in its start form."""
+"""Offer the named inputs of a state machine in its start form.
+
+A named input is an input that the project saved under a name.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ class OfferedInputs:
     names: list[str]
 
     def shown(self, name: str) -> str:
-        """Return the text of an input as it may be read, "" if it is not there any more."""
+        """Return the text of an input with masked values, "" if the input was deleted."""
         if name not in self.names:
             return ""
         return store.shown_text(self.machine.project, store.get_input(self.machine, name).text)
 
     def filled(self, name: str, text: str) -> str:
-        """Return an edited text with the hidden values of the input that it comes from."""
+        """Put the real values back where the edited text still contains the mask."""
         if MASK not in text or name not in self.names:
             return text
         original = store.get_input(self.machine, name).text

@@ -61,7 +61,7 @@ def try_state(
 ) -> dict[str, Any]:
     """Return the answer of TestState; raise ``ServiceError``. ``params``: in the API's form.
 
-    ``actor``: who is in the audit for a call that is really made; None: the principal.
+    ``actor``: the person whom the audit names if the service is really called; None: the principal.
     """
     if params.get("revealSecrets"):
         _check_right(principal, "RevealSecrets")
@@ -72,7 +72,8 @@ def try_state(
     _check_variables(params.get("variables"))
     mock = mocks.check_mock(params, state)
     if mock is None and type(state).__name__ in _MOCKABLE:
-        # it calls what the definition in the request names: as much as to make a machine and run it
+        # Without a mock, the test really calls the function or service that the definition names.
+        # That needs the same right as creating and running a state machine.
         _check_right(principal, "TestUnmockedTask")
     _check(params, state, mock)
     if mock is None and type(state).__name__ == "Task":
@@ -108,7 +109,7 @@ def _record_call(
     write(store)
 
 
-def _tried(  # the arguments are what a trial is about
+def _tried(
     call: Callable[[engine.RunTask], engine.Message],
     params: dict[str, Any],
     machine: engine.Machine,
@@ -259,7 +260,7 @@ def _call(
     threading.Thread(target=work, name="test-state", daemon=True).start()
     try:
         outcome = future.result(limit)
-    except TimeoutError:  # the call is left alone: nobody waits for it any more
+    except TimeoutError:  # the call cannot be interrupted; its outcome is ignored
         return engine.TaskTimedOut(command.task)
     match outcome:
         case Failed():

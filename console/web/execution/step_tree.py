@@ -1,7 +1,7 @@
 """Build the rows of the steps table and the timeline: the states as a tree.
 
-States inside a Parallel or Map are below it, with the most telling iterations. A filter keeps the
-ancestors of matching rows.
+The states inside a Parallel or Map follow it, one level deeper. A Map also lists those iterations
+that matter most: failed ones first. A filter keeps the ancestors of matching rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SORTS = ("name", "type", "status", "entered", "duration", "visits")
 class StepFilters:
     """Filter and sort order.
 
-    ``status``: a key of ``words.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
+    ``status``: a key of ``formatting.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
     ``-`` before it for the other direction; ``opened``: Maps whose iterations are listed.
     """
 
@@ -72,15 +72,18 @@ class StepFilters:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One row: a state, or an ``iteration`` of a Map. ``key``: of its status.
+    """One row: a state, or an ``iteration`` of a Map.
 
-    ``entered_ms``: of the first visit; ``left_ms``: of the last one; ``took``: how long all of
-    them, or the iteration, lasted without the gaps before redrives, None while it runs.
-    ``retries``: of all visits, None of an iteration. ``matches``: False for what only leads down to
-    a match. ``visits_made``: for the timeline. ``apart``: the status, if the state runs in child
-    executions; ``mixed``: if its visits ended differently. ``iterations``: of a Map, in a row that
-    sums them up. ``starts``: whether the state starts child executions or runs in them;
-    ``children``: how those of a distributed Map fare.
+    ``key``: the key of its status in ``formatting.STEP``. ``entered_ms``: entry of the first visit;
+    ``left_ms``: exit of the last visit. ``since``: epoch ms from which the page counts a running
+    clock, None after the end. ``took``: duration of all visits, or of the iteration, without the
+    gaps before redrives, None while it runs. ``retries``: the sum over all visits, None for an
+    iteration. ``matches``: False for an ancestor that is shown only because a row below it matches
+    the filter. ``visits_made``: the visits, for the timeline. ``apart``: the status of a state that
+    runs in child executions; ``mixed``: the status of a state whose visits ended differently.
+    ``iterations``: the summary, in the row that sums up a Map's iterations. ``starts``: the state
+    starts child executions or runs in them. ``children``: text with the progress of a distributed
+    Map's child executions, in the rows of the Map and of the states inside it, "" for other states.
     """
 
     id: str
@@ -136,8 +139,8 @@ class StepRow:
 class StepsPart:
     """The rows of the steps table and timeline.
 
-    ``has_steps``: the page holds the table; ``matching``: how many rows the filter lets through,
-    of which ``rows`` are the first ones.
+    ``has_steps``: the page holds the table; ``matching``: the number of rows that match the filter;
+    ``rows``: the first ``MOST_ROWS`` of them.
     """
 
     has_steps: bool
@@ -209,8 +212,8 @@ def step_rows(
 class _StepTree:
     """The data from which rows are made.
 
-    ``states``: by group; ``inner``: groups by who holds them; ``in_children``: the states inside a
-    distributed Map.
+    ``states``: group -> its states; ``inner``: state -> the groups inside it, "" -> the outermost
+    group; ``in_children``: the states inside a distributed Map.
     """
 
     trace: Trace

@@ -1,4 +1,4 @@
-"""Views that save and delete saved views: named execution lists of a project."""
+"""Save and delete saved views (filters of the execution list, stored under a name)."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
         raise ValidationException("A filter with errors cannot be saved.")
     machine = sent["machine"]
     default = machine if sent["default"] else ""
+    # machine name: set as default; "": clear the default; None: leave it
     view = store.put_view(
         scope.project,
         sent["name"],
@@ -67,7 +68,10 @@ def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
 
 @require_safe
 def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
-    """Return the count of a saved view that needs a search, for a script."""
+    """Return how many executions a saved view contains.
+
+    The page's script asks later, because counting needs a slow search.
+    """
     scope = scope_of(request)
     view = SavedView.objects.filter(project=scope.project, pk=number).first()
     if view is None:

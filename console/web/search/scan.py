@@ -3,8 +3,6 @@
 Indexes answer conditions on state machine, status and start. For other conditions a page examines
 up to ``WINDOW`` executions and reports how far it got; the next page continues there. So no page
 costs more with a million executions than with twenty thousand.
-
-(Above 300 lines: filtering, counting and paging share the streams and their floors.)
 """
 
 from __future__ import annotations
@@ -40,15 +38,15 @@ if TYPE_CHECKING:
 
 PAGE = 50
 WINDOW = 20_000
-"""How many executions (of each status asked for) one page looks through."""
+"""How many executions (of each status in the filter) one page examines."""
 FIND_WINDOW = 10_000
-"""The same where it looks into what they say."""
+"""The same for searches in payloads and for groups of failures."""
 MOST_EXACT = 1_000
-"""Among how many executions (of each status asked for) a list is counted."""
+"""How many executions (of each status in the filter) are examined to count a list."""
 EVERY_S = 20.0
-"""How long a bulk action looks for all that match."""
+"""How many seconds a bulk action searches for matching executions."""
 COUNTED, MOST_COUNTED = 2_000, 99
-"""Among how many executions (of each status asked for) a count is taken, and how far it goes."""
+"""How many executions (of each status in the filter) are examined for a count; its maximum."""
 MOST_NEW = 200
 """How many new executions a poll of a list counts, where payloads must be read for it."""
 _OWN = Q(imported_ms=None)
@@ -56,9 +54,9 @@ BARE = (
     *("input", "output", "cause", "error", "trace_header", "definition"),
     *("state_machine__logging", "state_machine__tracing", "state_machine__encryption"),
 )
-"""What no list of executions, with their state machines, reads."""
+"""Columns of executions and their state machines that lists do not read."""
 MOST_NAMES = 200
-"""How many names are read. Errors with numbers in their names have more."""
+"""How many names of errors are read. There are more if names contain numbers."""
 _ERROR = f"SUBSTR(error, 1, {NAMED})"
 _FIRST = f"""SELECT {_ERROR} FROM console_execution
     WHERE project_id = %s AND error IS NOT NULL AND map_run_id IS NULL {{}}
@@ -75,7 +73,7 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 
 @dataclass(frozen=True, slots=True)
 class FoundPart:
-    """A part of the matches. ``floor``: how far was searched, None: to the end."""
+    """A part of the matches. ``floor``: the key at which the search stopped, None: the end."""
 
     keys: tuple[Key, ...]
     floor: Key | None
@@ -85,9 +83,9 @@ class FoundPart:
 class ExecutionPage:
     """A page of executions, in the order of its filters.
 
-    ``before``: the key of the next page, "" at the end. ``looked``: the start of the last that
-    was looked at, where that was not the last of all. ``newest``: the highest number among the
-    last started executions of the project, above which a poll looks for newer ones.
+    ``before``: the key of the next page, "" at the end. ``looked``: if the search stopped early,
+    the start time of the last examined execution, epoch ms; else None. ``newest``: the highest id
+    among the last started executions of the project; a poll finds executions with higher ids.
     """
 
     rows: tuple[Execution, ...]
@@ -98,11 +96,11 @@ class ExecutionPage:
 
 
 _LAST_STARTED = 50
-"""Among so many the highest number is looked for: commits of one moment may overtake each other."""
+"""How many executions are read for the highest id: ids are not committed in strict order."""
 
 
 def _read_last_started(project: int) -> QuerySet[Execution, tuple[int]]:
-    # not the highest number of the server, which would tell when other projects start executions
+    # not the highest id of the server: it would reveal that other projects start executions
     rows = Execution.objects.filter(project=project)
     return rows.order_by("-start_ms", "-pk").values_list("pk")[:_LAST_STARTED]
 
@@ -187,8 +185,8 @@ def count_matching(
 ) -> MatchCount | None:
     """Count all matches, among the latest ``MOST_EXACT`` of each status.
 
-    None where there are more pages and more is asked than machine, status and start, which an
-    index tells: each execution would have to be read.
+    None if there are more pages and the filter has conditions beside state machine, status and
+    start: no index answers these, so each execution would have to be read.
     """
     filters = page.filters
     if not (filters.problems or filters.before or page.before):
@@ -207,7 +205,7 @@ def count_matching(
     count = first.union(*others, all=True).count()
     if floor is None:
         return MatchCount(count, more=False)
-    return MatchCount(max(count - 1, 0), more=True)  # without the one that tells there are more
+    return MatchCount(max(count - 1, 0), more=True)  # without the one at the floor
 
 
 def find_keys(
@@ -219,7 +217,7 @@ def find_keys(
 ) -> FoundPart:
     """Search one window for up to ``most`` matches, in five queries.
 
-    Most often a small one has enough of them, and less is read.
+    A small window is tried first, because most often it contains enough matches.
     """
     streams = [filters.order.after(stream, before) for stream in _streams(scope, machine, filters)]
     if not streams or not may_have_error(scope.project, filters):
@@ -273,7 +271,7 @@ def count_lists(
 ) -> dict[int, tuple[int, bool]]:
     """Count the matches of several lists, each with whether there may be more: two queries.
 
-    By place in ``lists``; those are left out that the database alone cannot count.
+    The key is the index in ``lists``. Lists that the database alone cannot count are missing.
     """
     streams = [
         (place, rows)
@@ -304,7 +302,7 @@ def _streams(
 ) -> list[QuerySet[Execution]]:
     """Return query sets in index order, which together cover the indexed conditions.
 
-    What was imported is still in them, which no index of theirs knows.
+    They include imported executions, which no index can exclude.
     """
     rows = Execution.stored.filter(project=scope.project)
     narrowed = machine or (_find_machine(scope, filters.machine) if filters.machine else None)
@@ -332,7 +330,7 @@ def _streams(
 def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     """Return the statuses that can match.
 
-    Only what ended badly has an error, and only what runs is in a state or paused.
+    Only unsuccessful executions have an error, and only running ones have a state or a pause.
     """
     possible: tuple[str, ...] = filters.statuses or STATUSES
     possible = tuple(status for status in possible if filters.find.may_have_status(status))

@@ -64,8 +64,8 @@ DELIVERY: dict[str, StatusLabel] = {
 class PatternMeaning:
     """The meaning of a pattern: statuses and state machine ARNs (none: any).
 
-    ``own``: it says more. ``alarms``: it wants changes of alarms, not of executions; ``statuses``
-    are states of alarms then.
+    ``own``: the pattern has conditions that the form cannot show. ``alarms``: the pattern matches
+    changes of alarms, not of executions; ``statuses`` are then states of alarms.
     """
 
     statuses: tuple[str, ...] = ()
@@ -84,7 +84,8 @@ class PatternMeaning:
 class SentTarget:
     """A target as shown on pages. ``deleted``: its state machine was deleted.
 
-    ``refused``: nothing is sent to its web address, whose origin the operator has not named.
+    ``refused``: its web address is not among the endpoints in targets.json, so nothing is sent to
+    it.
     """
 
     target: EventTarget
@@ -113,7 +114,7 @@ class SentTarget:
 class RuleRow:
     """One rule of a list. ``counts``: deliveries by status.
 
-    ``late_ms``: the moment of a schedule that should have had its start long ago, None without one.
+    ``late_ms``: when the overdue run of the schedule was due, epoch ms; None if it is on time.
     """
 
     rule: EventRule

@@ -25,10 +25,11 @@ _UNUSED = StatusLabel("idle", "Nothing sent yet")
 class TargetHealth:
     """The deliveries of a target in the last seven days, by outcome.
 
-    ``counts``: deliveries by status. ``delivered_ms``: when it last took one, epoch ms.
-    ``failing_ms``: since when it takes none, None while it does. ``newest``: the number of the last
-    delivery, None without one. ``timeouts``: attempts in a row that had no answer in time;
-    ``paused_until_ms``: when the next one may begin.
+    ``counts``: deliveries by status. ``delivered_ms``: time of the last successful delivery, epoch
+    ms. ``failing_ms``: since when every delivery has failed, epoch ms; None if the target accepts
+    deliveries. ``retried``: pending deliveries with a failed attempt. ``newest``: the id of the
+    last delivery, None without one. ``timeouts``: attempts in a row without an answer in time;
+    ``paused_until_ms``: when the next attempt may begin, epoch ms.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -75,7 +76,8 @@ def health_of_targets(targets: Collection[int]) -> dict[int, TargetHealth]:
     silent = EventTarget.objects.filter(pk__in=list(health), timeouts__gt=0)
     for target, timeouts, paused_ms in silent.values_list("pk", "timeouts", "paused_until_ms"):
         health[target].timeouts, health[target].paused_until_ms = timeouts, paused_ms
-    again: dict[int, int] = {}  # those that took something before they began to fail
+    # targets that failed after their last success -> time of that success
+    again: dict[int, int] = {}
     for target, dead_ms in last_dead.items():
         row = health[target]
         if row.delivered_ms is None or first_ended[target] > row.delivered_ms:
