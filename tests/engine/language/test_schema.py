@@ -22,7 +22,7 @@ EQUALS_TEXT = {"Variable": "$.n", "NumericEquals": "1", "Next": "End"}
 WRONG: dict[str, dict[str, Any]] = {
     "no Type": {"Comment": "x"},
     "unknown Type": {"Type": "Tsk"},
-    "unknown field": {**TASK, "Paramters": {}},
+    "unknown field": {**TASK, "Parameter": {}},
     "no Resource": {"Type": "Task", "End": True},
     "Next and End": {**TASK, "Next": "End"},
     "neither Next nor End": {"Type": "Pass"},
