@@ -63,24 +63,24 @@ def pauses(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
-    person = Person(yard)
-    dice = random.Random(size.seed)
-    starter = load.begin(size.n, size.per_s)
-    paused = 0
-    for turn in range(size.faults):
-        held = _pause_some(person, load, dice, still=bool(turn % 2))
-        before = {arn: person.events(arn) for arn in held}
-        _kill(yard, dice)
-        time.sleep(_PAUSED_S)
-        for arn, events in before.items():
-            if not person.is_paused(arn):
-                report.violations.append(f"{arn} has lost its pause")
-            elif person.events(arn) != events:
-                report.violations.append(f"{arn} has taken a step while it was paused")
-        for arn in held:
-            person.call("resume", arn)
-        paused += len(held)
-    starter.join()
+    with contextlib.closing(Person(yard)) as person:
+        dice = random.Random(size.seed)
+        starter = load.begin(size.n, size.per_s)
+        paused = 0
+        for turn in range(size.faults):
+            held = _pause_some(person, load, dice, still=bool(turn % 2))
+            before = {arn: person.events(arn) for arn in held}
+            _kill(yard, dice)
+            time.sleep(_PAUSED_S)
+            for arn, events in before.items():
+                if not person.is_paused(arn):
+                    report.violations.append(f"{arn} has lost its pause")
+                elif person.events(arn) != events:
+                    report.violations.append(f"{arn} has taken a step while it was paused")
+            for arn in held:
+                person.call("resume", arn)
+            paused += len(held)
+        starter.join()
     report.facts |= {"kills": size.faults, "paused": paused}
     return close(yard, load, report)
 
@@ -104,15 +104,18 @@ def breakpoints(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Kill -9 while lines stand at breakpoints, and while people let them continue or step."""
     report = Report("breakpoints", size.seed)
     yard = begin(folder, server, size)
-    client = yard.client()
-    client.create_activity(name=GATE.rpartition(":")[2])
-    client.create_state_machine(
-        name=DEBUGGED.name, definition=DEBUGGED.text, roleArn="arn:aws:iam::123456789012:role/chaos"
-    )
+    role = "arn:aws:iam::123456789012:role/chaos"
+    with contextlib.closing(yard.client()) as client:
+        client.create_activity(name=GATE.rpartition(":")[2])
+        client.create_state_machine(name=DEBUGGED.name, definition=DEBUGGED.text, roleArn=role)
     load = Load(yard, (DEBUGGED,))
     load.wanted.update(range(size.n))
-    person = Person(yard, kills_left=size.faults)
-    with _kills(person, size), _gatekeepers(person), ThreadPoolExecutor(_AT_ONCE) as pool:
+    with (
+        contextlib.closing(Person(yard, kills_left=size.faults)) as person,
+        _kills(person, size),
+        _gatekeepers(person),
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
         list(pool.map(lambda number: _live(person, load, number), range(size.n)))
     report.violations += person.problems
     report.facts |= {"kills": size.faults - person.kills_left, "killed_at": person.killed_at}
@@ -193,6 +196,11 @@ class Person:
         path = "/login/" + link.rstrip("/").rpartition("/")[2] + "/"
         self._request("GET", path)  # which sets the cookie of forms
         self._request("POST", path)
+
+    def close(self) -> None:
+        """Close the connections of browser and key."""
+        self.web.close()
+        self.client.close()
 
     def _request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request until it is answered; the server may be killed meanwhile."""
