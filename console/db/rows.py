@@ -467,7 +467,7 @@ def _refuse_query(*_: Any) -> None:
 
 
 def record(fn: Callable[[], Any]) -> WriteSet | None:
-    """Record a function: return the writes that it would make, None if it queries.
+    """Return the writes that a function makes, None if it queries.
 
     The function's own exceptions are raised here.
     """

@@ -39,7 +39,7 @@ _SAMPLES_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """``what`` is called, ``where``, and the ``entry`` of the settings that decides it.
+    """The call of a Task: ``what``, ``where``, and the deciding ``entry`` of the settings.
 
     ``problem``: why nothing would be called, "" if something would. ``then``: what is waited for.
     """

@@ -11,7 +11,7 @@ from console.models.people import Project
 
 
 class ServiceAccount(models.Model):
-    """A member of one project that is a program: nobody signs in as it.
+    """A program as a member of a project: nobody signs in with its name.
 
     ``user``: holds its membership and its keys; its name is ``name/account id``.
     """

@@ -9,7 +9,7 @@ from console.models.people import Project
 
 
 class BrowserSession(models.Model):
-    """What is known of a session of Django: who is signed in, since when, where and in what.
+    """A signed-in session: person, time of the sign-in, address and browser.
 
     ``session_key``: of the session, which may have ended meanwhile. ``browser``: as the browser
     names itself. ``last_seen_ms``: to the minute.

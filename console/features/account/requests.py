@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def look_at(request: HttpRequest) -> HttpResponse | None:
-    """Note that the session was seen; lead a person to a second factor who needs one."""
+    """Note the use of the session; redirect a person without a required second factor."""
     sessions.note_request(request)
     return second_step.lead_to_setup(request)

@@ -114,7 +114,7 @@ class NewPasswordPage(PasswordResetConfirmView):
 
 
 def _reset_password(user: User, password: str, client: str) -> bool:
-    """Set a password if it is still the one of the link; two forms sent at once set one."""
+    """Set the password if nobody has changed it since the link; of two forms, one wins."""
     encoded = make_password(password)
     actor = record.Actor(user.get_username(), request_id=logging_setup.request_id())
 

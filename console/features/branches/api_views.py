@@ -41,7 +41,7 @@ def _authorize(request: HttpRequest, principal: Principal, actor: audit.Actor, a
 
 
 def _api_view(action: str, required: str, *optional: str) -> Callable[[Act], signed_calls.View]:
-    """Make a view of a function that acts. ``action``: the right that it takes."""
+    """Wrap a function into a view. ``action``: the required right."""
 
     def make(act: Act) -> signed_calls.View:
         @signed_calls.signed_view("POST")

@@ -15,7 +15,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 class SettingForm(PageForm):
-    """What each form has: the row that it was made from, and whether to remove the setting."""
+    """The hidden fields of each form: the revision of the row, and *Remove*."""
 
     name = TextField(strip=False)
     revision = TextField()

@@ -119,7 +119,7 @@ def export_settings(project: Project) -> str:
 
 
 def plan_import(project: Project, text: str) -> Plan:
-    """Return what an import would change; raise ValidationException for what it may not have."""
+    """Return the changes of an import; raise ValidationException for an invalid section."""
     return _steps(project, documents.read_document(text)).plan(_state(project))
 
 

@@ -259,7 +259,7 @@ def _saved(request: HttpRequest, page: str) -> HttpResponse:
 def _save_setting(
     scope: Scope, kind: str, form: SettingForm, value: Any, summary: str, over: str | None = None
 ) -> None:
-    """Save what a form sends. ``over``: the revision that it replaces in spite of a conflict."""
+    """Save a form. ``over``: the revision to replace in spite of a conflict."""
     require(scope, project_settings.PUT)
     sent = form.values
     project_settings.put_setting(

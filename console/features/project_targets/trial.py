@@ -68,7 +68,7 @@ def try_target(row: StoredSetting) -> Outcome:
 
 
 def _begin(project_id: int) -> str:
-    """Count a call that begins; return why it is refused, "" if it is not."""
+    """Count a call; return why it is refused, "" if it may begin."""
     with _lock:
         if _running[project_id] >= AT_ONCE_OF_PROJECT:
             return f"{AT_ONCE_OF_PROJECT} tests of this project are running: try again in a moment."

@@ -70,7 +70,7 @@ class FollowedPerson(models.Model):
 
 
 class ProviderSession(models.Model):
-    """A session that a provider began. ``sid``: the provider's own id of it, "" without one."""
+    """A session from a provider. ``sid``: the provider's id of the session, or ""."""
 
     kept_by_reset = True
 

@@ -74,7 +74,7 @@ def schedule_look(execution_id: int, task: int, look_s: float) -> None:
 
 
 def publish_cancelled(execution_id: int, task: int) -> None:
-    """Signal, after the commit, that a task's job is not needed any more, if it has one."""
+    """Signal after the commit that the job of a task, if any, is not needed any more."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         row = cursor.fetchone()
