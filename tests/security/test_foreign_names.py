@@ -516,6 +516,12 @@ _BODIES: dict[str, tuple[dict[str, Any], ...]] = {
         {"machine": "ALIAS"},
         {"machine": SECRET},
     ),
+    "api-faults": (
+        {"stateMachineArn": "MACHINE", "faults": '{"faults": []}'},
+        {"stateMachineArn": "VERSION", "faults": f'[{{"state": "{SECRET}", "error": "x"}}]'},
+        {"stateMachineArn": "ALIAS", "faults": "{}"},
+        {"stateMachineArn": SECRET, "faults": "{}"},
+    ),
     "api-machine-pause": ({"machine": "MACHINE"}, {"machine": SECRET}),
     "api-machine-resume": ({"machine": "MACHINE"},),
     "api-schedules-pause": ({},),
