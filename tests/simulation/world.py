@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from django.db import connection
 from django.db.models import Q
 
@@ -40,8 +41,6 @@ from tests.simulation.shapes import BREAKPOINTS, INPUT, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from console.models import Project
 
@@ -110,14 +109,20 @@ class World:
     # -- what clients do ---------------------------------------------------------------------------
 
     def start(self, shape: str, *, ahead: bool, debug: bool = False) -> Execution:
-        """Start an execution, and once more as a client that had no answer would."""
+        """Start an execution, and once more as a client that had no answer would.
+
+        A second start with breakpoints is refused: the first may stop at others by now.
+        """
         name = f"e{next(self._names)}"
         again = partial(start_execution, self.machines[shape], name=name, input=INPUT, ahead=ahead)
         if debug and shape in BREAKPOINTS:
             self.debugged.add(name)
             again = partial(again, breakpoints=BREAKPOINTS[shape])
         first = again()
-        if Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
+        if name in self.debugged:
+            with pytest.raises(ServiceError, match="Execution Already Exists"):
+                again()
+        elif Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
             assert again().pk == first.pk
         self.log.append({"start": first.arn})
         return first
