@@ -99,7 +99,7 @@ def test_every_table_belongs_to_a_project_an_execution_or_the_server() -> None:
     assert others == {
         *("Execution", "ExecutionNote", "FunctionLog", "HistoryEvent", "InboxMessage", "MapItem"),
         *("MapRun", "RunRow", "RunValue", "TaskRow", "Timer", "Pause", "DebugEdit"),
-        "HaltedExecution",
+        *("ExecutionSummary", "HaltedExecution"),
         *("Project", "ProjectDeletion", "Tag", "Definition"),
         *("AccountMail", "BrowserSession", "LoginAttempts", "LoginLink", "Price"),
         *("FollowedPerson", "ProviderSession", "SpentLogoutToken"),
