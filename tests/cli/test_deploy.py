@@ -7,10 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.cli.branches import call
+from console.cli.connection import add_connection_arguments, connect
 from tests.acceptance.server import ROOT, Server, wait_for_end
 from tests.cli import projects
 from tests.waiting import wait_until
@@ -373,6 +376,21 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
     assert "Execution Already Exists" in again
     assert "got the state 'Q'" in run(server, "start", "hello", "--break-at", "Q", code=2)
     empty.stop_execution(executionArn=stopped)
+
+
+@pytest.mark.slow
+def test_start_takes_a_named_input(server: Server, empty: Any, tmp_path: Path) -> None:
+    """With the current text of the input; an unknown name is refused."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    run(server, "deploy", tmp_path)
+    parser = ArgumentParser()
+    add_connection_arguments(parser)
+    connection = connect(parser.parse_args(["--data", str(server.data)]))
+    body = {"machine": "hello", "name": "card expired", "input": '{"card": "4000"}'}
+    call(connection, "POST", "/api/inputs", body)
+    arn = run(server, "start", "hello", "--input-name", "card expired").strip()
+    assert wait_for_end(empty, arn)["output"] == '{"card": "4000"}'
+    assert "card lost" in run(server, "start", "hello", "--input-name", "card lost", code=2)
 
 
 @pytest.mark.slow
