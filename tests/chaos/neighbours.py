@@ -6,6 +6,7 @@ schedules that start a state machine. Each of these is measured by how late it i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -165,13 +166,13 @@ class Neighbours:
         """Start executions and schedules for a while, and return how late each was."""
         states = self.client(QUIET)
         due_s = self._schedule(label, count, pause_s)
-        calls = []
+        machine, calls = machine_arn(QUIET, "call"), []
         for number in range(count):
-            calls.append(
-                states.start_execution(
-                    stateMachineArn=machine_arn(QUIET, "call"), name=f"{label}-{number}"
-                )["executionArn"]
-            )
+            name = f"{label}-{number}"
+            # a start whose answer was lost was made again by boto3, and may have ended by then
+            with contextlib.suppress(states.exceptions.ExecutionAlreadyExists):
+                states.start_execution(stateMachineArn=machine, name=name)
+            calls.append(f"{machine.replace(':stateMachine:', ':execution:')}:{name}")
             time.sleep(pause_s)
         delays = Delays()
         for arn in calls:
@@ -189,16 +190,17 @@ class Neighbours:
         moments = sorted({first + int(number * pause_s) for number in range(count)})
         for moment in moments:
             when = datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-            scheduler.create_schedule(
-                Name=f"{label}-{moment}",
-                ScheduleExpression=f"at({when})",
-                FlexibleTimeWindow={"Mode": "OFF"},
-                Target={
-                    "Arn": machine_arn(QUIET, "plain"),
-                    "RoleArn": _role(QUIET),
-                    "Input": json.dumps({"label": label, "moment": moment}),
-                },
-            )
+            with contextlib.suppress(scheduler.exceptions.ConflictException):  # as above
+                scheduler.create_schedule(
+                    Name=f"{label}-{moment}",
+                    ScheduleExpression=f"at({when})",
+                    FlexibleTimeWindow={"Mode": "OFF"},
+                    Target={
+                        "Arn": machine_arn(QUIET, "plain"),
+                        "RoleArn": _role(QUIET),
+                        "Input": json.dumps({"label": label, "moment": moment}),
+                    },
+                )
         return moments
 
     def _ended(self, arn: str) -> Any:
