@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parents[1]
 _PRONOUN = re.compile(r"\b(?:what|which|who|that|those|it|one)\b", re.IGNORECASE)
-_MOST_PRONOUNS, _MOST_HEADLINES = 2, 16
+_MOST_PRONOUNS, _MOST_HEADLINES = 2, 11
 _TEMPLATE_CODE = re.compile(
     r"\{#.*?#\}|\{% comment.*?endcomment %\}|\{%.*?%\}|\{\{.*?\}\}"
     r"|\b(?:class|id|name|href|hx-[a-z-]+|data-[a-z-]+|type|for|value)=\"[^\"]*\"|<!--.*?-->",

@@ -327,7 +327,7 @@ def _innermost(definition: dict[str, Any], place: TestedState) -> dict[str, Any]
 
 
 def _up_to_all(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the entries up to that of States.ALL, which takes every error: ASL wants it last."""
+    """Return the entries up to the first States.ALL: it takes every error."""
     for index, entry in enumerate(entries):
         if _names(entry) == ["States.ALL"]:
             return entries[: index + 1]

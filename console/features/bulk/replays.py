@@ -54,7 +54,7 @@ class Beginning:
 
 
 def plan_replays(executions: Sequence[Execution]) -> ReplayPlans:
-    """Return the plan of each replay: where it begins, and the calls that it repeats.
+    """Return the plan of each replay: its first state and its repeated calls.
 
     Reads the histories of the first ``MOST_PLANNED``.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShownStrike:
-    """A fault that struck. ``replaced``: the result that it replaced, masked; None without one."""
+    """A fault that struck. ``replaced``: the replaced result, masked, or None."""
 
     strike: FaultStrike
     replaced: json_view.PayloadView | None

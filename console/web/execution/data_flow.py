@@ -51,7 +51,7 @@ class UnknownStage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FlowStage:
-    """The value after one stage. ``by``: the text of the field that made it, or ""."""
+    """The value after one stage. ``by``: the text of the field behind the stage, or ""."""
 
     name: str
     by: str

@@ -463,7 +463,7 @@ def _with_errors(project: Project, rows: Sequence[FamilyRow]) -> Iterator[Family
 
 
 def _origin(execution: Execution) -> Execution | None:
-    """Return the execution that this one replays, None without one or if deleted."""
+    """Return the replayed execution; None for no replay, or if it was deleted."""
     origin = replay.origin_of(execution)
     if origin is None:
         return None
