@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 PAGE = Path(__file__).parent.parent / "docs/reference/coverage.md"
 _HEAD = """# Coverage
 
-The tables of this page are made from the code by `python -m tests.coverage_page`, and a test
-holds them current. What differs from AWS is on the pages [Language](asl.md#known-differences),
-[API](api.md) and [Integrations](integrations.md).
+This page lists the supported fields of states, actions of the API and service integrations, for
+everybody who wants to know whether a definition or a client will work.
+`python -m tests.coverage_page` generates the tables from the code, and a test holds them current.
+Differences from AWS are on the pages [Language](asl.md#known-differences), [API](api.md) and
+[Integrations](integrations.md).
 """
 _MARKS = {True: "yes", False: "-"}
 

@@ -1,0 +1,21 @@
+"""Coverage of state machines: collect what executions reached, and report what they did not.
+
+``Collection`` merges histories and result files. ``make_reports`` compares it with the points of
+each definition (``engine.coverage``) and with thresholds. ``WRITERS`` formats the reports. Used by
+``stateyard coverage`` and the pytest plugin; no server is needed.
+"""
+
+from console.coverage.collection import Collection, CoverageFileError, MachineCoverage, read_events
+from console.coverage.report import CoverageReport, Thresholds, make_reports
+from console.coverage.writing import WRITERS
+
+__all__ = [
+    "WRITERS",
+    "Collection",
+    "CoverageFileError",
+    "CoverageReport",
+    "MachineCoverage",
+    "Thresholds",
+    "make_reports",
+    "read_events",
+]
