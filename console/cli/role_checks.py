@@ -1,0 +1,141 @@
+"""Role rehearsal for state machines in files, for ``lint``, ``deploy`` and ``role``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.cli.discovery import read_paths
+from console.cli.documents import SourceError, load_document
+from console.cli.lint_sources import without_bare_placeholders
+from console.cli.output import write_error
+from console.cli.parameters import Parameters
+from console.cli.role_options import RoleMode
+from console.cli.sources import Account
+from console.roles import (
+    PolicyError,
+    RoleAccount,
+    RoleSource,
+    RoleVerdict,
+    examine,
+    grouped_words,
+    needs_of,
+    parse_policy,
+)
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from console.cli.sources import MachineSource
+    from console.roles import Need, RoleReport
+
+UNKNOWN_ACCOUNT = RoleAccount()
+"""Placeholder account and region of a file: equal only to the placeholders in its policies."""
+
+
+def read_policies(files: Sequence[Path]) -> RoleSource | None:
+    """Return a role with the policies of files, None without files; raise ``SourceError``."""
+    documents = [(str(path), load_document(path)) for path in files]
+    try:
+        for place, document in documents:
+            parse_policy(document, place)
+    except PolicyError as error:
+        raise SourceError(str(error)) from None
+    return RoleSource("--policy", tuple(documents)) if documents else None
+
+
+def read_role_options(options: Namespace) -> tuple[RoleMode, RoleSource | None]:
+    """Return mode and policies of a command; raise ``SourceError`` for unused policies."""
+    mode = RoleMode(options.role)
+    if mode is RoleMode.OFF and options.policy:
+        raise SourceError("--policy: got --role off, wanted report or enforce")
+    return mode, read_policies(options.policy)
+
+
+def role_machines(
+    paths: Sequence[Path], values: Mapping[str, str], policies: RoleSource | None
+) -> list[MachineSource]:
+    """Return the state machines of files whose role can be rehearsed.
+
+    ``policies``: of the command. Unreadable files are skipped: lint has reported them.
+    """
+    account = Account(UNKNOWN_ACCOUNT.number, UNKNOWN_ACCOUNT.region, UNKNOWN_ACCOUNT.partition)
+    machines = []
+    for path in paths:
+        try:
+            project = read_paths([path], account, Parameters(values, placeholders=True))
+            for machine in project.machines:
+                if policies or machine.policies:
+                    needs_of_machine(machine, UNKNOWN_ACCOUNT)
+                    machines.append(machine)
+        except SourceError:
+            continue
+    return machines
+
+
+def account_of(account: Account) -> RoleAccount:
+    """Return the account of a deployment, for ARNs."""
+    return RoleAccount(account.number, account.region, account.partition)
+
+
+def needs_of_machine(machine: MachineSource, account: RoleAccount) -> list[Need]:
+    """Return the permissions of a state machine; raise ``SourceError`` for invalid JSON."""
+    text = without_bare_placeholders(machine.definition)
+    try:
+        return needs_of(text, machine.name, account, machine.options)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{machine.place}: no definition: {error}") from None
+
+
+def rehearse(
+    machines: Iterable[MachineSource], policies: RoleSource | None, account: RoleAccount
+) -> list[RoleReport]:
+    """Return a report for each state machine. ``policies``: instead of those in the files."""
+    return [
+        examine(
+            needs_of_machine(machine, account),
+            policies or machine.policies,
+            machine.name,
+            machine.place,
+        )
+        for machine in machines
+    ]
+
+
+def failure_words(report: RoleReport) -> list[str]:
+    """Return a line for each missing or denied permission."""
+    role = report.role.name if report.role else ""
+    return [
+        f"role {role}: {verdict}: {line}"
+        for verdict in (RoleVerdict.MISSING, RoleVerdict.DENIED)
+        for line in grouped_words(report.of_verdict(verdict))
+    ]
+
+
+def unknown_words(report: RoleReport) -> str:
+    """Return a line about unknown permissions, "" without any."""
+    count = len(report.of_verdict(RoleVerdict.UNKNOWN))
+    if not count:
+        return ""
+    if report.role is None:
+        return "role: its policies are not in the files: no permission was checked"
+    kind = "permission is" if count == 1 else "permissions are"
+    return f"role {report.role.name}: {count} {kind} not known; `stateyard role` lists them"
+
+
+def warn_of_roles(reports: Iterable[RoleReport], *, all_lines: bool = True) -> int:
+    """Print missing permissions and notes on unknown ones; return the number of missing ones.
+
+    ``all_lines``: False prints only the notes, because a report has the rest.
+    """
+    missing = 0
+    for report in reports:
+        lines = failure_words(report)
+        missing += len(lines)
+        for line in lines if all_lines else ():
+            write_error(f"warning: {report.place}: {line}")
+        words = unknown_words(report)
+        if words and report.role is not None:
+            write_error(f"note: {report.place}: {words}")
+    return missing
