@@ -18,6 +18,6 @@ FEATURE = Feature(
             "RevealSecrets",  # of connections
         ),
     },
-    parameters={"execution-scenario": ("region",)},
+    parameters={"execution-scenario": ("region", "as")},
     operations={"stepfunctions": "console.features.test_state.operations"},
 )

@@ -41,6 +41,9 @@ _WORDS: dict[str, tuple[Any, str]] = {
 def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
     """Return the request's validated mock; None without one. Raises ValidationException."""
     mock = params.get("mock")
+    configuration = params.get("stateConfiguration") or {}
+    if "errorCausedByState" in configuration:
+        _check_origin(configuration["errorCausedByState"], mock or {}, state)
     if mock is None:
         return None
     if params.get("revealSecrets"):
@@ -54,8 +57,9 @@ def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
         if error.get("error") is None:
             raise ValidationException("A test mock's errorOutput must have the field 'error'.")
         return engine.Mock(error=error["error"], cause=error.get("cause"))
+    if "mapIterationFailureCount" in configuration and not hasattr(state, "processor"):
+        raise ValidationException("MapIterationFailureCount is only supported for a Map state.")
     _check_result(mock, state)
-    configuration = params.get("stateConfiguration") or {}
     reader_items, pointed = _items(configuration.get("mapItemReaderData"), state)
     return engine.Mock(
         result=mock["result"],
@@ -65,11 +69,39 @@ def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
     )
 
 
+def _check_origin(name: str, mock: dict[str, Any], state: Any) -> None:
+    """Raise ValidationException unless a mocked error can come from the state of this name.
+
+    The name changes no answer, so that nobody would notice a wrong one.
+    """
+    inner = _inner_states(state)
+    if not inner or mock.get("errorOutput") is None:
+        raise ValidationException(
+            "ErrorCausedByState is only supported with a mocked error of a Map or Parallel state."
+        )
+    if name not in inner:
+        names = ", ".join(sorted(inner))
+        raise ValidationException(
+            f"ErrorCausedByState must be a state inside of this one ({names}), not {name[:80]}"
+        )
+
+
+def _inner_states(state: Any) -> list[str]:
+    """Return the names of all states inside of a Map or Parallel."""
+    blocks = getattr(state, "branches", None) or [getattr(state, "processor", None)]
+    states = [pair for block in blocks if block for pair in block.states.items()]
+    return [name for own, inner in states for name in (own, *_inner_states(inner))]
+
+
 def _items(data: str | None, state: Any) -> tuple[list[Any] | None, Any]:
     """Return the items of a mocked ItemReader, and the result of its ItemsPointer."""
     reader = getattr(getattr(state, "distributed", None), "item_reader", None)
-    if data is None or reader is None:
+    if data is None:
         return None, None
+    if reader is None:
+        raise ValidationException(
+            "MapItemReaderData is only supported for a Map state with an ItemReader."
+        )
     config = reader.get("ReaderConfig") or {}
     try:
         pointer = str(config.get("ItemsPointer", ""))

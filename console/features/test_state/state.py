@@ -80,18 +80,20 @@ def try_state(
         actor = actor or audit.Actor(principal.user.get_username(), principal.key_id)
         _record_call(principal.project, actor, name, state, params)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
-    about = _about(principal, region, params, state)
+    about = _context_object(principal, region, params, state)
     call = partial(_call, principal, region, exchange, params.get("roleArn") or "")
     trial = _tried(call, params, machine, name, about, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
-    seen = exchange.told() if level == "TRACE" else {}
+    exchange_data = exchange.inspection_data() if level == "TRACE" else {}
     answer = {
         "status": trial.status,
         "output": exchange.hidden(trial.output),
         "error": exchange.hidden(trial.error),
         "cause": exchange.hidden(trial.cause),
         "nextState": trial.next_state,
-        "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
+        "inspectionData": None
+        if level == "INFO"
+        else exchange.hidden(trial.stages | exchange_data),
     }
     return {name: value for name, value in answer.items() if value is not None}
 
@@ -203,7 +205,9 @@ def _input(params: dict[str, Any]) -> str:
     return text
 
 
-def _about(principal: Principal, region: str, params: dict[str, Any], state: Any) -> dict[str, Any]:
+def _context_object(
+    principal: Principal, region: str, params: dict[str, Any], state: Any
+) -> dict[str, Any]:
     """Return the context of the state's execution: generated, or the given context object."""
     states = f"arn:{arns.partition_of(region)}:states:{region}:{principal.project.account_id}"
     about: dict[str, Any] = {

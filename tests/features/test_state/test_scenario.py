@@ -12,6 +12,7 @@ import engine
 from console.integrations import mocks
 from console.integrations.outcome import Failed, Succeeded
 from console.integrations.targets import MachineKey
+from console.masking import mask
 from console.models import Execution, TaskRow, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.start import start_execution
@@ -278,3 +279,32 @@ def test_x11_a_test_needs_an_end(project: Project, client: Client) -> None:
     answer_ = client.get(page(done, "scenario.json"))
     assert answer_["Content-Disposition"] == 'attachment; filename="y.scenario.json"'
     assert answer_["Cache-Control"] == "no-store"
+
+
+def test_the_page_keeps_an_execution_as_a_test(client: Client, shopped: Execution) -> None:
+    """As a file for pytest, a suite, or a mock configuration; another word is refused."""
+    shown = client.get(page(shopped)).content.decode()
+    for kind, content in (
+        ("pytest", "import engine"),
+        ("test-state", '"cliInput"'),
+        ("mock-config", '"MockedResponses"'),
+    ):
+        assert f"scenario.json?as={kind}" in shown
+        answer = client.get(page(shopped, f"scenario.json?as={kind}"))
+        assert content in text(answer)
+    assert (
+        "test_x.py" in client.get(page(shopped, "scenario.json?as=pytest"))["Content-Disposition"]
+    )
+    assert "choose pytest" in text(client.get(page(shopped, "scenario.json?as=junit")), 404)
+
+
+def test_a_test_hides_what_the_page_hides(client: Client, shopped: Execution) -> None:
+    """A masked answer is in none of the tests."""
+    project = shopped.project
+    project.masked = "$.look"
+    project.save()
+    suite = json.loads(text(client.get(page(shopped, "scenario.json?as=test-state"))))
+    looks = [each["cliInput"]["mock"] for each in suite if each["name"] == "Look 2"]
+    assert json.loads(looks[0]["result"]) == {"look": mask.MASK}
+    file = json.loads(text(client.get(page(shopped, "scenario.json?as=mock-config"))))
+    assert file["MockedResponses"]["Look"]["1"] == {"Return": {"look": mask.MASK}}

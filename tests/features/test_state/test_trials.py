@@ -383,6 +383,30 @@ def test_what_does_not_go_together_is_refused(
     assert caught.value.message.startswith(words)
 
 
+MOCKED_ERROR = {"mock": {"errorOutput": {"error": "E"}}, "input": "[1]"}
+
+
+def test_a_configuration_that_the_state_cannot_have_is_refused(tried: Try) -> None:
+    """It would have no effect, and a mistake in a name would go unnoticed."""
+    task = function("nap", End=True)
+    both = {
+        "Type": "Parallel",
+        "Branches": [{"StartAt": "In", "States": {"In": task}}],
+        "End": True,
+    }
+    right = {"stateConfiguration": {"errorCausedByState": "In"}}
+    assert tried(both, **MOCKED_ERROR, **right)["error"] == "E"
+    for refused, member, value, params in (
+        (both, "errorCausedByState", "Nope", MOCKED_ERROR),
+        (both, "errorCausedByState", "In", {"mock": {"result": "[1]"}}),
+        (task, "errorCausedByState", "In", MOCKED_ERROR),
+        (task, "mapIterationFailureCount", 1, {"mock": {"result": "1"}}),
+        (distributed(), "mapItemReaderData", "[1]", MAP_MOCK),
+    ):
+        with pytest.raises(ValidationException, match=f"(?i)^{member}"):
+            tried(refused, stateConfiguration={member: value}, **params)
+
+
 def nap(event: Any, context: Any) -> None:
     """A function that takes too long."""
     del event, context

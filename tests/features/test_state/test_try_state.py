@@ -1,7 +1,4 @@
-"""E20: the page that tests a state shows what the API's TestState answers.
-
-(Above 300 lines: one state machine with a state of each kind, and every way to test one of them.)
-"""
+"""E20: the page that tests a state shows what the API's TestState answers."""
 
 from __future__ import annotations
 

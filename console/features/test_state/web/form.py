@@ -212,8 +212,8 @@ def _masked_answer(answer: dict[str, Any], mask: Mask) -> dict[str, Any]:
     def masked_value(name: str, value: Any) -> Any:
         if isinstance(value, dict):
             return {inner: masked_value(inner, member) for inner, member in value.items()}
-        named = name in ("status", "nextState")
-        return mask.payload(value) if isinstance(value, str) and not named else value
+        is_plain = name in ("status", "nextState")
+        return mask.payload(value) if isinstance(value, str) and not is_plain else value
 
     return {name: masked_value(name, value) for name, value in answer.items()}
 
@@ -259,7 +259,7 @@ class StateChoices:
 
 
 def state_choices(graph: Graph) -> list[StateChoices]:
-    """Return all states, outer ones before those inside a Parallel or Map."""
+    """Return all states, outer states before the states inside a Parallel or Map."""
     choices = []
     for group in graph.groups:
         nodes = tuple(node for node in graph.nodes if node.group == group.id)

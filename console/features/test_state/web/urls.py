@@ -1,11 +1,13 @@
-"""URLs of the feature test_state."""
+"""URLs of TestState: the page that runs one state, and an execution's scenario file."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.test_state.web import views
+from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION, MACHINE
+
+views = ViewModule("console.features.test_state.web.views")
 
 urlpatterns = [
     path(f"{MACHINE}test/", views.test_state_page, name="test"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,17 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
-from console.features.test_state.web import form
-from console.features.test_state.web import scenario as scenarios
+from console.features.test_state.web import form, recorded
 from console.features.test_state.web.form import TestRequest
 from console.features.test_state.web.forms import SubjectForm, TestStateForm
 from console.masking import mask
+from console.recordings.scenario import scenario_of
+from console.recordings.tests import WRITERS, UnstableError
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
-from console.web.execution.replay_views import recorded_input
+from console.web.execution.action_views import recorded_input
 from console.web.machines import past_executions
-from console.web.machines.machine_views import machine_context, suggested_input
+from console.web.machines.views import machine_context, suggested_input
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -58,13 +60,13 @@ class _Subject:
     revision: str = ""
 
     def filled(self, test: TestRequest) -> TestRequest:
-        """Return a form with masks replaced by its origin's hidden values."""
+        """Return a form with each mask replaced by the hidden value of the original execution."""
         if self.origin is None or mask.MASK not in test.input + test.variables:
             return test
-        shown, true = recorded_input(self.origin, self.step, self.visit)
+        recorded, true = recorded_input(self.origin, self.step, self.visit)
         texts = {name: getattr(test, name) for name in ("input", "variables")}
         texts_whole = {
-            name: mask.fill_mask(text, shown[name], true[name]) for name, text in texts.items()
+            name: mask.fill_mask(text, recorded[name], true[name]) for name, text in texts.items()
         }
         return TestRequest(**asdict(test) | texts_whole)
 
@@ -110,8 +112,8 @@ def _render_last_input(
         problem = f"None of the last executions entered {test.state}."
         return _render_form(request, subject, graph, test, input_error=problem)
     origin = scope.execution(machine.name, last.name)
-    shown, _ = recorded_input(origin, test.state, "")
-    fields = shown | {"variables": shown["variables"].removeprefix("{}")}
+    recorded, _ = recorded_input(origin, test.state, "")
+    fields = recorded | {"variables": recorded["variables"].removeprefix("{}")}
     if not subject.edited:
         subject = replace(subject, origin=origin, step=test.state, visit="")
     filled = TestRequest(**asdict(test) | fields)
@@ -201,8 +203,8 @@ def _first_request(scope: Scope, subject: _Subject, state: str, graph: Graph | N
     mock = "result" if node.type in mocked else ""
     fields: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
     if subject.origin is not None:
-        shown, _ = recorded_input(subject.origin, subject.step, subject.visit)
-        fields |= shown | {"variables": shown["variables"].removeprefix("{}")}
+        recorded, _ = recorded_input(subject.origin, subject.step, subject.visit)
+        fields |= recorded | {"variables": recorded["variables"].removeprefix("{}")}
     else:
         fields["input"] = suggested_input(subject.machine.name)
     return TestRequest(**fields)
@@ -234,21 +236,39 @@ def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) 
     execution = scope_of(request).execution(machine_name, execution_name)
     if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.UNFINISHED):
         raise Http404(f"“{execution.name}” is still running: a test needs its end.")
-    if scenarios.is_too_large(execution):
+    if recorded.is_too_large(execution):
         raise Http404(f"The history of “{execution.name}” is too large for a test.")
     try:
-        scenario = scenarios.scenario_of(execution)
+        scenario = scenario_of(recorded.read_recording(execution))
     except engine.DefinitionError:
         raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
-    except ValueError:  # imported, and cut where it was printed
+    except (ValueError, engine.JsonTextError):  # imported, and cut where it was printed
         raise Http404(f"Payloads of “{execution.name}” are not whole: a test needs them.") from None
+    kind = request.GET.get("as", "")
+    if kind and kind not in WRITERS:
+        raise Http404(f"There is no test “{kind[:20]}”: choose {', '.join(WRITERS)}.")
+    if kind:
+        try:
+            text = WRITERS[kind](scenario, "")
+        except UnstableError as error:
+            raise Http404(f"A test of “{execution.name}” would fail: {error}") from None
+    else:
+        text = json.dumps(scenario, ensure_ascii=False, indent=2) + "\n"
     answer = HttpResponse(
-        json.dumps(scenario, ensure_ascii=False, indent=2) + "\n",
-        content_type="application/json",
+        text,
+        content_type="text/x-python; charset=utf-8" if kind == "pytest" else "application/json",
         headers={"Cache-Control": "no-store"},
     )
-    # said here, not by the link: a refusal is to be read, not saved
+    # set here and not by the link's ``download``, so that an error is shown instead of saved
     answer["Content-Disposition"] = content_disposition_header(
-        True, f"{execution.name}.scenario.json"
+        True, _file_name(execution.name, kind)
     )
     return answer
+
+
+def _file_name(name: str, kind: str) -> str:
+    """Return the file name of a test, as its tool looks for it."""
+    if kind == "pytest":
+        word = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+        return f"test_{word or 'execution'}.py"
+    return f"{name}.{kind or 'scenario'}.json"
