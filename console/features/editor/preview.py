@@ -1,4 +1,4 @@
-"""Draw the definition that a person is writing, with the groups of a large one folded."""
+"""Draw the definition in the editor while the reader types."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.web.graph import definition_text, folding, svg
-from console.web.graph.bounds import bound_graph
+from console.web.graph import definition_text, graph_view, svg
 from console.web.graph.graph_view import MOST_UNFOLDED
+from console.web.graph.shapes import bound_graph
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShownPreview:
-    """The state of the editor's graph: already drawn, unfolded and selected.
+    """The state of the editor's graph: the drawn part, the unfolded groups and the selected state.
 
-    ``opened``: the names of groups that are unfolded, since their ids change with the text;
-    ``chosen``: the name of a state that must be seen; ``drawn``: the digest of the graph there is.
+    ``opened``: the names of unfolded groups, because their ids change with the text; ``chosen``:
+    the name of the selected state; ``drawn``: the digest of the displayed graph.
     """
 
     opened: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class ShownPreview:
 
 
 def read_shown(sent: Mapping[str, str]) -> ShownPreview:
-    """Return what an editor sends of its preview; what makes no sense is left out."""
+    """Parse the editor's state of its graph; invalid values are ignored."""
     try:
         names = engine.loads(sent["opened"]) if sent["opened"] else []
     except engine.JsonTextError:
@@ -46,19 +46,21 @@ def read_shown(sent: Mapping[str, str]) -> ShownPreview:
 
 
 def preview_context(
-    text: str, kind: str, view: GraphView, shown: ShownPreview | None = None
+    text: str, kind: str, view: GraphView, preview: ShownPreview | None = None
 ) -> dict[str, Any]:
-    """Return the picture of a definition and where its states stand; ``broken`` if there is none.
+    """Return a definition's picture and the lines of its states; ``broken`` if it cannot be drawn.
 
-    ``picture`` is None, too, if the editor shows it already: most of what a person types changes no
-    box and no line. ``kind``: the type of the machine.
+    ``picture`` is also None if the editor shows it already: most edits change no box or line.
+    ``kind``: the type of the state machine.
     """
-    shown = shown or ShownPreview()
+    preview = preview or ShownPreview()
     try:
         graph = engine.draw_unfinished(text, kind)
-        view = _folding_view(graph, view, shown)
+        view = _folding_view(graph, view, preview)
         drawn = _graph_digest(graph, view)
-        picture = None if drawn == shown.drawn else svg.definition_picture(text, kind, view, graph)
+        picture = (
+            None if drawn == preview.drawn else svg.definition_picture(text, kind, view, graph)
+        )
     except engine.DefinitionError:
         return {"broken": True, "picture": None, "graph_view": view}
     unfolded = [graph.by_id[node].name for node in sorted(view.unfolded) if node in graph.by_id]
@@ -67,26 +69,26 @@ def preview_context(
         "picture": picture,
         "drawn": drawn,
         "graph_view": view,
-        "fold_links": folding.fold_links(view, picture) if picture else {},
+        "fold_links": graph_view.fold_links(view, picture) if picture else {},
         "state_places": state_places(text, graph, _visible_nodes(graph, view)),
         "opened": json.dumps(unfolded),
     }
 
 
-def _folding_view(graph: Graph, view: GraphView, shown: ShownPreview) -> GraphView:
-    if len(graph.nodes) <= folding.FOLD_ABOVE:
+def _folding_view(graph: Graph, view: GraphView, preview: ShownPreview) -> GraphView:
+    if len(graph.nodes) <= graph_view.FOLD_ABOVE:
         return view.folding(None)
-    ids = {graph.by_name[name] for name in shown.opened if name in graph.by_name}
-    return view.folding(ids | folding.owners_around(graph, shown.chosen))
+    ids = {graph.by_name[name] for name in preview.opened if name in graph.by_name}
+    return view.folding(ids | graph_view.owners_around(graph, preview.chosen))
 
 
 def _visible_nodes(graph: Graph, view: GraphView) -> set[str]:
-    part = folding.fold_groups(graph, view.unfolded)[0] if view.folds else graph
+    part = graph_view.fold_groups(graph, view.unfolded)[0] if view.folds else graph
     return {node.id for node in bound_graph(part).nodes}
 
 
 def _graph_digest(graph: Graph, view: GraphView) -> str:
-    """Return what tells pictures apart: everything that is drawn of a graph, and how."""
+    """Return a digest of everything that is drawn of a graph, and how."""
     nodes = [replace(node, text="") for node in graph.nodes]
     parts = repr((view.key, nodes, graph.edges, graph.groups))
     return hashlib.sha256(parts.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -96,8 +98,8 @@ def _graph_digest(graph: Graph, view: GraphView) -> str:
 class StateLines:
     """A state: the id of its node, its name, its first and last line, from 1.
 
-    ``node``: "" if it is not drawn; ``block``: the id of the Parallel or Map that it stands in, ""
-    at the top, and the number of the branch.
+    ``node``: "" if it is not drawn; ``block``: the id of the surrounding Parallel or Map and the
+    number of the branch, "" at the top.
     """
 
     node: str
@@ -108,11 +110,11 @@ class StateLines:
 
 
 MOST_PLACES = 2000
-"""Of more states only those that are drawn have a place: each takes a hundred bytes to send."""
+"""Number of states above which only drawn states have line numbers: each takes a hundred bytes."""
 
 
 def state_places(text: str, graph: Graph, drawn: Collection[str]) -> list[StateLines]:
-    """Return the lines of the states. ``drawn``: the ids of those that the picture has."""
+    """Return the lines of the states. ``drawn``: ids of the drawn states."""
     few = len(graph.nodes) <= MOST_PLACES
     blocks = {group.id: f"{group.owner}.{group.index}" for group in graph.groups}
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
