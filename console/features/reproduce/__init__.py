@@ -1,0 +1,1 @@
+"""Reproduce an imported execution: run it here with its recorded answers up to the failure."""
