@@ -1,0 +1,1 @@
+"""Breakpoints and faults for the next starts of a state machine."""
