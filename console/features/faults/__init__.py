@@ -1,1 +1,4 @@
-"""Faults: errors and latency that are injected into one execution."""
+"""Faults: inject errors and latency into one execution, to test its error handling.
+
+``engine.runtime.faults`` has the rules, ``console.store.executions.faults`` stores them.
+"""

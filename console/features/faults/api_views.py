@@ -1,11 +1,10 @@
-"""Answer the HTTP API of faults: JSON, for ``stateyard start --fault`` and the pytest fixture.
+"""HTTP API (JSON) that starts executions with faults, for ``stateyard start --fault`` and pytest.
 
-AWS's StartExecution takes no faults, so an execution with faults is started by a call of its own.
+AWS's StartExecution has no faults, so such a start has its own API.
 """
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from django.http import JsonResponse
 
 from console import arns
 from console.awsapi import signed_calls
-from console.errors import ValidationException
 from console.models.key_scope import KeyedResource
 from console.store.executions import faults
 from console.store.machines import versions
@@ -36,10 +34,7 @@ def start_faulty(request: HttpRequest, principal: Principal, actor: Actor) -> Js
     resource = KeyedResource(arn[:256], machine)
     for action in (faults.ACTION, "StartExecution"):
         signed_calls.authorize(principal, actor, action, request.path, resource)
-    try:
-        document = json.loads(body.get("faults", "null"))
-    except ValueError as error:
-        raise ValidationException(f"faults must be a JSON text: {error}") from None
+    document = faults.read_document(body.get("faults", "null"))
     arns.check_unlabelled(arn)
     target = versions.resolve_target(principal.project, arn)
     execution = faults.start_faulty(

@@ -1,4 +1,4 @@
-"""Show on the page of an execution that faults are injected into it."""
+"""Add an execution's faults to its page (``Hook.EXECUTION_PAGE``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InjectedFaults:
-    """The faults of an execution in words, and those that struck."""
+    """The injected faults of an execution as text, and the faults that occurred."""
 
     seed: int
     planned: Sequence[str]
@@ -25,7 +25,7 @@ class InjectedFaults:
 
 
 def execution_page(execution: Execution, _transitions: int) -> dict[str, Any]:
-    """Return the faults of an execution for its page; without any it costs no query."""
+    """Return the faults for an execution's page; without faults, no query is made."""
     if not execution.faults:
         return {}
     return {"faults": injected_faults(execution)}

@@ -1,4 +1,4 @@
-"""Faults of an execution, on a page of their own and by an API."""
+"""Declare the feature: faults of an execution on a page, and an API that starts with faults."""
 
 from console.feature import Feature, Hook
 

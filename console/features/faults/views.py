@@ -1,4 +1,4 @@
-"""Show the faults of an execution, and which of them struck."""
+"""View of the injected faults of an execution, and of the faults that occurred."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ShownStrike:
 
 @require_safe
 def faults_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Answer ``…/faults/``: the injected faults and their strikes."""
-    execution = scope_of(request).own_execution(machine_name, execution_name)
+    """Show ``…/faults/``: the injected faults and their strikes."""
+    execution = scope_of(request).execution(machine_name, execution_name)
     hidden = masked_execution(execution).mask
     injected = injected_faults(execution)
     strikes = [

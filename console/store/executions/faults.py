@@ -1,7 +1,7 @@
 """Start an execution with injected faults, and read which of them struck.
 
-The faults are a part of its snapshot from its first commit on, so that any worker goes on with
-them. ``Execution.faults`` keeps them for the pages when the snapshot has no run any more.
+The faults are a part of its snapshot from its first commit on, so that any worker applies them.
+``Execution.faults`` keeps them for the pages when the snapshot has no run any more.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ class FaultStrike:
     replaced: str
 
 
+def read_document(text: str) -> Any:
+    """Return the document of faults in a call; raise ValidationException for another text."""
+    try:
+        return engine.loads(text, unique=True)
+    except engine.JsonTextError as error:
+        raise ValidationException(f"faults must be a JSON text: {error}") from None
+
+
 def read_plan(target: Target, document: Any, by: str) -> engine.FaultPlan:
     """Return the faults of a document for a state machine; raise ValidationException.
 
@@ -88,7 +96,7 @@ def start_faulty(
 
 
 def planned_faults(execution: Execution) -> tuple[int, Sequence[str]]:
-    """Return seed and faults in words of an execution that has some."""
+    """Return the seed and the faults, as text, of an execution with injected faults."""
     document = json.loads(execution.faults or '{"seed": 0, "faults": []}')
     return document["seed"], engine.describe_stored(document)
 
@@ -102,7 +110,5 @@ def strikes_of(execution: Execution) -> list[FaultStrike]:
 
 
 def _strike(row: DebugEdit) -> FaultStrike:
-    fault = json.loads(row.after)
-    attempt = fault.pop("attempt")
-    text = engine.describe_stored({"faults": [{"state": row.state, **fault}]})[0]
+    attempt, text = engine.describe_strike(row.state, row.after)
     return FaultStrike(row.state, attempt, text, row.event_id, row.at_ms, row.before)

@@ -53,9 +53,12 @@ def test_an_operator_may_not(machine: StateMachine, key_of: Callable[[str], str]
     ("faults", "problem"),
     [
         ("[", "faults must be a JSON text"),
+        ("[" * 50_000, "faults must be a JSON text: nested deeper than 500 levels"),
+        ('[{"state": "Call", "cause": "\\ud800"}]', "a lone surrogate"),
+        ('[{"state": "Call", "state": "Call"}]', "JSON text: the key 'state' stands twice"),
         ("{}", "faults: got None, wanted an array"),
         ('[{"state": "No"}]', "faults[0].state: got the state 'No', wanted one of"),
-        ('[{"state": "Call", "type": "lose-heartbeat"}]', "cannot be injected yet"),
+        ('[{"state": "Call", "type": "delay-callback"}]', "wanted a Task with .waitForTaskToken"),
     ],
 )
 def test_what_cannot_strike_is_refused(
