@@ -1,9 +1,11 @@
-"""Breakpoints of one execution, and the lines of control that stand at them.
+"""Breakpoints of one execution: where its lines of control stop, and which lines stand there now.
 
-A ``DebugPlan`` is a part of the run: it is stored with the snapshot, and lives and dies with it.
-The run of an execution without breakpoints has none, and its text is as it was before there were
-any. A line that stands at a breakpoint has a ``Halt`` in the plan and the phase BREAK. It waits for
-one of the messages ``Release``, ``AnswerTask``, ``Skip`` and ``FailState``; the other lines go on.
+A line of control is the execution itself, a branch or an iteration; the engine calls it a frame.
+The ``DebugPlan`` with the breakpoints is part of the run and is stored in its snapshot. A run
+without breakpoints has no plan. A frame that stops gets a ``Halt`` in the plan and the phase BREAK.
+It waits for a message ``Release``, ``AnswerTask``, ``Skip`` or ``FailState``; other frames
+continue. ``halts`` stops frames, ``release`` continues them, and ``console.store.executions``
+stores breakpoints that a user sets.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from engine.errors import JsonTextError
 from engine.language.model import Fail, Map
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from engine.language.model import Block, Machine, State
 
 MOST_BREAKPOINTS = 50
-"""So many breakpoints an execution may have at most."""
+"""The maximum number of breakpoints of an execution."""
 _LONGEST_CONDITION = 4_096
 _MOST_HITS = 1_000_000
 _FIELDS = ("state", "when", "condition", "hits")
@@ -47,8 +49,9 @@ class BreakTime(StrEnum):
 class Breakpoint(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A place where lines of control stop.
 
-    ``condition``: JSONata without marks, over ``$states`` and the variables; "" always holds.
-    ``hits``: at how manieth time it stops a line first; it stops each later one, too.
+    ``condition``: a JSONata expression without ``{% %}`` that reads ``$states`` and the variables;
+    "" is always true. ``hits``: the number of the visit, from 1, at which a line stops for the
+    first time; later visits stop, too.
     """
 
     state: str
@@ -60,12 +63,12 @@ class Breakpoint(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unkno
 class Halt(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A line of control that stands at a breakpoint.
 
-    ``number``: no other halt of the execution has it. ``state``: whose breakpoint it is: that of
-    the frame, or with ERROR one around it. ``stepped``: no breakpoint, but a step or a run to the
-    state led here. ``entered_after``: the event before ...StateEntered, -1 if a former step wrote
-    it. ``problem``: why the condition
-    has no value. AFTER has the ``output``, the JSON text of what is ``assigned``, and the
-    ``following`` state (None: the line ends). ERROR has the error, as ``StatesError`` has it.
+    ``number``: unique within the execution. ``state``: the state with the breakpoint; for ERROR it
+    may be a Parallel or Map around the frame's state. ``stepped``: the line stopped because of a
+    step or *Run to*, not a breakpoint. ``entered_after``: the event before ...StateEntered, -1 if
+    an earlier step of the engine wrote it. ``problem``: why the condition could not be evaluated.
+    AFTER has the ``output``, the ``assigned`` variables (JSON text), and the ``following`` state
+    (None: the line ends). ERROR has the fields of its ``StatesError``.
     """
 
     number: int
@@ -88,10 +91,11 @@ class Halt(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fie
 class LineDestination(
     Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A state to which a line of control runs, to stop before its work once.
+    """The target of *Run to*: a state before whose work a line of control stops once.
 
-    The ``frame``, or a line within it, stops there. ``depth``: how many Parallel and Map states
-    are around both the frame and the state; a frame that ends deeper hands it to its owner.
+    The ``frame``, or a line within it, stops there. ``depth``: the number of Parallel and Map
+    states around both the frame and the state; if the frame ends deeper, its owner takes the
+    destination over.
     """
 
     frame: int
@@ -100,11 +104,11 @@ class LineDestination(
 
 
 class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """The breakpoints of an execution, and what has come of them.
+    """The breakpoints of an execution, the halted lines, and the stops that were requested once.
 
-    ``reached``: how often each breakpoint was reached with its condition true. ``stepping``: the
-    frames that stop before the next state that they enter. ``entering``: the frames whose branches
-    or iterations stop before their first state. ``destinations``: of lines that run to a state.
+    ``reached``: for each breakpoint, how often it was reached with a true condition. ``stepping``:
+    frames that stop before the next state they enter. ``entering``: frames whose branches or
+    iterations stop before their first state. ``destinations``: the targets of *Run to*.
     """
 
     breakpoints: tuple[Breakpoint, ...] = ()
@@ -117,14 +121,14 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
 
     @classmethod
     def of(cls, breakpoints: Iterable[Breakpoint]) -> DebugPlan:
-        """Return a plan that has these breakpoints, and no line of control at them yet."""
+        """Return a plan with these breakpoints and without halts."""
         places = tuple(breakpoints)
         return cls(places, (0,) * len(places))
 
     def with_breakpoints(self, breakpoints: Iterable[Breakpoint]) -> DebugPlan:
         """Return the plan with other breakpoints.
 
-        Lines that stand at one stay there. A breakpoint that remains keeps its count.
+        Halted lines stay halted. An unchanged breakpoint keeps its count.
         """
         counts = dict(zip(self.breakpoints, self.reached, strict=True))
         places = tuple(breakpoints)
@@ -132,15 +136,15 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
         return replace(self, breakpoints=places, reached=reached)
 
     def halt_of(self, frame: int) -> Halt | None:
-        """Return where a frame stands, None if it stands at no breakpoint."""
+        """Return the halt of a frame, None if the frame is not halted."""
         return next((halt for halt in self.halts if halt.frame == frame), None)
 
     def halt(self, number: int) -> Halt | None:
-        """Return the halt of a number, None if that line has gone on."""
+        """Return the halt with a number, None if its line has continued."""
         return next((halt for halt in self.halts if halt.number == number), None)
 
     def forget(self, frame: int) -> DebugPlan:
-        """Return the plan without all that it has of a frame."""
+        """Return the plan without the halts and requested stops of a frame."""
         ends = (place.frame for place in self.destinations)
         if self.halt_of(frame) is None and frame not in (*self.stepping, *self.entering, *ends):
             return self
@@ -153,10 +157,10 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
         )
 
     def arrive(self, frame: int, state: str, around: Collection[int]) -> DebugPlan:
-        """Return the plan once a line has come to where its step, or its run to a state, ends.
+        """Return the plan after a line has reached the end of its step or of its *Run to*.
 
-        ``around``: the frame and those that own the groups it is in. A step into a state ends
-        here, too, whether its group was opened or not.
+        ``around``: the frame and the owners of the groups around it. A step into a state ends here,
+        too, whether its group was opened or not.
         """
         rest = tuple(
             place
@@ -167,9 +171,9 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
         return replace(self, stepping=stepping, entering=entering, destinations=rest)
 
     def step_outwards(self, frame: int, owner: int, depth: int) -> DebugPlan:
-        """Let the owner of a group go on as a line that ends in the group should have.
+        """Pass the requested stop of a line that ended in a group to the owner of the group.
 
-        ``depth``: how many Parallel and Map states are around the line.
+        ``depth``: the number of Parallel and Map states around the line.
         """
         plan = self
         if frame in self.stepping:
@@ -181,20 +185,20 @@ class DebugPlan(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknow
         return plan
 
     def open_group(self, owner: int, children: int) -> DebugPlan:
-        """Let a line that steps into a group without children stop at its next state."""
+        """Make a line that steps into a group without children stop at its next state."""
         if children or owner not in self.entering:
             return self
         entering = _without(self.entering, owner)
         return replace(self, entering=entering, stepping=(*self.stepping, owner))
 
     def begin_child(self, owner: int, child: int) -> DebugPlan:
-        """Let a branch or iteration stop at its first state if its owner is stepped into."""
+        """Make a new branch or iteration stop at its first state if its owner is stepped into."""
         if owner not in self.entering:
             return self
         return replace(self, stepping=(*self.stepping, child))
 
     def at_rest(self) -> DebugPlan:
-        """Return what a redrive goes on with, once the execution has ended: the breakpoints."""
+        """Return the plan to keep for a redrive after the end: the breakpoints alone."""
         return replace(self, halts=(), stepping=(), entering=(), destinations=())
 
 
@@ -203,7 +207,7 @@ def _without(frames: tuple[int, ...], frame: int) -> tuple[int, ...]:
 
 
 def _outwards(place: LineDestination, frame: int, owner: int, depth: int) -> LineDestination:
-    """Return the destination of a line that has ended, for its owner if it may be reached there."""
+    """Return the destination for the owner of the ended line ``frame``, else unchanged."""
     if place.frame != frame or depth <= place.depth:
         return place
     return replace(place, frame=owner)
@@ -213,12 +217,12 @@ def _outwards(place: LineDestination, frame: int, owner: int, depth: int) -> Lin
 
 
 def read_breakpoints(text: str, machine: Machine) -> tuple[Breakpoint, ...]:
-    """Return the breakpoints of a JSON array of objects; raise ``BreakpointError`` for others.
+    """Parse breakpoints from a JSON array of objects; raise ``BreakpointError`` for invalid ones.
 
     Each object has a ``state`` and may have ``when``, ``condition`` and ``hits``.
     """
     try:
-        entries = jsontext.loads(text)
+        entries = jsontext.loads(text, unique=True)
     except JsonTextError as error:
         raise BreakpointError(f"breakpoints: got no JSON ({error}), wanted an array") from None
     if not isinstance(entries, list):
@@ -232,7 +236,7 @@ def read_breakpoints(text: str, machine: Machine) -> tuple[Breakpoint, ...]:
 def check_breakpoints(
     breakpoints: Iterable[Breakpoint], machine: Machine
 ) -> tuple[Breakpoint, ...]:
-    """Return the breakpoints, each once; raise ``BreakpointError`` for one that never stops."""
+    """Return the distinct breakpoints; raise ``BreakpointError`` for one that can never stop."""
     places = tuple(dict.fromkeys(breakpoints))
     if len(places) > MOST_BREAKPOINTS:
         problem = f"breakpoints: got {len(places)}, wanted at most {MOST_BREAKPOINTS}"
@@ -248,7 +252,7 @@ def check_breakpoints(
 
 
 def breakpoints_text(breakpoints: Iterable[Breakpoint]) -> str:
-    """Return the JSON text that ``read_breakpoints`` reads."""
+    """Return breakpoints as JSON text for ``read_breakpoints``."""
     entries = []
     for place in breakpoints:
         entry: dict[str, Any] = {"state": place.state, "when": str(place.when)}
@@ -261,38 +265,20 @@ def breakpoints_text(breakpoints: Iterable[Breakpoint]) -> str:
 
 
 def own_states(machine: Machine) -> Iterator[tuple[str, State]]:
-    """Yield name and state of all that an execution of the machine enters itself.
+    """Yield name and state of each state that runs in the execution itself.
 
-    The states of a distributed Map are those of its child executions.
+    The states inside a distributed Map run in child executions.
     """
     blocks = [machine.block]
     while blocks:
         block = blocks.pop()
         for name, state in block.states.items():
             yield name, state
-            blocks.extend(_inner_blocks(state))
+            blocks.extend(inner_blocks(state))
 
 
-def states_ahead(machine: Machine, path: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Yield the states that a line of control on this path may come to, each with a depth.
-
-    The depth is how many Parallel and Map states are around both the line and the state. Left out
-    are the states of the other branches of a Parallel: their own lines enter them.
-    """
-    blocks: list[tuple[Block, int, bool]] = [(machine.block, 0, True)]
-    while blocks:
-        block, depth, is_around = blocks.pop()
-        for name, state in block.states.items():
-            yield name, depth
-            is_on_path = is_around and depth < len(path) and path[depth][0] == name
-            for index, inner in enumerate(_inner_blocks(state)):
-                if not is_on_path:
-                    blocks.append((inner, depth, False))
-                elif path[depth][1] == index:
-                    blocks.append((inner, depth + 1, True))
-
-
-def _inner_blocks(state: Any) -> Iterable[Block]:
+def inner_blocks(state: Any) -> Iterable[Block]:
+    """Return the branches or item processor of a state that run in the same execution."""
     if isinstance(state, Map):
         return () if state.distributed is not None else (state.processor,)
     return getattr(state, "branches", ())
@@ -317,7 +303,7 @@ def _read_entry(entry: Any, where: str) -> Breakpoint:
 
 
 def without_marks(condition: str) -> str:
-    """Return a condition without blanks around it and without the marks of JSONata."""
+    """Return a condition without surrounding blanks and ``{% %}``."""
     text = condition.strip()
     if text.startswith(OPEN) and text.endswith(CLOSE):
         text = text[len(OPEN) : -len(CLOSE)].strip()
@@ -353,5 +339,5 @@ def _check_condition(place: Breakpoint) -> None:
 
 @lru_cache(maxsize=256)
 def compiled_condition(text: str) -> Any:
-    """Return a condition, compiled; raise ``JsonataSyntaxError`` if it is none."""
+    """Return a compiled condition; raise ``JsonataSyntaxError`` for invalid JSONata."""
     return compile_jsonata(f"{OPEN}{text}{CLOSE}", field="Condition")

@@ -1,1 +1,4 @@
-"""Breakpoints: lines of control that stop, and the page on which a person lets them continue."""
+"""Breakpoints: stop lines of control of an execution, inspect them, and continue them on a page.
+
+``engine.runtime.breakpoints`` has the rules, ``console.store.executions.breakpoints`` stores them.
+"""

@@ -1,6 +1,6 @@
-"""Answer the HTTP API of breakpoints: JSON, in the project of the key that signs a call.
+"""HTTP API (JSON) that starts executions with breakpoints, signed with a project's access key.
 
-AWS's StartExecution knows no breakpoints, so a start that has some is a call of its own.
+AWS's StartExecution has no breakpoints, so such a start has its own API.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _COLONS = 6
 
 @signed_calls.signed_view("POST")
 def start(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/executions/start``: start an execution that stops at breakpoints.
+    """Answer ``/api/executions/start``: start an execution with breakpoints.
 
     ``machine``: the ARN of a state machine, a version or an alias. ``breakpoints``: a JSON array of
-    objects with ``state`` and perhaps ``when``, ``condition`` and ``hits``.
+    objects with ``state`` and optional ``when``, ``condition`` and ``hits``.
     """
     body = signed_calls.read_body(request, "machine", _MEMBERS)
     arn = body["machine"]

@@ -1,4 +1,4 @@
-"""Breakpoints of executions: a page of their own, and an API that starts with them."""
+"""Declare the feature: breakpoints of executions, on pages and in an API that starts with them."""
 
 from console.feature import Feature, Hook
 

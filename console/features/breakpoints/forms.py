@@ -1,4 +1,4 @@
-"""The forms of the page of breakpoints."""
+"""Forms of the breakpoints page."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from console.web.core.forms import PageForm, TextField
 
 
 class BreakpointForm(PageForm):
-    """A breakpoint that is added, or by its ``place`` in the list removed."""
+    """A breakpoint to add, or the text of the ``place`` to remove."""
 
     state = TextField(strip=False)
     when = TextField(default="before")
     condition = TextField(lines=True)
     hits = TextField(default="1")
-    place = TextField()
+    place = TextField(strip=False)
 
 
 class LineForm(PageForm):
-    """What a line of control continues with. ``halt``: the number of its halt."""
+    """How a line of control continues. ``halt``: the number of its halt."""
 
     halt = TextField()
     input = TextField(lines=True)

@@ -1,4 +1,4 @@
-"""List the executions of a project that stand at breakpoints; let owners forbid breakpoints."""
+"""View that lists a project's executions at breakpoints; owners can forbid breakpoints there."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 MOST = 100
-"""How many executions the page lists: those that have waited longest."""
+"""Maximum number of listed executions: the lines that wait longest."""
 _BARE = ("input", "output", "cause")
 
 
 @require_http_methods(["GET", "POST"])
 def halted_lines_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/breakpoints/``: the lines of control that wait; ``act`` allows or forbids more."""
+    """Show ``/breakpoints/``: halted executions; ``act`` allows or forbids breakpoints."""
     scope = scope_of(request)
     if request.method == "POST":
         require(scope, project_settings.PUT)

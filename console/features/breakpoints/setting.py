@@ -1,4 +1,4 @@
-"""The setting of a project that forbids breakpoints, in its export and on the list of lines."""
+"""The project setting that forbids breakpoints, also in exports of the project's settings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def sections() -> tuple[SettingSection, ...]:
-    """Return the section of the file (``Hook.SETTING_SECTIONS``)."""
+    """Return the section of the settings file (``Hook.SETTING_SECTIONS``)."""
     return (SettingSection(SETTING, SETTING, _check, _words, _lacking, "halted-lines"),)
 
 
 def put_allowed(project: Project, actor: Actor, *, allowed: bool) -> None:
-    """Allow or forbid breakpoints in a project; raise ConflictException for two at once."""
+    """Allow or forbid breakpoints in a project; raise ConflictException after another change."""
     row = project_settings.find_setting(project, SETTING, ALLOWED)
     revision = "" if row is None else row.revision
     project_settings.put_setting(

@@ -1,4 +1,7 @@
-"""Show the breakpoints of an execution and the lines at them; set, continue, answer, skip, fail."""
+"""View of an execution's breakpoints and of the lines of control halted there.
+
+A person sets breakpoints, and continues, answers, skips or fails a halted line.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from console.web.execution.header import base_context
 from console.web.history.debug_edits import shown_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from django.http import HttpResponse
 
@@ -38,7 +41,7 @@ _WAYS = {"": "continue", "step": "step over", "into": "step into", "run_to": "ru
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """A line of control at a breakpoint, with its hidden values masked."""
+    """A halted line of control for display, with hidden values masked."""
 
     line: engine.HaltedLine
     when: str
@@ -54,7 +57,7 @@ class ShownLine:
 
 @require_http_methods(["GET", "POST"])
 def breakpoints_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Show the page, or change something; a refusal comes back with what was typed."""
+    """Show the page; a POST runs an action, and after an error shows the typed values again."""
     scope = scope_of(request)
     require(scope, breakpoints.ACTION)
     execution = scope.own_execution(machine_name, execution_name)
@@ -64,12 +67,12 @@ def breakpoints_page(request: HtmxRequest, machine_name: str, execution_name: st
     if act is None:
         raise Http404(f"Breakpoints cannot {request.POST.get('act', '')!r}.")
     try:
-        said = act(request, execution)
+        message = act(request, execution)
     except ServiceError as refused:
         sent = {name: str(value) for name, value in request.POST.items()}
         context = {"refused": refused.message, "sent": sent}
         return _render_page(request, execution, machine_name, status=422, **context)
-    messages.success(request, said)
+    messages.success(request, message)
     return redirect("breakpoints", machine_name, execution.name)
 
 
@@ -83,9 +86,14 @@ def _render_page(
 ) -> HttpResponse:
     shown = breakpoints.debugged(execution)
     hidden = masked_execution(execution).mask
+    state = request.GET.get("state", "")
+    if shown is not None and state and state not in shown.states:  # of a distributed Map's children
+        more.setdefault("refused", f"This execution cannot stop at the state {state[:80]!r}.")
     context = base_context(execution, machine_name) | {
         "refusal": breakpoints.debug_refusal(execution),
-        "breakpoints": [_shown_place(place, hidden) for place in shown.breakpoints]
+        "breakpoints": [
+            (_shown_place(place, hidden), _place_text(place, hidden)) for place in shown.breakpoints
+        ]
         if shown
         else (),
         "is_forbidden": breakpoints.is_forbidden(execution.project.name),
@@ -93,15 +101,20 @@ def _render_page(
         "times": BREAK_TIMES,
         "lines": [_shown_line(line, hidden) for line in shown.lines] if shown else (),
         "edits": shown_edits(execution),
-        "sent": {"state": request.GET.get("state", "")},
+        "sent": {"state": state},
         **more,
     }
     return render(request, "breakpoints/page.html", context, status=status)
 
 
 def _shown_place(place: engine.Breakpoint, hidden: Mask) -> engine.Breakpoint:
-    """Return a breakpoint whose condition has no hidden value."""
+    """Return a breakpoint with hidden values in its condition masked."""
     return replace(place, condition=hidden.words(place.condition))
+
+
+def _place_text(place: engine.Breakpoint, hidden: Mask) -> str:
+    """Return the text by which the form names a breakpoint: an old page removes no other one."""
+    return engine.breakpoints_text((_shown_place(place, hidden),))
 
 
 def _shown_line(line: engine.HaltedLine, hidden: Mask) -> ShownLine:
@@ -141,36 +154,36 @@ def _set_place(request: HtmxRequest, execution: Execution) -> str:
     condition = engine.without_marks(sent["condition"])
     when = engine.BreakTime(sent["when"])
     place = engine.Breakpoint(sent["state"], when, condition, int(hits[:9]))
-    places = _places(execution)
-    breakpoints.set_breakpoints(execution, (*places, place), _actor(request))
+    breakpoints.change_breakpoints(execution, lambda places: (*places, place), _actor(request))
     return "The breakpoint is set."
 
 
 def _remove(request: HtmxRequest, execution: Execution) -> str:
-    index = BreakpointForm(request.POST).values["place"]
-    places = _places(execution)
-    rest = tuple(place for n, place in enumerate(places, 1) if str(n) != index)
-    if len(rest) == len(places):
-        raise ConflictException("The breakpoint has been removed in the meantime.")
-    breakpoints.set_breakpoints(execution, rest, _actor(request))
+    sent = BreakpointForm(request.POST).values["place"]
+    hidden = masked_execution(execution).mask
+
+    def change(places: Sequence[engine.Breakpoint]) -> list[engine.Breakpoint]:
+        rest = [place for place in places if _place_text(place, hidden) != sent]
+        if len(rest) == len(places):
+            raise ConflictException("The breakpoint has been removed in the meantime.")
+        return rest
+
+    breakpoints.change_breakpoints(execution, change, _actor(request))
     return "The breakpoint is removed."
 
 
-def _places(execution: Execution) -> tuple[engine.Breakpoint, ...]:
-    shown = breakpoints.debugged(execution)
-    if shown is None:
-        raise ConflictException("The execution has ended.")
-    return shown.breakpoints
-
-
 def _continue(request: HtmxRequest, execution: Execution, *, way: str = "") -> str:
-    """Let a line continue. ``way``: where it stops again: ``step``, ``into`` or ``run_to``."""
+    """Continue a line. ``way``: its next stop: ``step``, ``into`` or ``run_to``."""
     number, sent = _sent_line(request)
     line = _line(execution, number)
     edits: dict[str, Any] = {
-        "input": _edited(execution, sent["input"], line.input),
-        "variables": _edited(execution, sent["variables"], line.own_variables),
-        "output": _edited(execution, sent["output"], line.halt.output),
+        name: _unmasked_edit(execution, sent[name], before)
+        for name, before in (
+            ("input", line.input),
+            ("variables", line.own_variables),
+            ("output", line.halt.output),
+        )
+        if name in request.POST  # the form shows what can be edited
     }
 
     stops: dict[str, Any] = {way: sent["run_to"] if way == "run_to" else True} if way else {}
@@ -233,10 +246,10 @@ def _line(execution: Execution, number: int) -> engine.HaltedLine:
     return line
 
 
-def _edited(execution: Execution, sent: str, before: str) -> str | None:
-    """Return a text that was changed, with the hidden values where it shows none; else None."""
+def _unmasked_edit(execution: Execution, sent: str, before: str) -> str | None:
+    """Return an edited text with real values in place of masks; None if unchanged."""
     shown = masked_execution(execution).mask.payload(before)
-    if not sent.strip() or sent == shown.replace("\r\n", "\n"):
+    if sent == shown.replace("\r\n", "\n"):
         return None
     if mask.MASK not in sent:
         return sent
@@ -244,9 +257,9 @@ def _edited(execution: Execution, sent: str, before: str) -> str | None:
 
 
 def _without_mask(text: str, before: str = "") -> str:
-    """Return a text that is sent to the execution; raise ValidationException for a mask in it.
+    """Return a text for the execution; raise ValidationException if it contains a mask.
 
-    ``before``: the stored text, which may have the word itself.
+    ``before``: the stored text, which may contain the same word.
     """
     if mask.MASK in text and mask.MASK not in before:
         raise ValidationException(

@@ -34,6 +34,8 @@ FORBIDDEN = "This project forbids breakpoints."
 _TRIES = 20
 _LONGEST_REASON = 256
 _GONE = "The line has continued in the meantime."
+_RELEASED = "Somebody has already chosen how the line continues; it does so at the resume."
+_RELEASES = (engine.Release, engine.AnswerTask, engine.Skip, engine.FailState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def debug_refusal(execution: Execution) -> str:
 
 
 def is_forbidden(project: str) -> bool:
-    """Tell whether the owners of a project (its name) forbid breakpoints."""
+    """Return whether the owners of a project (its name) forbid breakpoints."""
     if not project_settings.names_in_use(SETTING):
         return False
     return project_settings.read_value(project, SETTING, ALLOWED) is False
@@ -67,35 +69,47 @@ def is_forbidden(project: str) -> bool:
 
 def debugged(execution: Execution) -> Debugged | None:
     """Return the breakpoints and halted lines of an execution; None if it has ended."""
+    # The inbox first: a message that a worker takes from it meanwhile is in the run then.
+    message = _message_of_breakpoints(execution.pk)
     running = step.load_running(execution.pk)
     if running is None:
         return None
     machine, run = running
+    if message is not None:
+        places = engine.read_breakpoints(message.breakpoints, machine)
+    else:
+        places = run.plan.breakpoints if run.plan is not None else ()
     lines = engine.halted_lines(machine, run, engine.Moment(clock.now_ms()))
     states = [name for name, _ in engine.own_states(machine)]
-    return Debugged(_latest(execution.pk, machine, run), lines, states, machine)
+    return Debugged(places, lines, states, machine)
 
 
-def set_breakpoints(
-    execution: Execution, breakpoints: Iterable[engine.Breakpoint], actor: audit.Actor
+def change_breakpoints(
+    execution: Execution,
+    change: Callable[[Sequence[engine.Breakpoint]], Iterable[engine.Breakpoint]],
+    actor: audit.Actor,
 ) -> None:
-    """Replace the breakpoints of an execution.
+    """Replace the breakpoints of an execution by those that ``change`` makes of the current ones.
 
-    Raise ConflictException if it has ended, or its project forbids further ones,
+    Raise ConflictException if the execution has ended or its project forbids breakpoints,
     ValidationException for a breakpoint that never stops.
     """
-    running = step.load_running(execution.pk)
-    if running is None:
-        raise ConflictException("The execution has ended.")
-    try:
-        places = engine.check_breakpoints(breakpoints, running[0])
-    except engine.BreakpointError as error:
-        raise ValidationException(str(error)) from None
-    if is_forbidden(execution.project.name) and not _are_set(execution.pk, places, *running):
-        raise ConflictException(FORBIDDEN)
-    text = engine.breakpoints_text(places)
-    names = ", ".join(f"{place.state} {place.when}" for place in places)
-    _post(execution, engine.SetBreakpoints(text), actor, f"breakpoints: {names or 'none'}")
+
+    def make() -> tuple[engine.Message, str]:
+        shown = debugged(execution)
+        if shown is None:
+            raise ConflictException("The execution has ended.")
+        try:
+            places = engine.check_breakpoints(change(shown.breakpoints), shown.machine)
+        except engine.BreakpointError as error:
+            raise ValidationException(str(error)) from None
+        if is_forbidden(execution.project.name) and not {*places} <= {*shown.breakpoints}:
+            raise ConflictException(FORBIDDEN)
+        names = ", ".join(f"{place.state} {place.when}" for place in places)
+        text = engine.breakpoints_text(places)
+        return engine.SetBreakpoints(text), f"breakpoints: {names or 'none'}"
+
+    _post(execution, make, actor)
 
 
 def breakpoints_of_start(
@@ -103,9 +117,9 @@ def breakpoints_of_start(
 ) -> tuple[engine.Breakpoint, ...]:
     """Return the breakpoints that a new execution has from its start.
 
-    ``version``: what it runs instead of what the machine is now; ``text``: JSON, as the engine
-    reads it. Raise ValidationException for what the execution cannot have, ConflictException if
-    the project forbids breakpoints.
+    ``version``: the version that it runs instead of the current definition; ``text``: JSON, as the
+    engine reads it. Raise ValidationException for a breakpoint that the execution cannot have,
+    ConflictException if the project forbids breakpoints.
     """
     if is_forbidden(machine.project.name):
         raise ConflictException(FORBIDDEN)
@@ -122,53 +136,70 @@ def release_line(
     execution: Execution,
     number: int,
     act: Callable[[str], engine.ReleaseMessage],
-    what: str,
+    note: str,
     actor: audit.Actor,
 ) -> str:
     """Release a halted line by the message that ``act`` creates for the actor's name.
 
-    Return the name of its state. Raise ConflictException if the line has gone on,
-    ValidationException if it cannot go on so.
+    Return the name of its state. Raise ConflictException if the line of control has continued
+    already, ValidationException if it cannot continue in that way.
     """
-    shown = debugged(execution)
-    lines = shown.lines if shown is not None else ()
-    line = next((line for line in lines if line.number == number), None)
-    if line is None:
-        raise ConflictException(_GONE)
-    message = act(actor.name)
-    if message != engine.Release(number, actor.name) and is_forbidden(execution.project.name):
-        raise ConflictException(f"{FORBIDDEN} The line can only continue, without a change.")
-    problem = line.problem_of(message)
-    if problem:
-        raise ValidationException(problem)
-    _post(execution, message, actor, f"{what}: {line.state}")
-    return line.state
+    state = ""
+
+    def make() -> tuple[engine.Message, str]:
+        nonlocal state
+        shown = debugged(execution)
+        lines = shown.lines if shown is not None else ()
+        line = next((line for line in lines if line.number == number), None)
+        if line is None:
+            raise ConflictException(_GONE)
+        if _is_released(execution.pk, number):
+            raise ConflictException(_RELEASED)
+        message = act(actor.name)
+        if message != engine.Release(number, actor.name) and is_forbidden(execution.project.name):
+            raise ConflictException(f"{FORBIDDEN} The line can only continue, without a change.")
+        problem = line.problem_of(message)
+        if problem:
+            raise ValidationException(problem)
+        state = line.state
+        return message, f"{note}: {state}"
+
+    _post(execution, make, actor)
+    return state
 
 
-def _are_set(
-    number: int, places: Iterable[engine.Breakpoint], machine: engine.Machine, run: engine.Run
-) -> bool:
-    return {*places} <= {*_latest(number, machine, run)}
+def _is_released(number: int, halt: int) -> bool:
+    """Return whether a message in the inbox releases a line; a pause keeps it in the inbox."""
+    kinds = [kind.__name__ for kind in _RELEASES]
+    rows = InboxMessage.objects.filter(execution=number, kind__in=kinds)
+    messages = (inbox.load_message(row.kind, row.body) for row in rows)
+    return any(isinstance(message, _RELEASES) and message.halt == halt for message in messages)
 
 
-def _latest(number: int, machine: engine.Machine, run: engine.Run) -> tuple[engine.Breakpoint, ...]:
-    """Return the breakpoints, also if the message that sets them is still in the inbox."""
+def _message_of_breakpoints(number: int) -> engine.SetBreakpoints | None:
+    """Return the message in the inbox that sets the breakpoints of an execution."""
     rows = InboxMessage.objects.filter(execution=number, kind=engine.SetBreakpoints.__name__)
     row = rows.order_by("-pk").first()
     if row is None:
-        return run.plan.breakpoints if run.plan is not None else ()
+        return None
     message = inbox.load_message(row.kind, row.body)
     assert isinstance(message, engine.SetBreakpoints)  # noqa: S101 - its kind says so
-    return engine.read_breakpoints(message.breakpoints, machine)
+    return message
 
 
-def _post(execution: Execution, message: engine.Message, actor: audit.Actor, reason: str) -> None:
+def _post(
+    execution: Execution, make: Callable[[], tuple[engine.Message, str]], actor: audit.Actor
+) -> None:
+    """Post the message that ``make`` returns with its reason for the audit."""
+
     def store() -> None:
-        # Its end, if that is being written just now, comes before or after but not between.
+        # Its end, if that is being written just now, comes before or after but not between. Nor
+        # does the change of somebody else, between what ``make`` reads and what is posted.
         locked = Execution.objects.select_for_update(no_key=True).get(pk=execution.pk)
         refusal = debug_refusal(locked)
         if refusal:
             raise ConflictException(refusal)
+        message, reason = make()
         inbox.post_message(execution.pk, message)
         audit.record(execution.project, actor, ACTION, execution.arn, reason[:_LONGEST_REASON])
 

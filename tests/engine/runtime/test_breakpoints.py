@@ -101,6 +101,41 @@ def test_an_error_stops_before_its_retriers_are_asked() -> None:
     assert (sim.finish.status, sim.finish.error) == ("FAILED", "Boom")
 
 
+@pytest.mark.parametrize("texts", [{"Error": "Boom", "Cause": "it broke"}, {}])
+def test_a_fail_state_stops_with_its_error(texts: dict[str, str]) -> None:
+    """A Fail fails by intention, but its error is at hand as that of any other state."""
+    definition = machine("A", A=passes(Next="F"), F={"Type": "Fail", **texts})
+    sim = StoppedSim(definition, 1, Breakpoint("F", ERROR))
+    assert sim.stands == [("F", "error", "")]
+    halt = sim.lines[0].halt
+    assert (halt.error, halt.cause) == (texts.get("Error"), texts.get("Cause"))
+    sim.release(go_on)
+    assert sim.story == Sim(definition, 1).story
+    assert sim.finish is not None
+    assert (sim.finish.status, sim.finish.error) == ("FAILED", texts.get("Error"))
+
+
+def test_a_fail_state_in_a_branch_stops_at_itself_and_then_at_the_state_around_it() -> None:
+    """Once a person lets its error go on, the breakpoint at the Parallel stops the same line."""
+    inner = machine("F", F={"Type": "Fail", "Error": "Boom"})
+    definition = machine("All", All={"Type": "Parallel", "Branches": [inner]})
+    places = (Breakpoint("F", ERROR), Breakpoint("All", ERROR))
+    sim = StoppedSim(definition, 1, *places)
+    assert [line.halt.state for line in sim.lines] == ["F"]
+    sim.release(go_on)
+    assert [line.halt.state for line in sim.lines] == ["All"]
+    sim.release(go_on)
+    assert sim.story == Sim(definition, 1).story
+
+
+def test_a_condition_at_a_fail_state_sees_its_error() -> None:
+    """Only the line whose error the condition wants stops."""
+    definition = machine("F", F={"Type": "Fail", "ErrorPath": "$.e"})
+    place = Breakpoint("F", ERROR, "$states.errorOutput.Error = 'Bad'")
+    assert StoppedSim(definition, {"e": "Bad"}, place).stands == [("F", "error", "")]
+    assert StoppedSim(definition, {"e": "Other"}, place).finish is not None
+
+
 def test_an_error_that_goes_up_stops_the_line_in_which_it_arose() -> None:
     """Its siblings are not aborted, and a redrive after all goes on from both."""
     branches = [machine("T", T=task()), machine("S", S=activity())]
@@ -324,7 +359,14 @@ def test_a_state_is_failed_by_hand() -> None:
         ("C", engine.AnswerTask(1, output="1"), "Only a Task"),
         ("T", engine.Release(1, input="{"), "Input: got no JSON"),
         ("T", engine.Release(1, variables="[]"), "wanted a JSON object"),
+        ("T", engine.Release(1, variables='{"a b":1}'), "'a b': the variable name contains"),
+        ("T", engine.Release(1, variables='{"": 1}'), "'': the variable name contains invalid"),
+        ("T", engine.Release(1, variables=f'{{"{"v" * 81}":1}}'), "exceeds the 80-character"),
+        ("T", engine.Release(1, variables='{"states":1}'), "reserved variable '$states'."),
         ("T", engine.Release(1, output="1"), "after the state"),
+        ("T", engine.AnswerTask(1, error="E" * 257), "error has 257 characters; at most 256"),
+        ("T", engine.FailState(1, "E" * 257), "error has 257 characters; at most 256"),
+        ("T", engine.FailState(1, "E", "c" * 32_769), "cause has 32769 characters; at most 32768"),
         ("T", engine.AnswerTask(1, output="x" * 300_000), "more than"),
     ],
 )
@@ -429,6 +471,7 @@ def numbers(run: engine.Run) -> list[tuple[int, int]]:
     [
         ("{", "got no JSON"),
         ("{}", "wanted an array"),
+        ('[{"state":"A","state":"F"}]', "the key 'state' stands twice"),
         ('[{"when":"before"}]', "wanted a state's name"),
         ('[{"state":"Nope"}]', "got the state 'Nope', wanted one of the state machine's own: A, F"),
         ('[{"state":"A","when":"during"}]', "wanted before, after, error"),

@@ -11,6 +11,7 @@ import pytest
 import engine
 from console.errors import ValidationException
 from console.models import DebugEdit, Execution, StateMachine
+from console.recordings.printed import read_printed
 from console.store.executions import imports
 from console.web.history import debug_edits
 from tests.console.store.helpers import create, drain, function, start
@@ -109,7 +110,7 @@ def test_an_import_carries_edits(edited: Client, project: Project) -> None:
     """From an export; each with its state, its author and both values."""
     export = b"".join(edited.get(f"{RUN}export.json")).decode()
     definition = json.dumps(CALL)
-    imported = imports.import_execution(project, imports.read_printed(export, definition))
+    imported = imports.import_execution(project, read_printed(export, definition))
     (edit,) = DebugEdit.objects.filter(execution=imported.pk)
     (original,) = DebugEdit.objects.exclude(pk=edit.pk)
     for name in ("event_id", "at_ms", "state", "what", "by", "before", "after"):
@@ -125,7 +126,7 @@ def test_wrong_edits_are_refused(edited: Client, edits: Any) -> None:
     export = json.loads(b"".join(edited.get(f"{RUN}export.json")))
     export["edits"] = edits
     with pytest.raises(ValidationException, match="The history: "):
-        imports.read_printed(json.dumps(export), json.dumps(CALL))
+        read_printed(json.dumps(export), json.dumps(CALL))
 
 
 def test_the_panel_leads_to_the_form(edited: Client, signed_in: Callable[[str], Client]) -> None:

@@ -72,7 +72,7 @@ def test_the_overview_and_the_palette_lead_there(client: Client, execution: Exec
     """The count is a link; Ctrl+K finds the page."""
     assert f'href="{PAGE}" id="halted-count">1 at a breakpoint' in shown(client.get("/"))
     assert PAGE in shown(client.get("/palette/?q=breakpoints"))
-    assert "No execution is stopped" not in shown(client.get(PAGE))
+    assert "No execution is halted" not in shown(client.get(PAGE))
 
 
 def test_owners_forbid_breakpoints(
@@ -101,7 +101,12 @@ def test_owners_forbid_breakpoints(
     form = {"name": "second", "input": "{}", "break_state": "Call"}
     refused = client.post("/machines/machine/start/", form)
     assert "This project forbids breakpoints." in shown(refused)
-    assert client.post(RUN, {"act": "remove", "place": "1"}).status_code == 302
+    assert (
+        client.post(
+            RUN, {"act": "remove", "place": '[{"state":"Call","when":"before"}]'}
+        ).status_code
+        == 302
+    )
     assert client.post(RUN, {"act": "continue", "halt": "1"}).status_code == 302
     assert TaskRow.objects.filter(execution=execution).exists()
     client.post(PAGE, {"act": "allow"})
@@ -119,7 +124,7 @@ def test_the_setting_is_exported_and_imported(project: Project, execution: Execu
     sections.import_settings(project, "breakpoints:\n  allowed: false\n", BY)
     assert breakpoints.is_forbidden(project.name)
     with pytest.raises(ConflictException, match="forbids breakpoints"):
-        breakpoints.set_breakpoints(execution, [engine.Breakpoint("Done")], BY)
+        breakpoints.change_breakpoints(execution, lambda _: [engine.Breakpoint("Done")], BY)
     for wrong, words in (
         ("breakpoints:\n  allowed: maybe\n", "line 2: breakpoints: allowed: got 'maybe'"),
         ("breakpoints:\n  never: true\n", "line 2: breakpoints: never: an unknown entry"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,9 +66,14 @@ def test_a_line_is_seen_and_continues(client: Client, execution: Execution) -> N
     assert "secret-4711" in text
     answer = post(client, "continue", halt="1", input='{"n":2}', variables="{}")
     assert "Call continues." in shown(answer)
-    assert "No line of control stands at a breakpoint." in shown(answer)
+    assert "The execution is not halted at a breakpoint." in shown(answer)
     assert "input by" in shown(answer)
     assert TaskRow.objects.get(execution=execution).input == '{"n":2}'
+
+
+def places_of(answer: Any) -> list[str]:
+    """Return the texts by which the buttons of the page name its breakpoints."""
+    return [unescape(text) for text in re.findall(r'name="place" value="([^"]*)"', shown(answer))]
 
 
 def test_breakpoints_are_set_and_removed(client: Client, execution: Execution) -> None:
@@ -74,11 +81,27 @@ def test_breakpoints_are_set_and_removed(client: Client, execution: Execution) -
     post(client, "add", state="Done", when="after", condition="{% $states.result.n &gt; 1 %}")
     answer = post(client, "add", state="Done", when="after", condition="true", hits="3")
     assert "from hit 3 on" in shown(answer)
-    answer = post(client, "remove", place="1")
-    assert "The breakpoint is removed." in shown(answer)
+    [call, _] = places_of(answer)
+    assert "The breakpoint is removed." in shown(post(client, "remove", place=call))
     places = breakpoints.debugged(execution)
     assert places is not None
     assert [place.state for place in places.breakpoints] == ["Done"]
+
+
+def test_an_old_page_removes_no_other_breakpoint(client: Client, execution: Execution) -> None:
+    """Two people remove the same breakpoint, or one clicks twice: the others stay."""
+    [first, _] = places_of(post(client, "add", state="Done", when="after"))
+    post(client, "remove", place=first)
+    answer = client.post(PAGE, {"act": "remove", "place": first})
+    assert "removed in the meantime" in shown(answer)
+    assert len(places_of(answer)) == 1
+
+
+def test_a_state_at_which_it_cannot_stop_is_named(client: Client, execution: Execution) -> None:
+    """The panel of a state in a distributed Map has the link, too: no other state is meant."""
+    del execution
+    assert "cannot stop at" not in shown(client.get(f"{PAGE}?state=Done"))
+    assert "cannot stop at the state &#x27;Inner&#x27;" in shown(client.get(f"{PAGE}?state=Inner"))
 
 
 def test_a_task_is_answered_and_a_state_skipped(client: Client, execution: Execution) -> None:
@@ -146,6 +169,11 @@ def test_a_line_steps_into_a_map(client: Client, project: Project) -> None:
         ({"act": "continue", "halt": "7"}, "continued in the meantime"),
         ({"act": "continue", "halt": "x"}, "is not the number"),
         ({"act": "continue", "halt": "1", "input": "{"}, "got no JSON"),
+        ({"act": "continue", "halt": "1", "input": " "}, "Input: got no JSON"),
+        ({"act": "continue", "halt": "1", "variables": ""}, "Variables: got no JSON"),
+        ({"act": "continue", "halt": "1", "variables": '{"a-b":1}'}, "contains invalid characters"),
+        ({"act": "fail", "halt": "1", "error": "E" * 257}, "error has 257 characters"),
+        ({"act": "answer-error", "halt": "1", "cause": "c" * 32_769}, "cause has 32769"),
         ({"act": "skip", "halt": "1", "output": ""}, "got no JSON"),
     ],
 )

@@ -10,9 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import engine
+from console.db import audit
 from console.models import HaltedExecution, HistoryEvent
 from console.store.executions import breakpoints, halted
 from console.store.executions.stop import stop_execution
+from console.store.state import pause
 from console.web.execution.note_stamp import note_stamp
 from tests.console.store.helpers import create, drain, function, start
 
@@ -74,7 +76,7 @@ def read(execution: Execution) -> Execution:
 def test_a_page_says_where_its_execution_stands(client: Client, execution: Execution) -> None:
     """A banner, the box of the graph and the panel of the state; none of it after the end."""
     text = shown(client.get(RUN))
-    assert "Stopped at a breakpoint since" in text
+    assert "Halted at a breakpoint since" in text
     assert f'href="{RUN}breakpoints/">Open breakpoints' in text
     assert "At a breakpoint · " in text
     panel = shown(client.get(f"{RUN}?step=Call"))
@@ -83,7 +85,7 @@ def test_a_page_says_where_its_execution_stands(client: Client, execution: Execu
     assert "after its success" in shown(client.get(RUN))
     press(client, "continue", halt="2")
     text = shown(client.get(RUN))
-    assert "Stopped at" not in text
+    assert "Halted at" not in text
     assert "At a breakpoint" not in text
     assert not HaltedExecution.objects.exists()
 
@@ -97,9 +99,9 @@ def test_an_open_page_learns_of_it(client: Client, execution: Execution) -> None
     assert client.get(f"{RUN}_delta?{urlencode(seen)}").status_code == 204
     text = shown(client.get(f"{RUN}_delta?{urlencode(seen | {'note': ''})}"))
     assert '<div id="halted" hx-swap-oob="true">' in text
-    assert "Stopped at a breakpoint" in text
+    assert "Halted at a breakpoint" in text
     press(client, "continue", halt="2")
-    assert "Stopped at" not in shown(client.get(f"{RUN}_delta?{urlencode(seen)}"))
+    assert "Halted at" not in shown(client.get(f"{RUN}_delta?{urlencode(seen)}"))
 
 
 def test_lists_and_the_overview_say_it_without_a_query(
@@ -123,7 +125,7 @@ def test_readers_see_the_banner_without_its_link(
 ) -> None:
     """Only editors continue a line."""
     text = shown(signed_in("viewer").get(f"{RUN}?step=Call"))
-    assert "Stopped at a breakpoint" in text
+    assert "Halted at a breakpoint" in text
     assert "Open breakpoints" not in text
     assert 'id="continue-step"' not in text
 
@@ -136,7 +138,7 @@ def test_many_lines_are_counted(client: Client, project: Project) -> None:
     row = HaltedExecution.objects.get(execution=execution)
     assert (row.count, row.newest, len(row.stops)) == (30, 30, halted.MOST_LINES)
     text = shown(client.get(RUN))
-    assert "Stopped at breakpoints since" in text
+    assert "Halted at breakpoints since" in text
     assert "25 more" in text
     assert "30 at a breakpoint · " in text
     state = breakpoints.debugged(execution)
@@ -144,3 +146,36 @@ def test_many_lines_are_counted(client: Client, project: Project) -> None:
     assert [line.number for line in state.lines[:20]] == [line.number for line in row.stops]
     stop_execution(execution)
     assert not HaltedExecution.objects.exists()
+
+
+def first_row(client: Client, view: str) -> str:
+    """Return the first row of a view: ``steps`` or ``timeline``."""
+    mark = "data-row" if view == "steps" else "data-bar"
+    page = shown(client.get(f"{RUN}?view={view}"))
+    return page.partition(f'{mark}="')[2].partition("</tr>")[0]
+
+
+def test_rows_of_tables_are_marked(client: Client, execution: Execution) -> None:
+    """Steps and timeline: a state at a breakpoint, else one that is paused, until it goes on."""
+    for view in ("steps", "timeline"):
+        assert "At a breakpoint" in first_row(client, view)
+    press(client, "continue", halt="1")
+    drain(execution)
+    pause.pause_execution(read(execution), audit.NOBODY, stops_clock=False)
+    for view in ("steps", "timeline"):
+        row = first_row(client, view)
+        assert "At a breakpoint" not in row
+        assert "Paused</span>" in row
+
+
+def test_an_open_table_learns_of_it(client: Client, execution: Execution) -> None:
+    """A stop without an event draws the rows again."""
+    press(client, "answer", halt="1", output="{}")
+    last = HistoryEvent.objects.filter(execution=execution).count()
+    rows = shown(client.get(f"{RUN}?view=steps")).partition('data-rows="')[2].partition('"')[0]
+    assert rows
+    seen = {"after": str(last), "view": "steps", "seen_rows": rows}
+    same = client.get(f"{RUN}_delta?{urlencode(seen | {'note': note_stamp(read(execution))})}")
+    assert same.status_code == 204
+    text = shown(client.get(f"{RUN}_delta?{urlencode(seen)}"))
+    assert "At a breakpoint" in text.partition('data-step="Done"')[2].partition("</tr>")[0]

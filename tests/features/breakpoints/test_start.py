@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils.html import escape
 
-from console.models import AuditEntry, Execution, HaltedExecution, StateMachine
+import engine
+from console.models import AuditEntry, Execution, HaltedExecution, RunRow, StateMachine
 from console.store.machines.versions import publish_version
 from tests.console.store.helpers import PASS, create, drain, function
 from tests.features.branches.conftest import key_of, payments
@@ -60,6 +62,9 @@ def test_the_form_starts_with_a_breakpoint(client: Client, project: Project) -> 
     [
         ({"break_state": "Nope"}, "got the state &#x27;Nope&#x27;"),
         ({"break_state": "Call", "break_when": "never"}, "wanted before, after, error"),
+        ({"break_state": "Call", "break_hits": "0"}, "hits: got 0, wanted 1 to"),
+        ({"break_state": "Call", "break_hits": "x"}, "The hit count must be a whole number"),
+        ({"break_hits": "3"}, "Breakpoint 1: select a state."),
     ],
 )
 def test_the_form_refuses(
@@ -97,6 +102,49 @@ def test_express_machines_offer_none(client: Client, project: Project) -> None:
     assert not Execution.objects.exists()
 
 
+def test_the_form_has_several_breakpoints_with_conditions(client: Client, project: Project) -> None:
+    """Each row is one; rows without a state count for nothing."""
+    create(project, CALL)
+    fields = {
+        "name": "run",
+        "input": '{"n": 1}',
+        "break_state": ["Call", "", "Done"],
+        "break_when": ["before", "before", "after"],
+        "break_condition": ["$states.input.n > 1", "", "{% $states.input.n = 1 %}"],
+        "break_hits": ["3", "", ""],
+    }
+    assert client.post(FORM, fields).status_code == 302
+    run = engine.Run.loads(RunRow.objects.get().snapshot, engine.DictValues())
+    assert run.plan is not None
+    assert run.plan.breakpoints == (
+        engine.Breakpoint("Call", condition="$states.input.n > 1", hits=3),
+        engine.Breakpoint("Done", engine.BreakTime.AFTER, "$states.input.n = 1"),
+    )
+    assert not HaltedExecution.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("condition", "state", "words"),
+    [
+        ("$states.input >", "Call", "wanted JSONata"),
+        ("true", "", "The condition &#x27;true&#x27; has no state."),
+    ],
+)
+def test_the_form_refuses_a_condition(
+    client: Client, project: Project, condition: str, state: str, words: str
+) -> None:
+    """That cannot be read, or that nothing would ask; the second row stays open."""
+    create(project, CALL)
+    sent = {"break_state": ["Call", state], "break_condition": ["", condition], "name": "run"}
+    answer = client.post(FORM, {**sent, "break_when": ["after", "before"], "input": "{}"})
+    assert answer.status_code == 422
+    assert words in shown(answer)
+    assert f'value="{escape(condition)}"' in shown(answer)
+    assert b"<details open><summary>More breakpoints" in answer.content
+    assert '<option value="after" selected>' in shown(answer)
+    assert not Execution.objects.exists()
+
+
 def body_of(of: StateMachine, **members: str) -> dict[str, str]:
     """Return a call that stops before the task."""
     places = json.dumps([{"state": "Call"}, {"state": "Done", "when": "after"}])
@@ -122,6 +170,7 @@ def test_the_api_starts_with_breakpoints(payments: Project, key_of: Callable[[st
     ("members", "words"),
     [
         ({"breakpoints": "{"}, "got no JSON"),
+        ({"breakpoints": '[{"state":"Call","state":"Done"}]'}, "the key 'state' stands twice"),
         ({"breakpoints": '[{"state":"Call","why":1}]'}, "got 'why'"),
         ({"breakpoints": '[{"state":"Nope"}]'}, "got the state 'Nope'"),
         ({"stop": "Call"}, "there is no such member"),

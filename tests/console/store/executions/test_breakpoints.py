@@ -106,7 +106,7 @@ def test_breakpoints_are_set_while_it_runs(project: Project) -> None:
     execution = start(create(project, CALLED), breakpoints=(engine.Breakpoint("Call"),))
     drain(execution)
     done = engine.Breakpoint("Done", engine.BreakTime.AFTER)
-    breakpoints.set_breakpoints(execution, [done], ANA)
+    breakpoints.change_breakpoints(execution, lambda _: [done], ANA)
     number = number_of(execution)
     breakpoints.release_line(
         execution, number, lambda by: engine.Skip(number, '"by hand"', by), "skip", ANA
@@ -122,12 +122,14 @@ def test_a_paused_execution_keeps_what_was_said(stopped: Execution) -> None:
     """The breakpoints that are to be taken are the ones that are shown."""
     pause.pause_execution(stopped, ANA, stops_clock=False)
     places = (engine.Breakpoint("Done"),)
-    breakpoints.set_breakpoints(stopped, places, ANA)
+    breakpoints.change_breakpoints(stopped, lambda _: places, ANA)
     shown = breakpoints.debugged(stopped)
     assert shown is not None
     assert shown.breakpoints == places
     go_on(stopped)
     assert lines_of(stopped) == ["Call"]
+    with pytest.raises(ConflictException, match="already chosen"):
+        go_on(stopped, input='{"n":3}')
     pause.resume_execution(stopped, ANA)
     drain(stopped)
     assert lines_of(stopped) == []
@@ -145,7 +147,7 @@ def test_what_came_too_late_is_refused(stopped: Execution) -> None:
         )
     stop_execution(stopped)
     with pytest.raises(ConflictException, match="has ended"):
-        breakpoints.set_breakpoints(stopped, [], ANA)
+        breakpoints.change_breakpoints(stopped, lambda _: [], ANA)
     assert_nothing_wrong()
 
 
@@ -157,7 +159,7 @@ def test_what_does_not_fit_is_refused(stopped: Execution) -> None:
             stopped, number, lambda by: engine.Release(number, by, "{"), "continue", ANA
         )
     with pytest.raises(ValidationException, match="got the state 'Nope'"):
-        breakpoints.set_breakpoints(stopped, [engine.Breakpoint("Nope")], ANA)
+        breakpoints.change_breakpoints(stopped, lambda _: [engine.Breakpoint("Nope")], ANA)
     assert lines_of(stopped) == ["Call"]
     assert not AuditEntry.objects.filter(action="DebugExecution").exists()
 

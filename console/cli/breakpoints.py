@@ -1,0 +1,97 @@
+"""Read the breakpoints of ``--break-at``, as the server's own HTTP API takes them."""
+
+from __future__ import annotations
+
+import json
+from argparse import Action, ArgumentError
+from typing import TYPE_CHECKING, Any
+
+import engine
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _ActionsContainer
+    from collections.abc import Iterable
+
+    from console.cli.connection import Connection
+
+_IF = " if "
+_ARN_PARTS = 7  # arn:aws:states:REGION:ACCOUNT:stateMachine:NAME, then a version or an alias
+
+
+class _AddBreakpoint(Action):
+    """Append the breakpoint of ``--break-at`` to ``break_at``."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Keep the default list of other calls as it is."""
+        del parser, option_string
+        namespace.break_at = [*namespace.break_at, {"state": values}]
+
+
+class _SetMember(Action):
+    """Set a member of the breakpoint before it: ``--break-hits`` sets ``hits``."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Refuse an option without a breakpoint before it, or a repeated one."""
+        del parser, option_string
+        member = self.dest.removeprefix("break_")
+        if not namespace.break_at:
+            raise ArgumentError(self, "got no --break-at before it, wanted one")
+        *others, last = namespace.break_at
+        if member in last:
+            raise ArgumentError(self, f"got it twice for {last['state']}, wanted it once")
+        namespace.break_at = [*others, {**last, member: values}]
+
+
+def add_breakpoint_arguments(parser: ArgumentParser, exclusive: _ActionsContainer) -> None:
+    """Add ``--break-at`` to a group of exclusive options, and the options of a breakpoint."""
+    exclusive.add_argument(
+        "--break-at",
+        action=_AddBreakpoint,
+        default=[],
+        metavar="STATE",
+        help="stop before this state until somebody continues; 'STATE if CONDITION' stops if the"
+        " JSONata condition over $states and variables is true; may be repeated",
+    )
+    parser.add_argument(
+        "--break-when",
+        action=_SetMember,
+        choices=[str(when) for when in engine.BreakTime],
+        help="the --break-at before it stops before the state (the default), after its success,"
+        " or when an error reaches it",
+    )
+    parser.add_argument(
+        "--break-hits",
+        action=_SetMember,
+        type=int,
+        metavar="N",
+        help="the --break-at before it stops from the N-th hit on (default: 1)",
+    )
+
+
+def breakpoints_text(
+    connection: Connection, arn: str, breakpoints: Iterable[dict[str, Any]]
+) -> str:
+    """Return the JSON text of breakpoints. ``arn``: of the state machine, a version or an alias."""
+    return json.dumps(
+        [each | _state_and_condition(connection, arn, each["state"]) for each in breakpoints]
+    )
+
+
+def _state_and_condition(connection: Connection, arn: str, word: str) -> dict[str, str]:
+    """Return the members of ``STATE`` or ``STATE if CONDITION``."""
+    if _IF not in word:
+        return {"state": word}
+    # The name of a state may contain " if ", as in "Check if paid".
+    machine = ":".join(arn.split(":")[:_ARN_PARTS])
+    answer = connection.states.describe_state_machine(stateMachineArn=machine)
+    names = {name for name, _ in engine.own_states(engine.parse_stored(answer["definition"]))}
+    parts = word.split(_IF)
+    for count in range(len(parts), 0, -1):
+        state, condition = _IF.join(parts[:count]), _IF.join(parts[count:])
+        if state in names:
+            return {"state": state, "condition": condition} if condition else {"state": state}
+    return {"state": parts[0], "condition": _IF.join(parts[1:])}
