@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_REASON = 256
-"""Maximum characters of a reason; longer ones are cut."""
+"""Maximum characters of a reason; longer reasons are cut."""
 START_LINK = "link "
 """Prefix of a start link's name as the starter of an execution."""
 BY_APPROVAL_LINK = ", by a link of "
@@ -31,7 +31,7 @@ class Actor:
     """The actor of a change: user name, access key if any, and request id.
 
     ``execution``: the ARN of the execution whose Task acts; ``name`` has started it then.
-    ``acting_for``: whose rights bound what comes of it, if that is not the one user.
+    ``acting_for``: whose rights limit the results of the action, if this is not ``user``.
     """
 
     name: str = ""

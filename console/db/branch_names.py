@@ -47,7 +47,7 @@ def branch_project_name(parent: str, branch: str) -> str:
 def moved_arns(text: str, account: str, new_account: str) -> str:
     """Replace the parent's account by the branch's in the ARNs of a text.
 
-    Only for services of this server: queues, functions and the like stay the parent's.
+    Only for services of this server: ARNs of queues, functions and other services remain unchanged.
     """
     if account not in text:
         return text

@@ -57,9 +57,9 @@ def offset_s() -> float:
 
 
 def _on_event_loop() -> bool:
-    """Tell whether the caller runs on an event loop, which must not wait for the database.
+    """Return whether the caller runs on an event loop, which must not wait for the database.
 
-    The queue of a worker asks for the time there. Other threads renew the measurement.
+    Calls of the API ask for the time there. Other threads renew the measurement.
     """
     return asyncio._get_running_loop() is not None  # noqa: SLF001 - the public one raises
 

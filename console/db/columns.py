@@ -17,7 +17,7 @@ class AddFieldInTurns(migrations.AddField):
     While a long query such as a backup reads the table, ALTER TABLE waits for it, and all other
     queries wait for ALTER TABLE. On PostgreSQL this operation therefore waits one second at most,
     pauses for half a second and tries again, 60 times in all. Then it raises
-    ``OperationalError``. Only for migrations with ``atomic = False``.
+    ``OperationalError``. The migration must have ``atomic = False``.
     """
 
     def database_forwards(

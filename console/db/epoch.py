@@ -31,9 +31,7 @@ def process_epoch() -> str:
 
 def current_epoch() -> str:
     """Return the database's epoch."""
-    with rows.open_cursor() as cursor:
-        cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
-        row = cursor.fetchone()
+    row = rows.fetch_row("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
     return "0" if row is None else str(row[0])
 
 
@@ -58,7 +56,7 @@ def is_over() -> bool:
 def begin_epoch() -> str:
     """Begin a new epoch and return it; processes of older epochs end.
 
-    An epoch is never reused: a backup does not know the epochs after it.
+    An epoch is never reused: a backup does not have the later epochs.
     """
 
     def store() -> str:
@@ -71,6 +69,6 @@ def begin_epoch() -> str:
 
 
 def forget_epoch() -> None:
-    """Read the epoch again, as the process begins to work on a database."""
+    """Forget the cached epoch, before the process begins to work on a database."""
     global _mine, _recent  # noqa: PLW0603
     _mine = _recent = None

@@ -29,7 +29,7 @@ class LabelledCounter:
     """A counter for each set of label values."""
 
     def __init__(self, name: str, meaning: str, labels: tuple[str, ...] = ()) -> None:
-        """``name``: as Prometheus has it, without ``_total``."""
+        """``name``: the name in Prometheus, without ``_total``."""
         self.name, self.meaning, self.labels = name, meaning, labels
         self._values: dict[tuple[str, ...], float] = {} if labels else {(): 0}
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class DurationHistogram:
     """A histogram of seconds for each set of label values."""
 
     def __init__(self, name: str, meaning: str, labels: tuple[str, ...] = ()) -> None:
-        """``name``: as Prometheus has it, ending with ``_seconds``."""
+        """``name``: the name in Prometheus, ending with ``_seconds``."""
         self.name, self.meaning, self.labels = name, meaning, labels
         self._spreads: dict[tuple[str, ...], list[float]] = {} if labels else {(): _empty()}
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class DurationHistogram:
 
 
 def _empty() -> list[float]:
-    """Return zeros: one for each bound, one above all bounds, one for the sum."""
+    """Return zeros for the count of each bucket and for the sum."""
     return [0] * (len(_BOUNDS) + 1) + [0.0]
 
 

@@ -4,71 +4,74 @@ Theory of operation
 ===================
 
 ``write`` passes a recorded change (``rows``) to one thread of the process. That thread takes all
-waiting changes, and sends them in two round trips, by psycopg's pipeline:
+waiting changes, and sends them in two round trips (``pipeline``):
 
     first trip    BEGIN, then each statement that must find its row: the version of a run, a task
                   that is still open, a machine that is not being deleted, a name that is free
-    second trip   inserts, deletes, the queue's jobs, COMMIT
+    second trip   inserts, deletes, signals to other processes, COMMIT
 
-Between the trips a change may add to the second one what follows from the first: which task of an
-activity a poller gets is known only then, and with it the message of the task's start.
+Between the trips a change may add statements that depend on the first trip. An example: only then
+is it known which task of an activity a poller gets, and so the message of the task's start.
 
-Statements are merged over the changes: the rows of all stand in arrays, which ``unnest`` turns into
-a table. A statement returns the keys of the rows that it changed. Rows by the hundred, such as the
-events of a loop, are sent by COPY instead, between two pipelines: that takes more round trips and
-half the processor time, and PostgreSQL works on the first rows while the last are on their way.
+Statements of the same text are merged: the values of all changes are passed as arrays, which
+``unnest`` turns into a table. A statement returns the keys of the rows that it changed. Hundreds
+of rows, such as the events of a loop, are sent by COPY instead, between two pipelines: that takes
+more round trips but half the processor time, and PostgreSQL inserts the first rows while the last
+are being sent.
 
-**Plans.** To parse and plan a statement takes longer than to execute it, so that is done once for
-each connection. A plan that is kept must be right for any size of the tables:
+**Plans.** Parsing and planning a statement takes longer than executing it, so each connection does
+it once. The plan must be good for any size of the tables:
 
     1. A new server updates a run: the table has a few rows, and the plan reads all of them.
-    2. A minute later it has 30,000 rows, and nothing has told PostgreSQL to plan anew.
+    2. A minute later it has 30,000 rows, and PostgreSQL still uses the plan.
 
-So ``_SETTINGS`` leave only plans that find each row by an index.
+So ``_SETTINGS`` allow only plans that find each row by an index.
 
-**One change fails.** A change whose row was missing has failed, the others have not:
+**One change fails.** If a required row is missing, only the change that requires it fails:
 
     1. A, B and C are in one transaction. The first trip returns the keys of A and C only.
-    2. ROLLBACK. B is given back to the thread that wrote it, which runs its function alone, in a
-       transaction of its own: that finds out what is the matter (``Fenced``, a closed task, a name
-       that is taken), as if there were no merging.
+    2. ROLLBACK. B returns to the thread that wrote it, which runs its function in a transaction of
+       its own. There the function raises its error (``Fenced``, a closed task, a name that is
+       taken), as if there were no merging.
     3. A and C are sent again, without B.
 
-If a statement raises, nobody knows whose row it was: after ROLLBACK each change is run alone.
+If a statement raises an error, it is not known which change caused it: after ROLLBACK each change
+runs alone.
 
-**Two changes of one execution.** A task's outcome and a step of the same execution do not stand in
-one transaction, for a step deletes messages that the other inserts. The later one waits for the
-next:
+**Two changes of one execution.** A task's outcome and a step of the same execution are never in the
+same transaction, because the step deletes messages that the outcome inserts. The later change waits
+for the next transaction:
 
     1. The outcome of task 5 is waiting, and behind it a step that ends the execution.
     2. The first transaction closes the task and inserts the message.
     3. The second one ends the execution, and deletes the message.
 
-Outcomes of different tasks do stand in one transaction, and no row has two changes in it.
+Outcomes of different tasks may share a transaction. No row is changed twice in one.
 
-**Locks.** Nobody waits for long, because all wait with it (``lock_timeout``):
+**Locks.** A transaction waits for a lock only briefly (``lock_timeout``), because all its changes
+wait with it:
 
     1. A worker is stopped in the middle of a transaction, and holds the row of a run.
-    2. Another one takes the execution over. Its step waits for a quarter of a second.
-    3. ROLLBACK; each change is run alone, and only that step waits on, on its own thread.
+    2. Another worker takes the execution over. Its step waits for a quarter of a second.
+    3. ROLLBACK; each change runs alone, and only that step still waits, on its own thread.
 
-Two processes that lock each other's rows end in the same way, before the deadlock is detected.
-Nobody holds a row for long either, because the second trip follows the first at once
+Two processes that lock each other's rows end in the same way, before the deadlock is detected. A
+transaction also holds its locks only briefly, because the second trip follows the first at once
 (``idle_in_transaction_session_timeout``):
 
     1. The network falls silent between the trips of a web process, which is killed then.
     2. The server hears nothing of that, and its session holds the names of new executions.
-    3. After five seconds it ends the session. A client that starts one of the names again waits
-       for so long, and not for the five minutes of other transactions.
+    3. After five seconds it ends the session. A client that starts such a name waits until then.
 
-**The connection dies.** Before COMMIT was sent nothing is committed, so the changes are sent again
-on a new connection, once. After that nobody knows, and each caller gets the outage:
+**The connection breaks.** Before COMMIT was sent, nothing is committed, and the changes are sent
+again on a new connection, once. Afterwards it is not known whether they are committed, so each
+caller gets an outage:
 
     1. COMMIT is sent, the server commits, and the connection breaks before its answer.
-    2. A step: the sweep finds the execution, and goes on from the version that is there.
-       An outcome: it is recorded again, and finds its task closed, which is what it wanted.
-       A claim: the sweep finds a task that is started here and in nobody's hands, and offers it.
-       A start: its client gets an error and calls again; its name finds the execution.
+    2. A step: the sweep finds the execution, and continues from its current version.
+       An outcome: it is recorded again, finds its task closed, and changes nothing.
+       A claim: the sweep finds a started task that no thread has, and offers it again.
+       A start: the client gets an error, calls again, and by the name gets the execution.
 """
 
 from __future__ import annotations
@@ -83,7 +86,7 @@ from django.db import connection
 from django.db.utils import IntegrityError, InterfaceError, OperationalError
 
 from console.db import signals
-from console.db.postgres import execute_prepared
+from console.db.pipeline import array_text, run_together
 from console.db.rows import (
     INSERT_ORDER,
     Statement,
@@ -103,7 +106,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _WORTH_A_COPY = 400
-"""From this number of rows on, COPY is faster despite its two more round trips."""
+"""The number of rows from which COPY is faster, despite its two more round trips."""
 _SETTINGS = {
     "lock_timeout": "250ms",
     "idle_in_transaction_session_timeout": "5s",
@@ -112,10 +115,9 @@ _SETTINGS = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-_BEGIN = (
-    "BEGIN",
-    "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()),
-)
+_SET = ", ".join(f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items())
+_BEGIN = (("BEGIN", ()), (f"SELECT {_SET}", ()))
+_ROLLBACK = (("ROLLBACK", ()),)
 
 
 class RunAlone(Exception):
@@ -132,7 +134,7 @@ def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[Wri
     owned: dict[Any, bool] = {}
     keys: set[tuple[Statement, Key]] = set()
     for change in waiting:
-        touched = _touched(change)
+        touched = _touched_executions(change)
         clash = any(
             number in owned and (owned[number] or owns) for number, owns in touched.items()
         ) or any(key in keys for key in change.keys if key[0].owns or key[0].joins)
@@ -144,7 +146,7 @@ def take_together(waiting: Iterable[WriteSet]) -> tuple[list[WriteSet], list[Wri
     return group, later
 
 
-def _touched(change: WriteSet) -> dict[Any, bool]:
+def _touched_executions(change: WriteSet) -> dict[Any, bool]:
     """Return execution -> whether the change needs it exclusively."""
     touched: dict[Any, bool] = {}
     for statement, key in change.keys:
@@ -199,7 +201,7 @@ def commit_changes(waiting: list[QueuedChange]) -> list[QueuedChange]:
 def write_together(fn: Callable[[], object]) -> None:
     """Run a function in this transaction; write its rows by one statement per table.
 
-    It is run as it is where it cannot be recorded, or where a round trip costs nothing.
+    On SQLite, and if the writes cannot be recorded, the function writes its rows directly.
     """
     embedded = connection.vendor != "postgresql"
     recorded = None if embedded or is_recording() else record(fn)
@@ -268,7 +270,7 @@ def _try_commit(changes: Sequence[WriteSet]) -> dict[int, BaseException | None]:
     }
     if missing:
         with connection.wrap_database_errors:
-            connection.connection.execute("ROLLBACK")
+            run_together(connection.connection, _ROLLBACK)
         return missing
     try:
         for change in changes:
@@ -309,14 +311,13 @@ def _begin(
         connection.ensure_connection()
         own = connection.connection
         try:
-            with connection.wrap_database_errors, own.pipeline():
-                for text in _BEGIN:
-                    execute_prepared(own, text)
-                cursors = [(each, _execute(each, rows[each])) for each in needed]
+            texts = [*_BEGIN, *(_text(each, rows[each]) for each in needed)]
+            with connection.wrap_database_errors:
+                answers = run_together(own, texts)[len(_BEGIN) :]
             returned: dict[tuple[Statement, Key], Row] = {}
-            for statement, cursor in cursors:
+            for statement, answer in zip(needed, answers, strict=True):
                 size = len(statement.key)
-                for row in cursor.fetchall():
+                for row in answer:
                     returned[statement, tuple(row[:size])] = row[size:]
         except (InterfaceError, OperationalError):
             if last or not _is_broken():
@@ -342,17 +343,12 @@ def _write_and_commit(
     copied = [each for each in remaining if each.copy and len(rows[each]) >= _WORTH_A_COPY]
     if copied:
         before = [each for each in remaining if each.order < INSERT_ORDER]
-        with own.pipeline():
-            for statement in before:
-                _execute(statement, rows[statement])
+        run_together(own, [_text(each, rows[each]) for each in before])
         for statement in copied:
             _copy(statement, rows[statement])
         remaining = [each for each in remaining if each not in before and each not in copied]
-    with own.pipeline():
-        for statement in remaining:
-            _execute(statement, rows[statement])
-        _send_signals(changes)
-        execute_prepared(own, "COMMIT")
+    texts = [_text(each, rows[each]) for each in remaining]
+    run_together(own, [*texts, *_signals(changes), ("COMMIT", ())])
 
 
 def _copy(statement: Statement, rows: Sequence[Row]) -> None:
@@ -367,13 +363,13 @@ def _roll_back() -> None:
     if own is None or own.closed or own.broken:
         return
     try:
-        own.execute("ROLLBACK")
+        run_together(own, _ROLLBACK)
     except psycopg.Error:
         own.close()
 
 
-def _execute(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
-    return execute_prepared(connection.connection, statement.for_many, _arrays(rows))
+def _text(statement: Statement, rows: Sequence[Row]) -> tuple[str, list[str]]:
+    return statement.for_many, _arrays(rows)
 
 
 def _execute_once(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[Any]:
@@ -382,32 +378,16 @@ def _execute_once(statement: Statement, rows: Sequence[Row]) -> psycopg.Cursor[A
 
 
 def _arrays(rows: Sequence[Row]) -> list[str]:
-    return [_array(column) for column in zip(*rows, strict=True)]
+    return [array_text(column) for column in zip(*rows, strict=True)]
 
 
-def _array(values: Sequence[Any]) -> str:
-    """Return values as the text of an SQL array, which is faster than psycopg's conversion."""
-    first = next((value for value in values if value is not None), None)
-    if isinstance(first, str):
-        return (
-            "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
-        )
-    if isinstance(first, bool):
-        return "{" + ",".join(["NULL" if value is None else "ft"[value] for value in values]) + "}"
-    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
-
-
-def _quoted(text: str) -> str:
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    return '"' + text.replace('"', '\\"') + '"'
-
-
-def _send_signals(changes: Sequence[WriteSet]) -> None:
+def _signals(changes: Sequence[WriteSet]) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return the statements that send the signals of changes."""
     transport = signals.get_transport()
-    if transport is not None:
-        outgoing = [signal for change in changes for signal in change.signals]
-        transport.send_all([signal for signal in outgoing if transport.takes(signal[0])])
+    if transport is None:
+        return ()
+    outgoing = [signal for change in changes for signal in change.signals]
+    return transport.statements([signal for signal in outgoing if transport.takes(signal[0])])
 
 
 def publish(change: WriteSet) -> None:
@@ -420,5 +400,5 @@ def publish(change: WriteSet) -> None:
     for hook in hooks:
         try:
             hook()
-        except Exception:  # the commit stands, and the others have to hear of it
+        except Exception:  # the commit is done; the other listeners must be called, too
             log.exception("a listener failed after a commit")

@@ -1,7 +1,7 @@
 """Log the start and the end of a database outage once each.
 
-During an outage many threads fail, several times a second. The first ``note_outage`` logs a line;
-the next ``note_success`` logs the other, with the duration.
+During an outage many threads fail, several times a second. The first ``note_outage`` logs the start
+of the outage; the next ``note_success`` logs its end, with the duration.
 """
 
 from __future__ import annotations

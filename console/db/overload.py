@@ -34,7 +34,7 @@ MANY_WAITING = 64
 LONG_WAIT_S = 0.4
 BEHIND_S, CLOSED_S = 0.25, 0.25
 closed_until = 0.0
-"""End of the refusal of starts, by the monotonic clock; 0: none."""
+"""Until when starts are refused, by the monotonic clock; 0: they are accepted."""
 
 
 class WaitedTooLong(Exception):

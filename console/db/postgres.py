@@ -11,7 +11,7 @@ waiting thread itself, which wakes up ten times a second anyway:
    more, because the reply may have left the server just before the question arrived. Then it
    closes the connection and raises ``Silent``, which callers treat as an outage.
 3. The server may not notice that its client is gone, and would keep the locks of an open
-   transaction for hours. So the thread also tells the server to end the session.
+   transaction for hours. So the thread also makes the server end the session.
 4. The cause has probably silenced other connections, too. The pool's idle connections are replaced.
    A wait on a connection that has received nothing since asks the server after ``SUSPECT_S``.
 
@@ -139,7 +139,7 @@ class TakesNoWrites(psycopg.OperationalError):
 
 
 def limit_statements(seconds: float | None = STATEMENT_S) -> None:
-    """Set the time limit of statements in this process; None removes it.
+    """Set the time limit of statements in this process; None removes the limit.
 
     A connection whose statement exceeds the limit is closed, with ``Silent``.
     """
@@ -164,18 +164,18 @@ def _note_read_only() -> None:
 
 
 def is_read_only() -> bool:
-    """Tell whether this process met a read-only server within the last few seconds."""
+    """Return whether this process met a read-only server within the last few seconds."""
     return monotonic() < _read_only_until
 
 
 def use_few() -> None:
-    """Note that this process has a small pool; ``is_scarce`` is true from now on."""
+    """Note that this process has a small connection pool; ``is_scarce`` is True from now on."""
     global _has_few  # noqa: PLW0603 - one pool a process
     _has_few = True
 
 
 def is_scarce() -> bool:
-    """Tell whether connections are scarce, so that threads must not keep one between uses.
+    """Return whether connections are scarce, so that threads must not keep one between uses.
 
     True for a small pool, and for a while after PostgreSQL refused a connection.
     """
@@ -192,7 +192,7 @@ def spare_connection() -> None:
 
 
 def lacks_connections(error: BaseException) -> bool:
-    """Tell whether an error, or its cause in the pool, means that no connection is left.
+    """Return whether an error, or its cause in the pool, means that no connection is left.
 
     The text is compared because psycopg has no SQLSTATE (53300) for errors before a session begins.
     """
@@ -203,7 +203,7 @@ def lacks_connections(error: BaseException) -> bool:
 
 
 def given_back() -> int:
-    """Return a number that changes whenever a thread returns a connection to the pool."""
+    """Return a counter that increases whenever a thread returns a connection to the pool."""
     return _returns
 
 
@@ -219,7 +219,7 @@ def new_name(prefix: object = None) -> str:
 
 
 def libpq_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of libpq among those of a Django connection."""
+    """Return a Django connection's parameters that libpq understands."""
     return {key: value for key, value in parameters.items() if key in _KEYWORDS}
 
 
@@ -321,8 +321,8 @@ class WatchedConnection(psycopg.Connection[Any]):
         watched.name, watched.begun, watched.heard_at = name, begun, monotonic()
         watched.address = libpq_parameters(options) | _place_of(watched)
         if options.get("autocommit"):  # else it would begin a transaction
-            told = watched.execute(_SET, [text for pair in SESSION.items() for text in pair])
-            watched.session = told.fetchall()[0][0]
+            answer = watched.execute(_SET, [text for pair in SESSION.items() for text in pair])
+            watched.session = answer.fetchall()[0][0]
         return watched
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
@@ -337,7 +337,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         try:
-            return super().wait(self._watched(gen), interval)
+            return super().wait(self._watch_silence(gen), interval)
         except Silent:
             self.pgconn.finish()
             self._suspect_others()
@@ -362,7 +362,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         self.pgconn.finish()
         self._replace_idle()
 
-    def _watched(self, gen: PQGen[T]) -> Generator[Any, Any, T]:
+    def _watch_silence(self, gen: PQGen[T]) -> Generator[Any, Any, T]:
         """Run psycopg's wait generator, and check for silence at each wake-up."""
         silence = _Silence(self)
         try:
@@ -446,15 +446,15 @@ def _works(on: WatchedConnection) -> bool:
 
 
 def _refuses(error: psycopg.Error) -> bool:
-    """Tell whether a live server sent the error, for instance for lack of free connections.
+    """Return whether a live server sent the error, for instance for lack of free connections.
 
     Such an error does not say whether the statement is being executed, but the server is alive, so
     the thread waits on.
     """
     if error.sqlstate is not None:
         return not error.sqlstate.startswith(_NO_SERVICE)
-    told = str(error)  # psycopg has no SQLSTATE for errors before a session begins
-    return _SENT.search(told) is not None and _STARTS_OR_ENDS not in told
+    message = str(error)  # psycopg has no SQLSTATE for errors before a session begins
+    return _SENT.search(message) is not None and _STARTS_OR_ENDS not in message
 
 
 def _ask_server(about: WatchedConnection, question: str) -> Rows:

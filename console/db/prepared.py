@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST_STATEMENTS = 500
-"""Maximum of statements that a process keeps; the least recently used one is dropped."""
+"""The maximum number of cached statements; the least recently used one is dropped."""
 _FIRST_NUMBER = 2_100_000_001  # of the placeholders; fits into an integer column of 32 bits
 Value = int | str | tuple[int, ...] | tuple[str, ...]
 """A value of a query; a tuple is the right side of an ``IN``."""
@@ -138,7 +138,7 @@ def _read(
     models: bool,
 ) -> tuple[_Statement, list[tuple[Any, ...]]]:
     """Return the statement of a query and its rows for ``values``; compose it if it is not kept."""
-    values = tuple(_padded(value) if isinstance(value, tuple) else value for value in values)
+    values = tuple(_pad_members(value) if isinstance(value, tuple) else value for value in values)
     shape = tuple(_shape_of(value) for value in values)
     name = (connection.vendor, key, shape, models, *_function_name(build))
     statement = _kept(name)
@@ -157,7 +157,7 @@ def _read(
 
 
 def _function_name(build: Callable[..., Any]) -> tuple[str, str]:
-    """Return module and name of a builder; all closures of one function share them."""
+    """Return module and name of a builder; all closures of a function share one cached query."""
     function = build.func if isinstance(build, partial) else build
     return function.__module__, function.__qualname__
 
@@ -187,7 +187,7 @@ def _shape_of(value: Value) -> object:
     return len(value) if isinstance(value[0], int) else (str, len(value))
 
 
-def _padded(members: tuple[Any, ...]) -> tuple[Any, ...]:
+def _pad_members(members: tuple[Any, ...]) -> tuple[Any, ...]:
     """Repeat the last member of an ``IN`` up to a power of two, so that few lengths are kept."""
     return members + members[-1:] * ((1 << (len(members) - 1).bit_length()) - len(members))
 

@@ -8,6 +8,7 @@ from console.models import Project
 
 _ACCOUNT_AT = 4  # arn:aws:states:region:ACCOUNT:...
 _KEPT_S = 5.0
+_GRACE_S = 0.25
 _known: dict[str, tuple[float, str]] = {}
 
 
@@ -21,6 +22,8 @@ def project_of(arn: str) -> str:
     now = time.monotonic()
     if remembered is not None and remembered[0] > now:
         return remembered[1]
+    if remembered is not None and now < remembered[0] + _GRACE_S:
+        _known[account] = now + _GRACE_S, remembered[1]  # for other threads, while this one asks
     names = Project.objects.filter(account_id=account).values_list("name", flat=True)
     name = names.first() or ""
     if name:  # made-up accounts must not fill the memory

@@ -8,7 +8,7 @@ read it by ``read_settings`` each time: no process has to be restarted.
 
 **At once.** ``read_settings`` remembers the rows of a project for a second. A change is published
 as a signal (``Topic.RIGHTS``), which clears the cache of every process. A lost signal delays the
-change by that second. During an outage of the database, the cached values count.
+change by a second and a half at most. During an outage of the database, the cached values count.
 
 **The file wins.** The operator may set the same in a file. ``effective_settings`` merges the two: a
 name that the file has is the file's, and its page shows it as read-only.
@@ -17,8 +17,9 @@ name that the file has is the file's, and its page shows it as read-only.
 ``put_setting`` raises ``ConflictException`` if the row has another one by now.
 
 **Secrets** are encrypted (``console.db.sealing``) and bound to their row. ``open_setting`` is the
-only way to them, for calls. No page shows them, and no export has them. A caller that changes where
-a secret is sent must ask for the secret anew, or a second owner could read it that way.
+only way to them, for calls. No page shows them, and no export has them. A caller that changes the
+destination of a secret must request the secret again; otherwise a second owner could read it in
+this way.
 
 **Branches** have the settings of their parent, which are changed there.
 """
@@ -26,6 +27,7 @@ a secret is sent must ask for the secret anew, or a second owner could read it t
 from __future__ import annotations
 
 import json
+import threading
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -49,9 +51,14 @@ PUT, REMOVE = "PutProjectSetting", "RemoveProjectSetting"
 """The actions that change settings, for rights and the audit."""
 MOST = 500
 """Settings of one kind in a project."""
+ROLE = "role"
+OF_MACHINES = (ROLE,)
+"""The kinds whose names are those of state machines: the settings are deleted with them."""
 LONGEST_VALUE = 256 * 1024
 LONGEST_NAME = 256
 _KEPT_S = 1.0
+_GRACE_S = 0.25
+"""How long other threads use the expired rows while one thread reads them again."""
 _MOST_PROJECTS = 1000
 
 
@@ -59,7 +66,7 @@ class SettingSource(StrEnum):
     """The source of a setting."""
 
     FILE = "file"
-    """From a file or a variable of the operator: it is read-only on pages."""
+    """Set by a file or a variable of the operator: read-only on pages."""
     PAGE = "page"
 
 
@@ -96,6 +103,8 @@ class EffectiveSetting:
 _Remembered = dict[tuple[str, str], StoredSetting]
 _remembered: dict[str, tuple[float, _Remembered]] = {}
 _changes = 0
+_claiming = threading.Lock()
+"""Held while a thread extends the validity of the cache, before it reads the rows again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +122,12 @@ _used: dict[str, _InUse] = {}
 def forget_settings() -> None:
     """Clear the cache of settings."""
     global _changes  # noqa: PLW0603 - one a process
-    _changes += 1
-    for project, (_, rows) in list(_remembered.items()):
-        _remembered[project] = 0.0, rows
-    for kind, in_use in list(_used.items()):
-        _used[kind] = replace(in_use, until=0.0)
+    with _claiming:
+        _changes += 1
+        for project, (_, rows) in list(_remembered.items()):
+            _remembered[project] = 0.0, rows
+        for kind, in_use in list(_used.items()):
+            _used[kind] = replace(in_use, until=0.0)
 
 
 signals.subscribe((Topic.RIGHTS,), forget_settings)
@@ -145,14 +155,18 @@ def names_in_use(kind: str) -> frozenset[str]:
 def values_in_use(kind: str) -> tuple[tuple[str, Any], ...]:
     """Return name and value of the settings of a kind of all projects, as of the last second.
 
-    The same object again while they are the same. Sums are read once a second, and the rows if a
-    sum differs: each change raises a version or the highest number, or lowers the sum of numbers.
+    Unchanged settings are returned as the same object. Sums are read once a second, and the rows if
+    a sum differs: each change raises a version or the highest number, or lowers the sum of numbers.
     """
     remembered = _used.get(kind)
     now = time.monotonic()
     if remembered is not None and now < remembered.until:
         return remembered.values
-    before, is_idle = _changes, connection.connection is None
+    with _claiming:  # one thread reads; the others return the values of before meanwhile
+        expired = remembered is not None and now < remembered.until + _GRACE_S
+        if remembered is not None and expired and _used.get(kind) is remembered:
+            _used[kind] = replace(remembered, until=now + _GRACE_S)
+        before, is_idle = _changes, connection.connection is None
     try:
         rows = ProjectSetting.objects.filter(kind=kind)
         columns = Max("pk"), Sum("pk"), Sum("version"), Max("changed_ms")
@@ -178,7 +192,7 @@ def effective_settings(
 ) -> dict[str, EffectiveSetting]:
     """Return the settings in effect by name: the file's, then the page's other ones.
 
-    ``of_file``: what the operator has set for this project by name.
+    ``of_file``: the operator's entries for this project, by name.
     """
     stored = read_settings(project, kind)
     merged = {
@@ -226,7 +240,11 @@ def _rows_of(project: str) -> _Remembered:
     now = time.monotonic()
     if remembered is not None and now < remembered[0]:
         return remembered[1]
-    before, is_idle = _changes, connection.connection is None
+    with _claiming:  # one thread reads; the others return the rows of before meanwhile
+        expired = remembered is not None and now < remembered[0] + _GRACE_S
+        if remembered is not None and expired and _remembered.get(project) is remembered:
+            _remembered[project] = now + _GRACE_S, remembered[1]
+        before, is_idle = _changes, connection.connection is None
     try:
         rows = {
             (row.kind, row.name): _stored(row)
@@ -281,8 +299,8 @@ def put_setting(
 ) -> StoredSetting:
     """Save a setting and its audit entry.
 
-    ``revision``: of the row that the change was made from, "" for a new one. ``secrets``: None
-    leaves them as they are. ``summary``: of the change, for the audit; without secrets. Raise
+    ``revision``: the revision that was edited, "" for a new row. ``secrets``: None
+    leaves them as they are. ``summary``: describes the change in the audit, without secrets. Raise
     ConflictException if the row is not at that revision, ValidationException for a value that is
     too large and for too many settings.
     """
@@ -330,6 +348,14 @@ def remove_setting(
         signals.publish((Topic.RIGHTS,))
 
     write(store)
+
+
+def remove_settings_of_machine(project: Project, name: str) -> None:
+    """Remove the settings of a deleted state machine; part of the caller's transaction."""
+    for row in ProjectSetting.objects.filter(project=project, kind__in=OF_MACHINES, name=name):
+        row.delete()
+        audit.record(project, audit.NOBODY, REMOVE, str(row))
+        signals.publish((Topic.RIGHTS,))
 
 
 def _locked_row(project: Project, kind: str, name: str, revision: str) -> ProjectSetting | None:

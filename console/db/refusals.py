@@ -132,8 +132,8 @@ def record_refused_call(
 def record_refused_sign_in(name: str, address: str, request_id: str, reason: str) -> None:
     """Write an audit entry of the server for a refused sign-in.
 
-    ``name``: of an account, else "". People type passwords into the name field, so a text that is
-    not an account's name is not recorded.
+    ``name``: an account's name, else "". People type passwords into the name field, so a text that
+    is not an account's name is not recorded.
     """
     if LIMIT.admit(address or "an unknown address", None):
         actor = audit.Actor(name, request_id=request_id)

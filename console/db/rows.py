@@ -122,13 +122,13 @@ class _Cursor:
             if values is None:
                 self._cursor.execute(sql)
             else:
-                self._cursor.execute(_marked(sql), values)
+                self._cursor.execute(_with_own_marks(sql), values)
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of values."""
         self._check()
         with self._database.wrap_database_errors:
-            self._cursor.executemany(_marked(sql), rows)
+            self._cursor.executemany(_with_own_marks(sql), rows)
 
     def _check(self) -> None:
         if self._database.needs_rollback:
@@ -157,7 +157,7 @@ class _Cursor:
 
 
 @lru_cache(maxsize=1024)
-def _marked(sql: str) -> str:
+def _with_own_marks(sql: str) -> str:
     """Return a statement with SQLite's placeholders."""
     return _SQLITE_MARK.sub("?", sql).replace("%%", "%")
 
@@ -325,14 +325,14 @@ class Unmergeable(Exception):
     """A change queries the database, so it cannot be recorded."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # by identity: each commit looks statements up fifty times
 class Statement:
     """A statement that changes or inserts a row, for one row or for many at once.
 
     ``text``: with ``%s`` for values; ``types``: theirs in PostgreSQL. ``order``: where it stands in
     a transaction of many changes. ``key``: the places of the values that name the row, if the row
     must be there; ``returning``: the columns that these are, and more that the caller wants.
-    ``merged``: the statement for many rows if it is not made by the rule: their values are
+    ``merged``: the statement for many rows, if it cannot be derived from ``text``: the values are
     columns ``c0``, ``c1``, ... of ``g``.
     """
 
@@ -343,13 +343,13 @@ class Statement:
     returning: str = ""
     merged: str = ""
     owns: bool = False
-    """Whether the first value of the key is an execution that no other change may touch."""
+    """Whether no other change in the transaction may touch its execution (first key value)."""
     joins: bool = False
-    """Whether the first value of the key is an execution that others may touch in the same way."""
+    """Whether other changes may touch its execution by the same statement only."""
     copy: str = ""
-    """The COPY that does the same, if one does."""
+    """The equivalent COPY statement, None without one."""
     may_miss: bool = False
-    """Whether a change is written, too, if the statement returns nothing for its key."""
+    """Whether a change is written even if the statement returns no row for its key."""
 
     @cached_property
     def for_many(self) -> str:
@@ -371,9 +371,9 @@ class Statement:
 class WriteSet:
     """The rows and signals of a recorded change. ``result``: its function's return value.
 
-    ``make``: makes the result of what the statements returned, after the commit. ``follow``: called
-    before the commit with what they returned; what it writes, by statements that look for no row,
-    is ``following``. After a rollback it may be called again.
+    ``make``: makes the result from the rows that the statements returned, after the commit.
+    ``follow``: called before the commit with the returned rows; its further statements, which
+    require no row, are ``following``. After a rollback it may be called again.
     """
 
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
@@ -448,7 +448,7 @@ def returning(
     """Return the result of ``otherwise``; while recording, add a statement instead.
 
     The result of the change is then what ``make`` returns for the row that the statement returned,
-    None if there is none. ``follow``: as ``WriteSet`` has it, called with that row.
+    None if there is none. ``follow``: called with that row before the commit, see ``WriteSet``.
     """
     write_set = _local.current
     if write_set is None:
@@ -467,7 +467,7 @@ def _refuse_query(*_: Any) -> None:
 
 
 def record(fn: Callable[[], Any]) -> WriteSet | None:
-    """Return the writes that a function makes, None if it queries.
+    """Return the writes of a function, None if it queries the database.
 
     The function's own exceptions are raised here.
     """
@@ -526,8 +526,8 @@ def next_key(table: str, key: str) -> int:
         until, keys = _keys[table]
         if keys and time.monotonic() <= until:
             return keys.popleft()
-    # Without the lock: if the database is silent, each caller waits for as long as it would anyway,
-    # and not for all those before it.
+    # Without the lock: if the database does not answer, each caller waits for its own query only,
+    # not for the queries of earlier callers.
     first, *others = take_keys(table, key, _KEYS)
     with _keys_lock:
         _keys[table] = time.monotonic() + _KEYS_S, deque(others)

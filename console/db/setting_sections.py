@@ -41,11 +41,11 @@ class CheckedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SettingSection:
-    """A section of a file. ``kind``: of its rows. ``is_list``: its entries are names only.
+    """A section of a file. ``kind``: the kind of its rows. ``is_list``: its entries are names only.
 
-    ``check``: of an entry and the row that it replaces; raises ``MemberError``. ``words``: of a
-    value, for plans and the audit. ``lacking``: the secrets that a row lacks, in words. ``page``:
-    the name of the page on which secrets are entered.
+    ``check``: checks an entry, given the row that it replaces; raises ``MemberError``. ``words``:
+    describes a value, for plans and the audit. ``lacking``: names the secrets that a row lacks.
+    ``page``: the name of the page on which secrets are entered.
     """
 
     name: str

@@ -34,10 +34,12 @@ class Transport(Protocol):
         """Return whether this process gets the signals of a channel, too."""
 
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
-        """Add a signal to the current transaction, or send it at once outside of one."""
+        """Add a signal to the current transaction; without a transaction send it at once."""
 
-    def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
-        """Write signals into a transaction outside of Django's control."""
+    def statements(
+        self, batch: Sequence[tuple[Channel, tuple[object, ...]]]
+    ) -> Sequence[tuple[str, Sequence[str]]]:
+        """Return the SQL that sends signals within a transaction, with the texts of its values."""
 
     def flush(self) -> None:
         """Write the added signals; the transaction commits next."""

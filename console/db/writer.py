@@ -7,10 +7,10 @@ Theory of operation
 that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at all if ``fn``
 failed. ``fn`` may run again after a rollback, so it must read all data for its decisions itself.
 
-**Two types.** A ``Change`` is a function like ``fn`` with a ``result``, as a ``Future`` has one. It
-is written by ``result``, which waits; or its commit begins by ``begin`` and ``result`` waits for it
-later; or an event loop hands it over and is called back. A ``rows.WriteSet`` is a recorded change:
-the rows and signals that ``fn`` would write. It never leaves this package.
+**Two types.** A ``Change`` holds a function like ``fn``. ``result()`` writes it and waits for the
+commit. ``begin()`` only starts the commit, for which ``result()`` waits later. ``hand_over()`` is
+for event loops: it calls back after the commit. A ``rows.WriteSet`` is a recorded change: the rows
+and signals that ``fn`` would write. It never leaves this package.
 
 **Four ways to run.** This module chooses one of them; ``fn`` does not know in which it runs:
 
@@ -20,8 +20,8 @@ the rows and signals that ``fn`` would write. It never leaves this package.
                             nothing; its write set is committed with others (``merged``)
     alone                   PostgreSQL, else: in a transaction of the calling thread
 
-**From recorded to alone.** A recorded change asks the database nothing. It declares its questions
-by three functions of ``rows``, which simply query in all other ways to run:
+**From recorded to alone.** A recorded change does not query the database. It declares its
+assumptions by three functions of ``rows``, which simply query in the other three ways to run:
 
     read_or_assume   assume an answer; a statement of the change finds no row if that is wrong
     require          note a statement that finds its row only if the condition holds
@@ -155,8 +155,8 @@ class Change(Generic[T]):
     ) -> None:
         """``write_rows``: as in ``write``; ``then``: maps its result after the commit.
 
-        ``rescue``: called with why there was no commit, returns a result in its place or raises;
-        it may take a while. ``mergeable``: as ``write`` has it.
+        ``rescue``: called with the error if the commit failed; returns the result in its place, or
+        raises; it may take a while. ``mergeable``: see ``write``.
         """
         self.write_rows = write_rows
         self._then: Callable[[Any], T] = then or _same
@@ -177,13 +177,13 @@ class Change(Generic[T]):
         )
 
     def rescued_by(self, rescue: Callable[[Exception], Any]) -> Change[T]:
-        """Return the same change with a ``rescue``, as the constructor has it."""
+        """Return the same change with a function that handles a failed commit (``__init__``)."""
         return Change(self.write_rows, self._then, rescue, mergeable=self._mergeable)
 
     def inside(self, fn: Callable[[Callable[[], T]], S]) -> Change[S]:
-        """Return a change that runs ``fn``, whose argument makes this change.
+        """Return a change that runs ``fn`` and this change in one transaction.
 
-        So the two are one transaction. The function of ``then`` must change nothing.
+        ``fn`` gets a function that applies this change. The function of ``then`` must not write.
         """
         write_rows, then = self.write_rows, self._then
         return Change(lambda: fn(lambda: then(write_rows())))
@@ -228,15 +228,15 @@ class Change(Generic[T]):
     def _recorded(self) -> rows.WriteSet | None:
         if self._mergeable:
             self._write_set = _record_change(self.write_rows)
-            self._mergeable = self._write_set is not None  # else nobody need try it again
+            self._mergeable = self._write_set is not None  # otherwise do not try again
         return self._write_set
 
     def hand_over(self, callback: Callable[[Change[T]], None], since: float | None = None) -> None:
         """Pass the change to the commit thread, and return at once.
 
         Only if it ``may_be_handed_over``. ``callback``: called there with this change, whose
-        ``result`` is ready then; it must be quick and not raise. ``since``: as
-        ``overload`` has it; ``result`` raises ``WaitedTooLong`` if the change was too late.
+        ``result`` is ready then; it must be quick and not raise. ``since``: the arrival of the call
+        (``overload``); ``result`` raises ``WaitedTooLong`` if the change was too late.
         """
 
         def tell(ended: Future[Any]) -> None:
@@ -254,7 +254,7 @@ class Change(Generic[T]):
 
     @property
     def needs_thread(self) -> bool:
-        """Return whether ``result`` of a handed-over change may use the database again.
+        """Return whether ``result`` of a change passed to ``hand_over`` may use the database again.
 
         It is written alone then, or its ``rescue`` is called.
         """
@@ -274,9 +274,10 @@ def immediate(ready: Callable[P, Change[T]]) -> Callable[P, T]:
 
 
 def settled(answer: T) -> T | Any:
-    """Write a change that no other thread commits, and return its result; else return the answer.
+    """Write a ``Change`` that must run on this thread and return its result; return other answers.
 
-    An event loop can wait for a change that is handed over without holding a thread.
+    A ``Change`` that another thread can commit is returned unwritten: an event loop can wait for it
+    without holding a thread.
     """
     if not isinstance(answer, Change) or answer.may_be_handed_over():
         return answer
@@ -303,7 +304,7 @@ def release_connection() -> None:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether an error is the database's (gone, restarting, locked, disk full).
+    """Return whether the database caused an error (unreachable, restarting, locked, disk full).
 
     The same work may succeed later.
     """
@@ -463,7 +464,7 @@ def _commit_group(group: list[_Job]) -> list[_Job]:
     except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nothing is stored
         connection.close()
         if isinstance(error, IntegrityError) and len(group) > 1:
-            # Constraints are checked by COMMIT. The others must not fail for the one that broke it.
+            # COMMIT checks constraints. One job's violation must not fail the other jobs.
             for job in group:
                 _commit_group([job])
             return []
