@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 MAX_HUNG = 16
-"""Threads that may be left to jobs that hang: each has a database connection."""
+"""The maximum number of hanging threads that are replaced: each has a database connection."""
 _AGAIN_S = 0.2
-"""After so long a pool without a thread tries again to start one."""
+"""The interval at which a pool without a thread tries to start one."""
 
 
 class CallPool:
@@ -58,7 +58,7 @@ class CallPool:
     def _help(self) -> bool:
         """Start a thread if more jobs are queued than threads wait for one.
 
-        Return whether the queued jobs have a thread, now or when it has ended what it does.
+        Return whether a thread takes the queued jobs, now or after its current job.
         """
         if self._idle < len(self._jobs) and len(self._threads) < self._size:
             thread = threading.Thread(target=self._work, name=next(self._names), daemon=True)
@@ -133,9 +133,9 @@ class CallPool:
         return room
 
     def stop(self, seconds: float) -> None:
-        """Accept no more jobs and wait briefly for running ones.
+        """Accept no more jobs and wait briefly for the running jobs.
 
-        What lasts longer is left alone.
+        Jobs that take longer continue.
         """
         with self._change:
             self._stopping = True

@@ -36,15 +36,15 @@ class _Kept:
         self.busy = False  # a look is queued or under way
         self.signalled = False  # since the last look began
         self.over = False
-        self.end: Callable[[], None] = _nothing
+        self.end: Callable[[], None] = _do_nothing
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: placeholder for the unsubscribe function before the subscription exists."""
 
 
 class Waits:
-    """The waiting calls of one worker: ``add`` a call, ``look`` each second, ``stop``."""
+    """The calls of a worker that wait: ``add`` a call, ``look`` each second, ``stop``."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class CrashJournal:
         self._map: mmap.mmap | None = None
         self._tried = 0.0
         self.problem = ""
-        """Why this process has no journal; "" if it has one, or needs none."""
+        """The reason why this process has no journal; "" if it has one, or needs none."""
 
     def begin(self) -> None:
         """Create this process's file; on failure record the problem and run without a journal."""
@@ -138,4 +138,4 @@ def _take(path: Path) -> list[tuple[int, int]]:
 
 
 JOURNAL = CrashJournal(settings.STATEYARD_CRASH_JOURNAL)
-"""Of this process; it sees nothing before ``begin``."""
+"""The journal of this process; it sees nothing before ``begin``."""

@@ -15,9 +15,8 @@ from django.db import connections
 from django.db.models import Q
 
 from console.config import quotas
-from console.db import clock, epoch, identity, signals
+from console.db import clock, epoch, identity, postgres, signals
 from console.db.rows import keep_connection
-from console.db.writer import release_connection
 from console.feature import Hook, hooked
 from console.integrations import mocks
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
@@ -25,7 +24,7 @@ from console.samples import samples_condition
 from console.statuses import DueKind, ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.state import crash_watch, health, inbox, pause, transition_rate, wait_scale
-from console.store.state.open_work import OpenWork, find_open_work
+from console.store.state.open_work import OpenWork, find_work_and_values
 from console.store.tasks import claim, lost_calls, schedule, workers
 from console.store.tasks.call_targets import find_call_targets
 from console.worker import task_delivery
@@ -62,11 +61,12 @@ class Embedded:
     """The worker of a single process: ``start``, then ``stop``."""
 
     _counting = True  # all executions runnable at the start are suspects
+    _team_sql = "NULL"
 
     def __init__(self) -> None:
         """Start nothing yet."""
         self._ended = threading.Event()
-        self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
+        self._steps = Stepping(self._ended, self._end_outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = FairPool(TASK_THREADS, "task", _find_shares)
         self._maintenance = Maintenance()
@@ -131,7 +131,7 @@ class Embedded:
         """Queue a runnable execution."""
         self._steps.wake(execution_id)
 
-    def _outdated(self) -> None:
+    def _end_outdated(self) -> None:
         """End the process: the database was restored, so its memory is of another history."""
         if self._ended.is_set():
             return  # another thread has seen it, too
@@ -298,7 +298,7 @@ class Embedded:
             JOURNAL.retry()
             health.note_worker_problem(JOURNAL.problem)
             log_errors("a sweep failed", self.sweep, None)
-            release_connection()
+            postgres.spare_connection()  # else it is kept: the pool would check it each second
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 
@@ -308,8 +308,10 @@ class Embedded:
 
     def sweep(self) -> None:
         """Find all runnable work in the rows."""
-        share = self._share()
-        work = self._work = find_open_work(HORIZON_MS)
+        conditions = self._maintenance.list_conditions() if self._leads() else []
+        work, (team, *holds) = find_work_and_values(HORIZON_MS, [self._team_sql, *conditions])
+        self._work = work
+        share = self._share(team)
         if work.messages and share.leads:
             inbox.drop_stale()
         if work.messages or work.runs or work.timers:
@@ -318,12 +320,17 @@ class Embedded:
             self._timers.refill(share)
         if work.tasks:
             self._sweep_tasks(share)
-        self._maintenance.sweep(share, work)
+        self._maintenance.sweep(share, work, dict(zip(conditions, map(bool, holds), strict=True)))
         self._waits.look()
         self._replace_hung()
 
-    def _share(self) -> workers.Share:
-        """Return this worker's share of the sweep: all rows."""
+    def _leads(self) -> bool:
+        """Whether this worker runs the global jobs, as far as it knows."""
+        return True
+
+    def _share(self, team: str | None) -> workers.Share:
+        """Return this worker's share of the sweep; ``team``: the value of ``_team_sql``."""
+        del team
         return _ALL
 
     def _sweep_runs(self, share: workers.Share) -> None:

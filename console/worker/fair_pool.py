@@ -63,8 +63,8 @@ class FairPool:
     def submit(self, work: Callable[[], None], key: Hashable = None, about: Any = None) -> None:
         """Queue a call, under a name if it may have to be replaced; it must not raise.
 
-        ``about``: what its share is found by; None for work that waits for no network, which needs
-        no share.
+        ``about``: its project and target, which determine its share; None for work that waits for
+        no network, which needs no share.
         """
         if about is None:
             self._threads.submit(work, key)
@@ -86,11 +86,6 @@ class FairPool:
         with self._lock:
             self._queue.put(share, _Job(work, None, None, share))
             self._begin_waiting()
-
-    def run_begun(self, share: FairShare, work: Callable[[], None]) -> None:
-        """Run a call that ``shares`` counts already; the call must not raise."""
-        with self._lock:
-            self._begin(_Job(work, None, None, share, counted=True))
 
     # -- whose call it is --------------------------------------------------------------------------
 
@@ -173,7 +168,7 @@ class FairPool:
         return True
 
     def stop(self, seconds: float) -> None:
-        """Accept no more calls and wait briefly for running ones."""
+        """Accept no more calls and wait briefly for the running calls."""
         with self._lock:
             self._queue.clear()
             self._unsorted.clear()

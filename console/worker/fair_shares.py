@@ -1,9 +1,9 @@
 """Fair shares: limit the running calls per project and target, so a slow target delays only itself.
 
-A project may begin another call while it has fewer running than there are free places, and a target
-while it has fewer than its project may still begin. With 48 places one silent target takes 16, one
-project 24, a second one 12, and a place is free for the next project. No share is reserved, so a
-project that is alone has half of the places.
+A project may begin another call while it has fewer running calls than there are free places. A
+target may while it has fewer running calls than the free places minus the project's running calls.
+With 48 places one silent target takes 16, one project 24, a second one 12, and a place is free for
+the next project. No share is reserved, so a project that is alone has half of the places.
 """
 
 from __future__ import annotations

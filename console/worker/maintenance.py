@@ -32,7 +32,7 @@ from console.worker.fair_pool import FairPool
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from console.feature import Background, PeriodicJob
     from console.store.state.open_work import OpenWork
@@ -72,10 +72,18 @@ class Maintenance:
         self._years_at = 0.0
         self._stopped = threading.Event()
 
-    def sweep(self, share: Share, work: OpenWork) -> None:
+    def list_conditions(self) -> list[str]:
+        """Return the SQL conditions of the jobs that are due."""
+        now = time.monotonic()
+        return [
+            job.pending for job, due_at in self._due_at.items() if job.pending and now >= due_at
+        ]
+
+    def sweep(self, share: Share, work: OpenWork, pending: Mapping[str, bool]) -> None:
         """Sweep this worker's share; the leader also runs global jobs.
 
-        ``work``: the kinds of work that there may be.
+        ``work``: the kinds of work that may have rows. ``pending``: which conditions of
+        ``list_conditions`` hold.
         """
         for execution_id, task in map_tasks.scheduled_maps() if work.tasks else ():
             if share.has(execution_id):
@@ -85,16 +93,17 @@ class Maintenance:
         for number in filter(share.has, children.to_end() if work.children else ()):
             self._once(("children", number), partial(children.end_child, number))
         if share.leads:
-            self._lead(work)
+            self._lead(work, pending)
 
-    def _lead(self, work: OpenWork) -> None:
+    def _lead(self, work: OpenWork, pending: Mapping[str, bool]) -> None:
         """Run the leader's jobs."""
         if work.deletions:
             self._once("deletions", machines.finish_deletions)
         for job, due_at in self._due_at.items():
-            if time.monotonic() >= due_at:
+            if time.monotonic() >= due_at and (not job.pending or job.pending in pending):
                 self._due_at[job] = time.monotonic() + job.every_s
-                self._once(job.name, job.run)
+                if not job.pending or pending[job.pending]:
+                    self._once(job.name, job.run)
         self._measure_readiness()
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
@@ -114,7 +123,7 @@ class Maintenance:
             self._once("readiness", readiness_probe.measure)
 
     def stop(self, seconds: float) -> None:
-        """Accept no more jobs and wait briefly for running ones."""
+        """Accept no more jobs and wait briefly for the running jobs."""
         self._stopped.set()
         self._expiry.stop(seconds)
         self._data.stop(seconds)

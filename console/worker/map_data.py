@@ -26,6 +26,7 @@ _WAYS = {
     ExecutionStatus.FAILED: list(UNSUCCESSFUL),
     "PENDING": [],
 }
+"""Name of a result file -> the statuses of the children in it. The file PENDING is always empty."""
 
 
 def waits_outside(map_run_id: int) -> bool:

@@ -3,9 +3,9 @@
 So such Tasks work while the web processes are down. A call that is one transaction, such as
 StartExecution, is committed together with the outcome of its task:
 
-1. a worker is killed before the commit: there is no child, and the task is called again; 2. it is
-killed after the commit: there is the one child, and the task knows it; 3. the task ends meanwhile,
-by its timeout or a Stop: its row is closed, and no child is started.
+1. a worker is killed before the commit: there is no child, and the task is called again;
+2. it is killed after the commit: the child exists, and the task refers to it;
+3. the task ends meanwhile, by its timeout or a Stop: its row is closed, and no child is started.
 
 During a database outage the call waits, and is repeated if it was not committed. A call with a
 later answer, such as StartSyncExecution, holds no thread until then (``Waiting``).
@@ -51,9 +51,12 @@ OWN_SERVICES = {
     "aws-sdk:cloudwatch": "cloudwatch",
     "aws-sdk:cloudwatchlogs": "logs",
 }
-"""Services of Resources -> botocore's names of those that this server has."""
+"""Service in a Resource -> botocore's name, for the services that this server has."""
 _INSIST_S = 600.0
-"""How long a call without a time of its own waits for the database; then its task runs again."""
+"""The time for which a call without a time limit waits for the database.
+
+Then its task runs again.
+"""
 
 
 # -- who calls -------------------------------------------------------------------------------------
@@ -63,7 +66,7 @@ _INSIST_S = 600.0
 class OwnApi:
     """A service of this server with the interface of a botocore client (``integrations.Home``).
 
-    ``trusted``: for the looks at what a call has started, and for its end.
+    ``trusted``: used to poll or stop an execution that a call has started.
     """
 
     work: claim.ClaimedTask
@@ -210,7 +213,7 @@ class Waiting:
         self._wait = wait
         self._deadline = time.monotonic() + wait.seconds
         self.outcome: Outcome | None = None
-        """What came of it, once it is over; None if its task had ended before."""
+        """The outcome, once the call is over; None if its task had ended before."""
 
     @property
     def topic(self) -> signals.Channel:
@@ -300,7 +303,7 @@ def _recorded(work: claim.ClaimedTask, outcome: Outcome) -> Outcome | None:
 def record_outcome(work: claim.ClaimedTask, outcome: Outcome) -> bool:
     """Record the outcome of a call; return False if its task had ended before.
 
-    Its end, or that it goes on elsewhere.
+    The outcome is an end, or a submitted job.
     """
     if isinstance(outcome, integrations.Submitted):
         about = (work.task, outcome.output, outcome.job, outcome.look_s)

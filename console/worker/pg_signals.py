@@ -1,48 +1,72 @@
-"""Send wake-up signals between the processes of a team, on PostgreSQL.
+"""Send wake-up signals between the processes of a team, by NOTIFY of PostgreSQL.
 
-A signal for one worker (a runnable execution, a scheduled task, a near timer) becomes a PgQueuer
-job, written in the same transaction as the change. A signal for many waiting processes (an activity
-has a task, a synchronous execution ended) becomes a NOTIFY. A lost signal only costs time: the
-sweep finds the same work in the rows.
+A signal is sent by the transaction of the change, if and only if that commits. A signal for many
+waiting processes (an activity has a task, a synchronous execution ended) goes to all of them. A
+signal for one worker (a runnable execution, a scheduled task, a near timer) goes to one of them. A
+lost signal only costs time: the sweep finds the same work in the rows.
+
+**Which worker.** The statement that sends a signal also chooses the worker: among those that have
+renewed their lease lately, by the number of the execution. So all signals of an execution reach the
+process that has it in memory. Eight neighbours go to the same worker, because executions that are
+started together are stepped together, in one commit.
+
+    1. Worker A is killed; its lease is valid for some more seconds.    2. A process sends A a
+       signal, which nobody receives.    3. The sweep of worker B finds the execution in the rows.
+       Once the other workers have renewed their leases twice, A gets no more signals, and B sweeps
+       A's share of the executions, too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import threading
 import time
-from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 from django.db import connection, transaction
-from pgqueuer.queries import SyncQueries
-from psycopg.rows import dict_row
 
 from console.db import clock, outages, postgres, signals
+from console.db.pipeline import array_text
+from console.models import Worker
 from console.statuses import Topic
+from console.store.tasks.workers import host_name, missed_ms
+from console.worker.retrying import log_errors
 from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from console.db.signals import Channel
 
-CHANNEL = "stepyard"
-STEP, SIGNAL, SIGNALS = "stepyard-step", "stepyard-hint", "stepyard-signals"
-"""Entry points of PgQueuer. Two releases share a queue during an upgrade: keep the names.
+    Signal = tuple[Channel, tuple[Any, ...]]
 
-(A release that does not know ``SIGNALS`` leaves its jobs to others, and sweeps.)
-"""
-_IN_ONE_JOB = 8
-"""So many signals of a transaction share a job: it costs more than what it says."""
-_RUNNABLE = b'[["' + Topic.RUNNABLE.encode() + b'"], [%s]]'
+CHANNEL = "stepyard"
+"""The channel of signals for all processes. Two releases share it during an upgrade."""
+_NEIGHBOURS = 8
+"""Executions with neighbouring numbers whose signals go to the same worker."""
+_IN_ONE_NOTICE = 100
+"""Signals that share a notice. A signal takes up to 70 bytes, a notice may have 8,000."""
 NEAR_MS = 1_500
-"""What is due later than this is found in the rows in time by the worker whose share it is."""
-_MOMENT_MS = 100
-"""What is due earlier than this goes to a worker at once, with others, and waits in its memory."""
+"""The delay above which no signal is sent: the worker whose share it is finds the row in time."""
 _RETRY_S = 0.5
 _QUIET_S = 2.0  # a line that says nothing for so long may be dead: it is asked
+_TELL_ALL = "SELECT pg_notify($1, notice) FROM unnest($2::text[]) AS notice"
+_TELL_WORKERS = f"""
+WITH worker AS (
+    SELECT left(encode(sha256(convert_to(host || ' ' || pid, 'UTF8')), 'hex'), 32) AS address,
+        row_number() OVER (ORDER BY name) - 1 AS place, count(*) OVER () AS size
+    FROM console_worker
+    WHERE problem <> '{Worker.STOPS}'
+        AND lease_until_ms > (SELECT max(lease_until_ms) FROM console_worker) - $1::bigint
+)
+SELECT pg_notify('{CHANNEL}-' || address, notice)
+FROM unnest($2::bigint[], $3::text[]) AS sent(number, notice)
+JOIN worker ON place = number % size
+"""
 
 _notified_at: dict[int, float] = {}
 """When sessions of this process notified something last, by their numbers in the server.
@@ -50,7 +74,12 @@ _notified_at: dict[int, float] = {}
 What comes back from them has been delivered here after the commit.
 """
 _MANY_SESSIONS = 200
-_QueueJob = tuple[str, bytes, "timedelta | None"]
+
+
+def own_channel() -> str:
+    """Return the channel of signals for this process alone, as ``_TELL_WORKERS`` computes it."""
+    address = hashlib.sha256(f"{host_name()} {os.getpid()}".encode())
+    return f"{CHANNEL}-{address.hexdigest()[:32]}"
 
 
 def _note_own(session: int) -> None:
@@ -63,33 +92,19 @@ def _note_own(session: int) -> None:
                 _notified_at.pop(other, None)
 
 
-class _DjangoDriver:
-    """PgQueuer driver that uses this thread's Django connection and its transaction."""
-
-    def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
-        """Run a statement of PgQueuer's and return its rows."""
-        connection.ensure_connection()
-        with connection.wrap_database_errors:
-            # PgQueuer's statements take longer to plan than to execute
-            cursor = postgres.execute_prepared(connection.connection, query, args, dict_row)
-            rows: list[dict[str, object]] = cursor.fetchall()
-        return rows
-
-
 class PgTransport:
     """Sends signals to other processes (``signals.Transport``)."""
 
     _NOTIFIED: ClassVar = frozenset({Topic.ACTIVITY, Topic.ANSWERED, Topic.RIGHTS})
 
     def __init__(self, *topics: str) -> None:
-        """``topics``: the topics whose signals become jobs."""
-        self._jobs = frozenset(topics)
-        self._queries = SyncQueries(_DjangoDriver())
+        """``topics``: the topics whose signals go to a worker."""
+        self._topics = frozenset(topics)
         self._local = threading.local()
 
     def takes(self, channel: Channel) -> bool:
-        """Whether other processes get the signals of a channel."""
-        return channel[0] in self._jobs or channel[0] in self._NOTIFIED
+        """Return whether other processes get the signals of a channel."""
+        return channel[0] in self._topics or channel[0] in self._NOTIFIED
 
     def keeps(self, channel: Channel) -> bool:
         """Whether this process also gets the signals of a channel."""
@@ -97,94 +112,98 @@ class PgTransport:
 
     def send(self, channel: Channel, values: tuple[object, ...]) -> None:
         """Add a signal to the current transaction; outside of a transaction write it at once."""
-        added: list[tuple[Channel, tuple[object, ...]]] = self._added()
+        added = self._added()
         added.append((channel, values))
         if not connection.in_atomic_block:
             self.flush()
         elif len(added) == 1:  # for transactions that the store did not begin
             transaction.on_commit(self.flush, robust=True)
 
-    def send_all(self, batch: Sequence[tuple[Channel, tuple[object, ...]]]) -> None:
-        """Write signals into a transaction that Django does not manage."""
-        self._local.added = list(batch)
-        self.flush()
+    def statements(self, batch: Sequence[Signal]) -> list[tuple[str, list[str]]]:
+        """Return the SQL that notifies the receivers of signals, with the texts of its values."""
+        before_ms = clock.now_ms() + NEAR_MS
+        notices = _notices([each for each in batch if each[0][0] in self._topics], before_ms)
+        # PostgreSQL sends what a transaction notifies twice only once
+        for_all = list(
+            dict.fromkeys(json.dumps(channel) for channel, _ in batch if self.keeps(channel))
+        )
+        statements = []
+        if notices:
+            arrays = [array_text(column) for column in zip(*notices, strict=True)]
+            statements.append((_TELL_WORKERS, [str(missed_ms()), *arrays]))
+        if for_all:
+            connection.ensure_connection()
+            own = connection.connection
+            _note_own(getattr(own, "session", 0) or own.info.backend_pid)
+            statements.append((_TELL_ALL, [CHANNEL, array_text(for_all)]))
+        return statements
 
     def drop(self) -> None:
         """Discard the added signals."""
         self._added().clear()
 
     def flush(self) -> None:
-        """Write the added signals as jobs and notifications."""
+        """Notify the receivers of the added signals."""
         added = self._added()
         if not added:
             return
-        now_ms = clock.now_ms()
-        jobs = _together([job for signal in added if (job := self._job(*signal, now_ms))])
-        # PostgreSQL sends what a transaction notifies twice only once
-        notices = list(
-            dict.fromkeys(json.dumps(channel) for channel, _ in added if self.keeps(channel))
-        )
+        statements = self.statements(added)
         added.clear()
-        if jobs:
-            entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
-            self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
-        if notices:
-            own = connection.connection
-            _note_own(getattr(own, "session", 0) or own.info.backend_pid)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice",
-                    [CHANNEL, notices],
-                )
+        if statements:
+            connection.ensure_connection()
+            with connection.wrap_database_errors:
+                for text, values in statements:
+                    postgres.execute_prepared(connection.connection, text, values)
 
-    def _added(self) -> list[tuple[Channel, tuple[object, ...]]]:
+    def _added(self) -> list[Signal]:
         if not hasattr(self._local, "added"):
             self._local.added = []
-        added: list[tuple[Channel, tuple[object, ...]]] = self._local.added
+        added: list[Signal] = self._local.added
         return added
 
-    def _job(self, channel: Channel, values: tuple[Any, ...], now_ms: int) -> _QueueJob | None:
-        """Return entry point, payload and delay of a signal; None if it needs no job."""
-        if channel[0] in (Topic.RUNNABLE, Topic.CREATED):
-            return STEP, str(values[0]).encode(), None
-        if channel[0] not in self._jobs:
-            return None
-        after = None
-        if channel[0] == Topic.DUE:
-            if values[0] > now_ms + NEAR_MS:
-                return None
-            if values[0] > now_ms + _MOMENT_MS:
-                after = timedelta(milliseconds=values[0] - now_ms)
-        return SIGNAL, json.dumps([channel, values]).encode(), after
 
+def _notices(added: Sequence[Signal], before_ms: int) -> list[tuple[int, str]]:
+    """Return signals as notices, each with the number that chooses its worker.
 
-def _together(jobs: Sequence[_QueueJob]) -> Sequence[_QueueJob]:
-    """Return the jobs with immediate signals merged into one job, and steps likewise."""
-    for_now = [job for job in jobs if job[2] is None]
-    signals_now = [payload for name, payload, _ in for_now if name == SIGNAL]
-    steps = [payload for name, payload, _ in for_now if name == STEP]
-    shared = {name for name, alike in ((SIGNAL, signals_now), (STEP, steps)) if len(alike) > 1}
-    rest = [job for job in jobs if job[0] not in shared or job[2] is not None]
-    payloads = signals_now if SIGNAL in shared else []
-    if STEP in shared:
-        payloads += [_RUNNABLE % number for number in steps]
-    shares = (
-        payloads[start : start + _IN_ONE_JOB] for start in range(0, len(payloads), _IN_ONE_JOB)
-    )
-    return [*rest, *((SIGNALS, b"[" + b",".join(share) + b"]", None) for share in shares)]
+    Timers that are due after ``before_ms`` are left out.
+    """
+    texts: dict[int, dict[str, None]] = {}
+    for channel, values in added:
+        is_due = channel[0] == Topic.DUE
+        if not is_due or values[0] <= before_ms:
+            number = values[2 if is_due else 0] // _NEIGHBOURS
+            texts.setdefault(number, {})[json.dumps([channel, values])] = None
+    notices = []
+    for number, together in texts.items():
+        each = list(together)
+        notices += [
+            (number, f"[{','.join(each[start : start + _IN_ONE_NOTICE])}]")
+            for start in range(0, len(each), _IN_ONE_NOTICE)
+        ]
+    return notices
 
 
 class NotifyListener:
-    """Passes NOTIFY messages of other processes to subscribers, on its own thread."""
+    """Passes signals of other processes to subscribers, on its own thread."""
 
-    def __init__(self) -> None:
-        """Receive nothing before ``start``."""
+    def __init__(
+        self, notified: Callable[[Channel], None] = signals.deliver, *, works: bool = False
+    ) -> None:
+        """Receive nothing before ``start``.
+
+        ``notified``: called with the signals for all processes. ``works``: this process is a
+        worker, and gets signals for it alone, too.
+        """
+        self._notified = notified
+        self._channels = [CHANNEL, *([own_channel()] if works else [])]
         self._ended = threading.Event()
+        self._listens = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="notify-listener", daemon=True)
 
-    def start(self) -> None:
-        """Begin to listen."""
+    def start(self, seconds: float = 0.0) -> None:
+        """Begin to listen. ``seconds``: how long to wait until PostgreSQL delivers signals."""
         self._thread.start()
+        self._listens.wait(seconds)
 
     def stop(self) -> None:
         """Stop listening; the thread ends within two seconds."""
@@ -196,7 +215,8 @@ class NotifyListener:
                 with postgres.WatchedConnection.connect(
                     **server_parameters(), autocommit=True
                 ) as own_connection:
-                    own_connection.execute(f"LISTEN {CHANNEL}")
+                    own_connection.execute("; ".join(f'LISTEN "{each}"' for each in self._channels))
+                    self._listens.set()
                     self._pass_on(own_connection)
             except psycopg.Error as error:
                 outages.note_outage("notifications", error)
@@ -208,7 +228,15 @@ class NotifyListener:
             received = False
             for notice in own_connection.notifies(timeout=_QUIET_S):
                 received = True
-                if time.monotonic() - _notified_at.get(notice.pid, -_QUIET_S) >= _QUIET_S:
-                    signals.deliver(tuple(json.loads(notice.payload)))
+                if self._ended.is_set():
+                    return
+                log_errors("a signal could not be passed on", partial(self._hear, notice), None)
             if not received:
                 postgres.require_writes(own_connection)
+
+    def _hear(self, notice: psycopg.Notify) -> None:
+        if notice.channel != CHANNEL:
+            for channel, values in json.loads(notice.payload):
+                signals.deliver(tuple(channel), *values)
+        elif time.monotonic() - _notified_at.get(notice.pid, -_QUIET_S) >= _QUIET_S:
+            self._notified(tuple(json.loads(notice.payload)))

@@ -1,6 +1,7 @@
 """Prefetch the rows of the next queued executions in the statement that reads the current one.
 
-Theory of operation ===================
+Theory of operation
+===================
 
 A thread that begins a step reads the rows of its execution and of the next queued executions in one
 statement. The thread that steps one of these finds its rows here. They may be outdated by then:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TOGETHER = 32
-"""The rows of so many executions are read by one statement."""
+"""The maximum number of executions whose rows one statement reads."""
 
 
 class ReadAhead:

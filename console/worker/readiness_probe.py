@@ -1,4 +1,4 @@
-"""Probe the server's readiness over HTTP, as an outside caller sees it, and store the result."""
+"""Check whether the server is ready and its own address answers, and store the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def note_start() -> None:
 
 
 def measure() -> None:
-    """Probe once and record the result."""
+    """Record why the server is not ready; if it is, whether ``STATEYARD_URL`` answers."""
     reasons = health.check_health().reasons or _web_problem(settings.STATEYARD_URL)
     readiness.note_look("; ".join(reasons))
 

@@ -34,14 +34,14 @@ T = TypeVar("T")
 TaskOutcome = engine.TaskSucceeded | engine.TaskFailed
 _Outcome = tuple[TaskOutcome, "Callable[[bool], None]"]
 _End = Callable[[], "_End | None"]
-"""Waits for a commit; returns what waits for the one after it, if that is handed in already."""
+"""Wait for a commit; return the same function of the next commit, if already requested."""
 _STOP = -1
-_REST_S = 0.5  # after so long without a step a thread gives its connection back
+_REST_S = 0.5  # a thread without a step for this long returns its connection to the pool
 _TOGETHER = 32
-"""So many steps a thread may have handed in before it waits for the first of them.
-
-When many wait, so many share a commit. Of a herd of timers on SQLite: with 16, more processor time
-goes into commits; with 64 the threads wait for each other, and the last timers are later.
+"""The number of steps whose commits a thread may begin before it waits for the first. With many
+queued executions, so many steps share a commit. Measured with many simultaneous timers on SQLite:
+with 16, commits take more processor time; with 64, the threads wait for each other, and the last
+timers are later.
 """
 
 
@@ -57,7 +57,7 @@ class Stepping:
     ) -> None:
         """``ended``: no more steps. ``outdated``: called when the database began a new epoch.
 
-        ``counting``: nobody else counts what killed a process.
+        ``counting``: count the deaths of the process here, because no crash journal does.
         """
         self.poison_guard = PoisonGuard(counting=counting)
         self._counting = counting
@@ -79,7 +79,7 @@ class Stepping:
     ) -> None:
         """Step an execution with the outcome of a task, in the commit that ends the task.
 
-        ``done``: told whether that was committed; if not, nothing was.
+        ``done``: called with whether that was committed; if not, nothing was.
         """
         with self._lock:
             ended = self._ended.is_set()
@@ -91,7 +91,7 @@ class Stepping:
             self.wake(execution_id)
 
     def return_outcomes(self) -> None:
-        """Give back the outcomes left in the queue after the loops have ended."""
+        """Report the outcomes that are still queued after the loops have ended as not committed."""
         with self._lock:
             outcomes = [outcome for each in self._outcomes.values() for outcome in each]
             self._outcomes.clear()
@@ -153,7 +153,7 @@ class Stepping:
     def _begin(self, number: int) -> _End | None:
         """Compute a step; return its pending commit, None if there is nothing to commit.
 
-        Whatever happens to one execution must not stop the thread.
+        An error of one execution must not stop the thread.
         """
         WAITING_STARTS.begin(number)
         with self._lock:
@@ -185,7 +185,7 @@ class Stepping:
     def _read(self, number: int) -> StepRows | None:
         """Read the rows of an execution with those of the next queued ones.
 
-        None if its step shall read them: what fails there is the fault of this execution alone.
+        None if its step must read them itself, so that an error concerns only this execution.
         """
         with self._lock:
             reserved = self._read_ahead.reserve(self._queued)
@@ -226,9 +226,9 @@ class Stepping:
     def _settle(self, number: int, change: step.StepChange) -> _End | None:
         """Wait for the commit of a step; queue the execution again if it has more to do.
 
-        While nothing else waits for a thread, its next step is computed meanwhile. That one's
-        commit begins once this one is committed; it is dropped if this one is not. Return what
-        waits for it then.
+        If no other execution waits for a thread, the next step of this execution is computed
+        meanwhile. Its commit begins after this commit; if this commit fails, the next step is
+        dropped. Return the function that waits for the commit of the next step.
         """
         begin_next = self._compute_next(change)
         again = self._try(number, change.result)

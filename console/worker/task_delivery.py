@@ -19,7 +19,7 @@ from console.db.writer import is_outage, release_connection
 from console.feature import Hook, hooked
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
-from console.integrations import function, mocks, permissions, targets
+from console.integrations import function, mocks, permissions, role_rehearsal, targets
 from console.integrations.outcome import (
     Failed,
     Submitted,
@@ -27,10 +27,10 @@ from console.integrations.outcome import (
     TaskAttempt,
     internal_failure,
 )
-from console.models import Execution
+from console.models import Execution, TaskRow
 from console.samples import is_sample
 from console.statuses import TaskKind
-from console.store.executions import children
+from console.store.executions import children, recorded_answers
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
 from console.worker.crash_journal import JOURNAL
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.models import TaskRow
 
 log = structlog.get_logger(__name__)
 _MOCKED_JOB = '"mocked"'
@@ -60,7 +59,7 @@ class UnrecordedOutcome:
 
     def record(self) -> None:
         """Record the outcome on its own."""
-        with _known(self.work):
+        with _log_with_task(self.work):
             _record(self.work, self.outcome)
 
     def committed(self) -> None:
@@ -71,7 +70,7 @@ class UnrecordedOutcome:
 def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
     """Claim a task for this process, call it, and record its only outcome.
 
-    Return what has to be looked at for that, if its answer comes later.
+    Return what to poll for the answer, if it comes later; None if the task has ended.
     """
     result = call_task(execution_id, number)
     if isinstance(result, UnrecordedOutcome):
@@ -85,12 +84,12 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
     work = claim.claim_call(execution_id, number)
     if work is None:
         return None  # claimed by another thread, or cancelled
-    with _known(work):
+    with _log_with_task(work):
         if work.dispatches > 1:
             log.info("task re-dispatched")
         task = _task(work)
         denied = permissions.find_denial(task) is not None
-        if not denied and own_calls.is_own(task) and _mocked(work) is None:
+        if not denied and own_calls.is_own(task) and _mocked_outcome(work) is None:
             called = own_calls.begin_call(work, task)
             if called is None:
                 log.info("a task had ended before its call")
@@ -105,7 +104,7 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
     return None
 
 
-def _known(work: claim.ClaimedTask) -> AbstractContextManager[None]:
+def _log_with_task(work: claim.ClaimedTask) -> AbstractContextManager[None]:
     """Add the task to every line logged within."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
@@ -122,11 +121,11 @@ def look_at_job(execution_id: int, number: int) -> None:
     if waiting_job is None:
         return
     work, job, looks = waiting_job
-    with _known(work):
+    with _log_with_task(work):
         try:
             outcome: integrations.Outcome | None
             if job == _MOCKED_JOB:
-                outcome = _mocked(work)
+                outcome = _mocked_outcome(work)
             else:
                 task = _task(work, trusted=True)
                 release_connection()
@@ -155,7 +154,7 @@ def _cancel(work: claim.ClaimedTask, job: str) -> None:
         return
     if work.service in schedule.NESTED and children.abandons_children(work.execution_id):
         return
-    with _known(work):
+    with _log_with_task(work):
         task = _task(work, trusted=True)
         release_connection()
         outcome = retry_during_outage(lambda: integrations.cancel_job(task, job), _INSIST_S)
@@ -225,12 +224,12 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     """Call the integration; any exception, even SystemExit, becomes the failure of the task."""
     task = _task(work)
     try:
-        mocked = _mocked(work)
+        mocked = _mocked_outcome(work)
         release_connection()  # the call may take its time
         if mocked is not None:
-            return _submitted(mocked) if work.pattern else mocked
+            return _submit_mocked(mocked) if work.pattern else mocked
         if work.kind == TaskKind.ACTIVITY:
-            return _worked(work, task)
+            return _call_activity(work, task)
         in_process = function.runs_here(task)
         with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
             return integrations.call_task(task)
@@ -256,7 +255,7 @@ def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> Non
     name = function.function_name(event.resource)
 
     def call(attempt: int) -> str:
-        with _known(work):
+        with _log_with_task(work):
             started_ms = clock.now_ms()
             in_process = function.runs_here(event)
             with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
@@ -280,7 +279,7 @@ def _invoke_event(work: claim.ClaimedTask, outcome: integrations.Outcome) -> Non
     asynchronous.submit_invocation(event.project, name, call)
 
 
-def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
+def _call_activity(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
     """Call the function registered for an activity, for a task of the activity."""
     name = activity_name(work.resource)
     activity = targets.find_activity(name, task.project, sample=task.sample)
@@ -291,10 +290,19 @@ def _worked(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
         return function.call_python(activity.target, name, task, activity.options)
 
 
-def _mocked(work: claim.ClaimedTask) -> Succeeded | Failed | None:
+def _mocked_outcome(work: claim.ClaimedTask) -> Succeeded | Failed | None:
     """Return the mocked outcome of the state in the execution's test case, if any."""
     if not work.test_case:
         return None
+    if recorded_answers.is_import_case(work.test_case):
+        answer = recorded_answers.recorded_answer(work.execution_id, work.task)
+        if answer is None:
+            return None
+        return (
+            Failed(answer.error, answer.cause)
+            if answer.output is None
+            else Succeeded(answer.output)
+        )
     before = claim.invocations_before(work)
     mocked = mocks.mocked_outcome(
         _machine_of(work.execution_arn), work.test_case, work.state, before
@@ -315,7 +323,7 @@ def _payload(mocked: Succeeded) -> Succeeded:
     return Succeeded(engine.dumps(answer["Payload"])) if is_answer else mocked
 
 
-def _submitted(mocked: Succeeded | Failed) -> Submitted:
+def _submit_mocked(mocked: Succeeded | Failed) -> Submitted:
     """Return a mocked job or callback as submitted: its outcome follows at the next poll."""
     output = mocked.output if isinstance(mocked, Succeeded) else "{}"
     return Submitted(output, job=_MOCKED_JOB, look_s=0)
@@ -323,13 +331,13 @@ def _submitted(mocked: Succeeded | Failed) -> Submitted:
 
 def is_mocked(execution_id: int, task: int) -> bool:
     """Whether a test case mocks the outcome of a task."""
-    if not mocks.are_in_use():
-        return False
     test_case = claim.find_test_case(execution_id, task)
     if test_case is None:
         return False
     arn, case, state = test_case
-    return mocks.is_mocked(_machine_of(arn), case, state)
+    if recorded_answers.is_import_case(case):
+        return recorded_answers.recorded_answer(execution_id, task) is not None
+    return mocks.are_in_use() and mocks.is_mocked(_machine_of(arn), case, state)
 
 
 def mocked_activities(rows: QuerySet[TaskRow]) -> list[tuple[int, int]]:
@@ -359,4 +367,14 @@ def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
         ),
         sample=is_sample(work.role_arn),
         role_arn=work.role_arn or "",
+        assumes_role=_assumes_role(work),
     )
+
+
+def _assumes_role(work: claim.ClaimedTask) -> bool:
+    """Whether a Task has Credentials; read only where a role is enforced."""
+    machine = _machine_of(work.execution_arn)
+    if not role_rehearsal.enforces(machine.project, machine.name):
+        return False
+    rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
+    return rows.exclude(credentials="").exists()

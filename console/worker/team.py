@@ -1,8 +1,8 @@
 """A team worker: one of several worker processes on one PostgreSQL database.
 
-It runs the same threads as the embedded worker. In addition, signals of other processes arrive as
-jobs, each worker sweeps its share of the rows, and leases let the others recover a dead worker's
-tasks.
+It runs the same threads as the embedded worker. In addition, it receives signals of other
+processes, each worker sweeps its share of the rows, and leases let the others recover a dead
+worker's tasks.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from console.worker.embedded import (
     closing_connections,
     runnable_executions,
 )
-from console.worker.pg_signals import NEAR_MS, PgTransport
-from console.worker.queue_consumer import Consumer
+from console.worker.pg_signals import NEAR_MS, NotifyListener, PgTransport
 from console.worker.retrying import log_errors, retry_during_outage
 from console.worker.worker_lock import WorkerLock
 
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _LEAVE_S = 3.0  # a process manager waits for fifteen at most
+_ANNOUNCE_S = 0.3
+_LISTEN_S = 2.0
 _FORGOTTEN_MS = 1_500  # runnable for this long: the signal was lost
 FROM_OUTSIDE = (
     Topic.RUNNABLE,
@@ -57,6 +58,7 @@ class Team(Embedded):
     """One of several workers on a PostgreSQL: ``start``, then ``stop``."""
 
     _counting = False  # it is known what the dead were computing
+    _team_sql = workers.TEAM_SQL
 
     def __init__(self, on_end: Callable[[], None] | None = None) -> None:
         """Start nothing yet. ``on_end``: called if the worker must stop working."""
@@ -65,10 +67,11 @@ class Team(Embedded):
         self._worker_lock = WorkerLock(shared=True)
         self._name = ""
         self._holds_lease = False
+        self._has_swept = False
         self._renewed_at = 0.0
         self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
-        self._consumer = Consumer(self._steps.wake, self._steps.backlog, self._notified)
+        self._listener = NotifyListener(self._handle_signal, works=True)
 
     @property
     def name(self) -> str:
@@ -83,9 +86,9 @@ class Team(Embedded):
     def start(self) -> None:
         """Register a lease and work beside the others."""
         signals.use_transport(PgTransport(Topic.CREATED))
+        self._listener.start(_LISTEN_S)  # before others see the lease, and send signals
         super().start()
         WAITING_STARTS.work(None)  # who starts them here is not the one who begins with them
-        self._consumer.start()
 
     def stop(self, seconds: float = 0.5) -> None:
         """Finish the steps in progress and release the remaining work, within a second.
@@ -93,16 +96,23 @@ class Team(Embedded):
         If the database does not answer, the lease is given back within ``_LEAVE_S`` or not at all;
         then others take over when it has ended.
         """
-        self._consumer.stop(0.3)
+        self._run_briefly(partial(workers.announce_stop, self._name), _ANNOUNCE_S)
         super().stop(seconds)
-        # on its own thread: a silent database must not block the other threads
-        leaving = threading.Thread(
-            target=closing_connections(self._leave), name="leave", daemon=True
-        )
-        leaving.start()
-        leaving.join(_LEAVE_S)
+        self._listener.stop()
+        self._run_briefly(self._leave, _LEAVE_S)
         if self._holds_lease:
             log.warning("the lease could not be given back; it ends by itself", worker=self._name)
+
+    @staticmethod
+    def _run_briefly(job: Callable[[], object], seconds: float) -> None:
+        """Run a job on its own thread: a silent database must not block the other threads."""
+
+        def run() -> None:
+            log_errors("leaving the team failed", job, None)
+
+        leaving = threading.Thread(target=closing_connections(run), name="leave", daemon=True)
+        leaving.start()
+        leaving.join(seconds)
 
     def _leave(self) -> None:
         def leave() -> None:
@@ -111,8 +121,8 @@ class Team(Embedded):
 
         log_errors("giving the lease back", partial(retry_during_outage, leave, _LEAVE_S), None)
 
-    def _outdated(self) -> None:
-        super()._outdated()
+    def _end_outdated(self) -> None:
+        super()._end_outdated()
         if self._on_end is not None:
             self._on_end()
 
@@ -145,7 +155,7 @@ class Team(Embedded):
             if not super()._keep():
                 return False
             if self._work is not None and self._work.epoch != epoch.process_epoch():
-                self._outdated()
+                self._end_outdated()
                 return True
             done = (self._steps.steps, self._steps.fenced)
             news = (done[0] - self._reported[0], done[1] - self._reported[1])
@@ -159,15 +169,20 @@ class Team(Embedded):
             self._renewed_at = time.monotonic()
         return True
 
-    def _share(self) -> workers.Share:
-        self._part, dead = workers.team_share(self._name)
+    def _leads(self) -> bool:
+        return self._part.leads
+
+    def _share(self, team: str | None) -> workers.Share:
+        self._part, dead = workers.team_share(self._name, team)
         if dead:
             self._take_over_from(dead)
         return self._part
 
-    def _notified(self, channel: signals.Channel) -> None:
-        """Handle a signal of an activity: offer the tasks that this process can work."""
+    def _handle_signal(self, channel: signals.Channel) -> None:
+        """Offer the tasks of an activity that this process can work; forget changed settings."""
         topic, *about = channel
+        if topic == Topic.RIGHTS:
+            signals.deliver(channel)
         if topic != Topic.ACTIVITY:
             return
         arn = str(about[0])
@@ -199,9 +214,13 @@ class Team(Embedded):
             super()._near(due_ms, kind, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        """Queue executions that have been runnable for a while; new ones were just signalled."""
-        for number in runnable_executions(share, _FORGOTTEN_MS):
+        """Queue executions that have been runnable for a while; signals have queued the others.
+
+        The first sweep queues all: their signals may have been sent while there was no worker.
+        """
+        for number in runnable_executions(share, _FORGOTTEN_MS if self._has_swept else 0):
             self.wake(number)
+        self._has_swept = True
 
 
 def _blame(execution_id: int, task: int) -> None:

@@ -23,7 +23,7 @@ Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
 _AT_ONCE = 50_000  # timers read per refill, earliest first
 HORIZON_MS = 5_000
-"""How far ahead the rows are read; what is set nearer than that arrives as a signal."""
+"""The length of the future for which rows are read; nearer timers arrive as signals."""
 
 
 class TimerQueue:
@@ -38,7 +38,7 @@ class TimerQueue:
         self._stopping = False
 
     def add(self, due_ms: int, kind: str, execution_id: int, task: int = 0) -> None:
-        """Add a due time within the horizon; later ones stay in the rows only."""
+        """Add a due time within the horizon; later timers are only in the rows."""
         if due_ms <= clock.now_ms() + HORIZON_MS:
             self._add_all([(due_ms, kind, execution_id, task)])
 
@@ -71,7 +71,7 @@ class TimerQueue:
         nothing: list[Due] = []
         while not self._stopping:
             for due in log_errors("the timer queue could not read the time", self._next, nothing):
-                # What fails here is still in its row, which the next refill brings back.
+                # A timer that fails here keeps its row, and the next refill reads it again.
                 log_errors("something due failed", partial(self._fire, *due[1:]), None)
             release_connection()
 

@@ -41,7 +41,7 @@ class WorkerLock:
         if connection.vendor != "postgresql":
             return
         deadline = time.monotonic() + _PATIENCE_S
-        while not self._locked():
+        while not self._try_lock():
             if time.monotonic() > deadline:
                 self.release()
                 raise WorkerLockHeld(_message())
@@ -59,7 +59,7 @@ class WorkerLock:
             except psycopg.Error as error:
                 outages.note_outage("the worker's lock, which is taken again", error)
                 self.release()
-            return self._locked()
+            return self._try_lock()
 
     def release(self) -> None:
         """Release the lock."""
@@ -72,16 +72,16 @@ class WorkerLock:
         finally:
             self._use.release()
 
-    def _locked(self) -> bool:
+    def _try_lock(self) -> bool:
         """Try to lock on a new connection; raise Django's errors, not psycopg's."""
         with self._use, connection.wrap_database_errors:
             self._connection = postgres.WatchedConnection.connect(
                 **server_parameters(), autocommit=True
             )
-            ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
-            if not got:
+            ((is_locked,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
+            if not is_locked:
                 self.release()
-        return bool(got)
+        return bool(is_locked)
 
 
 def server_parameters() -> dict[str, Any]:

@@ -68,7 +68,7 @@ def deleting(prey: StateMachine) -> dict[str, Any]:
 
 
 def refused(execution: Execution, action: str) -> bool:
-    """Tell whether an execution failed since it had not the right, and says who it was."""
+    """Return whether an execution failed since it had not the right, and says who it was."""
     assert execution.status == "FAILED", execution.output
     cause = execution.cause or ""
     assert f"User: {execution_rights.describe_caller(execution)} {DENIED}{action}" in cause

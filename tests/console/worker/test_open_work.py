@@ -10,35 +10,47 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import engine
-from console.db import epoch, writer
+from console.db import clock, epoch, writer
 from console.db.audit import NOBODY
+from console.features.account.models import AccountMail
 from console.features.bulk.models import BulkJob
+from console.features.projects.models import ProjectDeletion
 from console.models import (
+    AuditEntry,
     EventRule,
     Execution,
     InboxMessage,
     MapRun,
     OutboxEvent,
+    Pause,
     RunRow,
     StateMachine,
+    Tag,
     TaskRow,
     Timer,
 )
 from console.store.executions import start as start_module
+from console.store.machines.machine_options import SUMMARY
 from console.store.state import inbox, pause
-from console.store.state.open_work import OpenWork, find_open_work
+from console.store.state.open_work import OpenWork, find_work_and_values
 from console.worker.embedded import Embedded
 from tests.console.store.helpers import WAIT, create, drain, function, one, start
 from tests.console.web.search.test_filters import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from console.models import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HORIZON_MS = 5_000
+_PAUSED_BY_CALL = 2_000
 NOTHING = OpenWork._make([*[False] * 10, "0"])
+
+
+def find_open_work(horizon_ms: int) -> OpenWork:
+    """Return the kinds of work."""
+    return find_work_and_values(horizon_ms, ())[0]
 
 
 @pytest.fixture
@@ -59,12 +71,15 @@ def test_nothing_to_do(idle: Execution) -> None:
     assert len(statements) == 1
 
 
-def test_paused_executions_cost_no_statement(project: Project) -> None:
-    """Two thousand, with all that waits for a resume: no thread, and a sweep asks no more."""
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_paused_executions_cost_no_statement(project: Project, count: int) -> None:
+    """However many, with all that waits for a resume: no thread, and a sweep asks no more."""
     machine, worker = create(project, WAIT), Embedded()
     worker.sweep()
     threads = set(threading.enumerate())
-    running = seed(project, machine, 2000, status="RUNNING", stop_ms=None)
+    everyone = seed(project, machine, count, status="RUNNING", stop_ms=None)
+    running, paused = everyone[:_PAUSED_BY_CALL], everyone[_PAUSED_BY_CALL:]
+    seed_paused(paused)
     for execution in running:
         execution.runrow = RunRow(execution=execution, ready=True)
     RunRow.objects.bulk_create(execution.runrow for execution in running)
@@ -82,6 +97,21 @@ def test_paused_executions_cost_no_statement(project: Project) -> None:
     assert set(threading.enumerate()) <= threads
     pause.resume_execution(running[0], NOBODY)
     assert find_open_work(HORIZON_MS)[:3] == (True, True, True)
+
+
+def seed_paused(executions: Sequence[Execution]) -> None:
+    """Store the rows that ``pause_execution`` leaves: 8,000 calls would take half a minute."""
+    parked = [RunRow(execution=each, ready=True, parked=pause.PARKED) for each in executions]
+    RunRow.objects.bulk_create(parked)
+    away_ms = pause.AWAY_MS + 1
+    Timer.objects.bulk_create(
+        Timer(execution=each, name="t", due_ms=away_ms) for each in executions
+    )
+    Pause.objects.bulk_create(Pause(execution=each, since_ms=1) for each in executions)
+    InboxMessage.objects.bulk_create(
+        InboxMessage(execution=each, kind="TaskStarted", body='{"task":7}', created_ms=1)
+        for each in executions
+    )
 
 
 def pause_all(executions: Sequence[Execution]) -> None:
@@ -184,3 +214,36 @@ def test_it_says_the_epoch() -> None:
     """A worker of the past ends by that."""
     begun = epoch.begin_epoch()
     assert find_open_work(HORIZON_MS).epoch == begun
+
+
+@pytest.mark.parametrize(
+    ("name", "put"),
+    [
+        (
+            "summaries",
+            lambda _: Tag.objects.create(arn="m", key=SUMMARY, value="x"),
+        ),
+        ("audit chain", lambda _: AuditEntry.objects.create(at_ms=clock.now_ms(), action="a")),
+        ("account mails", lambda _: AccountMail.objects.create(at_ms=1, next_ms=1)),
+        (
+            "project deletions",
+            lambda execution: ProjectDeletion.objects.create(
+                project=execution.project, began_ms=1, total=1
+            ),
+        ),
+    ],
+)
+def test_a_job_runs_if_its_condition_holds(
+    idle: Execution, monkeypatch: pytest.MonkeyPatch, name: str, put: Callable[[Execution], object]
+) -> None:
+    """A job of a feature with a condition runs in the sweep that finds rows for it, only."""
+    ran: list[Hashable] = []
+    worker = Embedded()
+    monkeypatch.setattr(worker._maintenance, "_once", lambda key, _: ran.append(key))
+    AuditEntry.objects.all().delete()  # of the start
+    worker.sweep()
+    assert name not in ran
+    put(idle)
+    worker._maintenance._due_at = dict.fromkeys(worker._maintenance._due_at, 0.0)
+    worker.sweep()
+    assert name in ran

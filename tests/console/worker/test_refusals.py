@@ -10,8 +10,9 @@ import pytest
 import engine
 from console.db import clock
 from console.features.metrics import samples
-from console.features.test_state.web import scenario
+from console.features.test_state.web.recorded import read_recording
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
+from console.recordings.scenario import scenario_of
 from console.store.tasks import claim, complete, jobs
 from console.worker import task_delivery
 from tests.console.store.helpers import create, drain, one, start, types
@@ -53,7 +54,7 @@ def test_what_was_never_submitted(
     names = [sample.series.metric for sample in task_samples]
     assert names.count("ServiceIntegrationsFailed") == 1
     ended = Execution.objects.get(pk=execution.pk)
-    assert engine.replay(json.dumps(scenario.scenario_of(ended))) == []
+    assert engine.replay(json.dumps(scenario_of(read_recording(ended)))) == []
 
 
 def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> None:

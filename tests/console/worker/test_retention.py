@@ -1,7 +1,4 @@
-"""Retention removes expired executions whole, and nothing else.
-
-(Above 300 lines: what may go and what must stay are the two sides of each case.)
-"""
+"""Retention removes expired executions whole, and nothing else."""
 
 from __future__ import annotations
 
@@ -351,13 +348,13 @@ def test_ctrl_c_ends_the_command_between_two_transactions(
     machine = create(project, PASS)
     for _ in range(3):
         done(machine, 100)
-    locked = retention._locked
+    locked = retention._lock_ended
 
     def interrupted(numbers: Any) -> list[int]:
         os.kill(os.getpid(), signal.SIGINT)
         return locked(numbers)
 
-    monkeypatch.setattr(retention, "_locked", interrupted)
+    monkeypatch.setattr(retention, "_lock_ended", interrupted)
     with pytest.raises(CommandError, match="stopped by Ctrl-C") as stopped:
         said("--older-than", "90d", "--batch", "1")
     assert stopped.value.returncode == 130
