@@ -1,1 +1,1 @@
-"""Settings and their shapes, the data folder, logging, quotas, checks and profiles of clients."""
+"""Configuration: settings and their validation, data folder, logging, quotas, AWS profiles."""

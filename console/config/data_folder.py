@@ -1,4 +1,4 @@
-"""The data folder: the place of all files of this server, and the source of its secrets."""
+"""The data folder of this server: database, secrets, configuration; and keys derived from it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import os
 import secrets
 from pathlib import Path
 
-from console.config import environment, former_name
+from console.config import environment
 from console.config.environment import SettingError
 
-DATABASE_FILE = "stateyard.sqlite3"
+DATABASE_FILE, FORMER_DATABASE_FILE = "stateyard.sqlite3", "stepyard.sqlite3"
 PRIVATE = 0o600
 SHORTEST = 32
-"""Characters of a secret that somebody chose."""
+"""Minimum length of a chosen secret, in characters."""
 
 
 def data_folder() -> Path:
-    """Return the data folder: ``STATEYARD_DATA``, else the user's own data folder."""
+    """Return the data folder: ``STATEYARD_DATA``, else the current user's default one.
+
+    Raise ``SettingError`` if the default folder exists under its former name only.
+    """
     chosen = environment.read_text("STATEYARD_DATA")
     if chosen:
         try:
@@ -27,14 +30,26 @@ def data_folder() -> Path:
         except RuntimeError:  # ~somebody who is nobody
             raise SettingError("STATEYARD_DATA", repr(chosen), "a folder") from None
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return former_name.data_folder(Path(home) / "stateyard")
+    folder = Path(home) / "stateyard"
+    former = folder.with_name("stepyard")
+    if former.is_dir() and not folder.exists():  # else an upgrade would begin with no data at all
+        expected = f"its present name, {folder}: stop the server, rename it"
+        raise SettingError(former, "the data folder of 0.2.0 or before", expected)
+    return folder
+
+
+def database_file(folder: Path) -> Path:
+    """Return the SQLite file of a data folder; one made before 0.3.0 keeps its name."""
+    former = folder / FORMER_DATABASE_FILE
+    path = folder / DATABASE_FILE
+    return former if former.exists() and not path.exists() else path
 
 
 def master_secret(folder: Path) -> bytes:
-    """Return the one secret all others are derived from, made at the first start.
+    """Return the secret from which all others are derived; it is created at the first start.
 
-    ``STATEYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
-    Raise ``SettingError`` on one that can be guessed: all access keys follow from it.
+    ``STATEYARD_SECRET`` (for several machines of a team) overrides the file ``secret`` (mode 0600).
+    Raise ``SettingError`` for a weak one, because all access keys are derived from it.
     """
     secret = environment.read_text("STATEYARD_SECRET")
     if secret:
@@ -61,7 +76,7 @@ def master_secret(folder: Path) -> bytes:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, atomically."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -70,9 +85,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def make_private(*paths: Path) -> None:
-    """Let only their owner read files, as far as they are there and ours to change.
+    """Restrict existing files to their owner, if this process may.
 
-    A folder that existed before may let others in, and so did what an earlier version wrote.
+    A folder that existed before, and files of earlier releases, may be readable by others.
     """
     for path in paths:
         with contextlib.suppress(OSError):
@@ -81,12 +96,12 @@ def make_private(*paths: Path) -> None:
 
 
 def database_files(path: Path) -> tuple[Path, ...]:
-    """Return the files of an SQLite database: the main file, its log and its shared memory."""
+    """Return the files of a SQLite database: main file, write-ahead log, shared memory."""
     return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 
 def derive_key(master: bytes, purpose: str) -> bytes:
-    """Return the key for one purpose; keys of different purposes say nothing of each other.
+    """Return the key for one purpose; keys of different purposes are independent.
 
     The label keeps the product's former name: another label would void every key in use.
     """

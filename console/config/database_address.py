@@ -1,16 +1,10 @@
-"""Read the address of the PostgreSQL: libpq's URI, with parameters that both drivers obey.
-
-psycopg is libpq. asyncpg has an implementation of its own, which sends what it does not know to the
-server as a setting. So a parameter that only one of them obeys is refused: a connection that is
-encrypted or checked in one half of a process and not in the other is a silent fault.
-"""
+"""Parse the PostgreSQL URL in ``STATEYARD_DATABASE_URL``: parameters of libpq, with checks."""
 
 from __future__ import annotations
 
 import re
-import ssl
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -18,17 +12,16 @@ from psycopg.conninfo import conninfo_to_dict
 from console.config.environment import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 WANTED = "postgres://user:password@host:port/name, special characters percent-encoded"
 NAME_LENGTH = 32
-"""The longest application_name: PostgreSQL cuts names at 63, and each connection adds its own."""
+"""Maximum length of application_name: PostgreSQL cuts names at 63 characters."""
 _TLS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl")
 _TLS_VERSIONS = ("ssl_min_protocol_version", "ssl_max_protocol_version")
 _SECONDS = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
 _PLACE = ("host", "port", "dbname", "user", "password", "passfile")
-_NO_GSS = "disable or prefer: the queue's driver does not encrypt by GSSAPI"
-_NO_BINDING = "disable or prefer: the queue's driver has no channel binding"
+_MODES = ("disable", "prefer", "require")
 _PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
     "sslmode": (("disable", "allow", "prefer", "require", "verify-ca", "verify-full"), ""),
@@ -39,8 +32,8 @@ _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
         "any, read-write or primary: this server writes",
     ),
     "keepalives": (("0", "1"), ""),
-    "gssencmode": (("disable", "prefer"), _NO_GSS),
-    "channel_binding": (("disable", "prefer"), _NO_BINDING),
+    "gssencmode": (_MODES, ""),
+    "channel_binding": (_MODES, ""),
 }
 ALLOWED = (
     *_PLACE,
@@ -53,9 +46,9 @@ ALLOWED = (
 
 
 def parse_database_address(name: str, url: str) -> dict[str, str]:
-    """Return libpq's parameters of an address; raise ``SettingError`` for what is not obeyed.
+    """Return the libpq parameters of a URL; raise ``SettingError`` for unsupported ones.
 
-    ``name``: of the variable. Messages have no value that may be a secret.
+    ``name``: the variable's name. Messages contain no secrets.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql"):
@@ -78,18 +71,18 @@ def parse_database_address(name: str, url: str) -> dict[str, str]:
 
 
 def _check_names(name: str, rest: str) -> None:
-    """Refuse parameters that are unknown, or named twice. ``rest``: what follows the scheme."""
+    """Refuse unknown and repeated parameters. ``rest``: the URL after the scheme."""
     user = re.match(r"[^@/]*@", rest)  # a password may have a question mark, as libpq reads it
     query = rest[user.end() if user else 0 :].partition("?")[2]
     keys = [unquote(pair.partition("=")[0]) for pair in query.split("&") if pair]
     for key in keys:
-        shown = key if re.fullmatch(r"[A-Za-z_.]{1,40}", key) else "a parameter"
+        key_text = key if re.fullmatch(r"[A-Za-z_.]{1,40}", key) else "a parameter"
         if key not in ALLOWED:
             raise SettingError(
-                f"{name}: {shown}", "an unknown name", f"one of {', '.join(ALLOWED)}"
+                f"{name}: {key_text}", "an unknown name", f"one of {', '.join(ALLOWED)}"
             )
         if keys.count(key) > 1:
-            raise SettingError(f"{name}: {shown}", "it twice", "each parameter once")
+            raise SettingError(f"{name}: {key_text}", "it twice", "each parameter once")
 
 
 def _check_hosts(name: str, parameters: Mapping[str, str]) -> None:
@@ -123,40 +116,3 @@ def _check_values(name: str, parameters: Mapping[str, str]) -> None:
 
 def _is_whole(text: str, least: int, most: int) -> bool:
     return text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most
-
-
-def asyncpg_addresses(parameters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of ``asyncpg.connect`` for each host of libpq's parameters.
-
-    One host at a time: asyncpg's time limit is for all hosts together, so that the first one, if it
-    is silent, would use the time of the second one.
-    """
-    hosts = str(parameters.get("host") or "").split(",")
-    ports = str(parameters.get("port") or "").split(",")
-    same = {"user": "user", "password": "password", "dbname": "database", "passfile": "passfile"}
-    shared = {new: parameters[key] for key, new in same.items() if parameters.get(key)}
-    attributes = parameters.get("target_session_attrs")
-    shared |= {"target_session_attrs": attributes} if attributes else {}
-    shared |= _asyncpg_tls(parameters)
-    for place, host in enumerate(hosts):
-        port = ports[place] if len(ports) > 1 else ports[0]
-        address = {"host": host or None, "port": int(port) if port else None}
-        yield {**{key: value for key, value in address.items() if value is not None}, **shared}
-
-
-def _asyncpg_tls(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return TLS as asyncpg takes it: most of it only as the query of an address."""
-    if parameters.get("sslrootcert") == "system":
-        context = ssl.create_default_context()
-        if parameters.get("sslcert"):
-            password = str(parameters.get("sslpassword", ""))
-            context.load_cert_chain(
-                parameters["sslcert"], parameters.get("sslkey"), lambda: password
-            )
-        return {"ssl": context}
-    query = "&".join(
-        f"{key}={quote(str(parameters[key]), safe='')}"
-        for key in (*_TLS, *_TLS_VERSIONS)
-        if parameters.get(key)
-    )
-    return {"dsn": f"postgres://?{query}"} if query else {}

@@ -15,28 +15,28 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pydantic import TypeAdapter
+    from pydantic import ValidationError
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _HEADER = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)+")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _SHOWN = 80
-_PREFIX = "STATEYARD_"
+_PREFIXES = "STATEYARD_", "STEPYARD_"  # the second until 0.2.0
 _FOREIGN = re.compile(
-    r"STATEYARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)"  # of Kubernetes
+    r"ST(ATE|EP)YARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)"  # of Kubernetes
     r"|STATEYARD_(TEST_\w+|SHARED|JSONATA_SUITE|REQUIRE_BROWSER)"  # of the tests
 )
-_known: set[str] = set()
+known_variables: set[str] = set()
+"""The variables read so far; complete once the settings are loaded."""
 _KINDS = {
     dict: "an object",
     list: "an array",
@@ -80,20 +80,20 @@ class SettingError(ImproperlyConfigured, ValueError):
 
 def read_text(name: str, default: str = "") -> str:
     """Return the text of a variable, unchecked."""
-    _known.add(name)
+    known_variables.add(name)
     return os.environ.get(name) or default
 
 
 def refuse_unknown_variables() -> None:
-    """Raise ``SettingError`` for a variable ``STATEYARD_…`` that no setting reads.
+    """Raise ``SettingError`` for a variable ``STATEYARD_…`` or ``STEPYARD_…`` that nothing reads.
 
     Call it after all settings have been read. Ignored are the variables that Kubernetes sets for a
     service named ``stateyard`` (``STATEYARD_PORT``, ...) and the variables of this project's tests.
     """
     for name in sorted(os.environ):
-        if not name.startswith(_PREFIX) or name in _known or _FOREIGN.fullmatch(name):
+        if not name.startswith(_PREFIXES) or name in known_variables or _FOREIGN.fullmatch(name):
             continue
-        near = difflib.get_close_matches(name, _known, 1, cutoff=0.8)
+        near = difflib.get_close_matches(name, known_variables, 1, cutoff=0.8)
         expected = f"{near[0]}, or one" if near else "one"
         raise SettingError(name, "an unknown variable", f"{expected} of docs/reference/settings.md")
 
@@ -102,7 +102,7 @@ def read_choice(name: str, choices: Iterable[str], default: str) -> str:
     """Return a variable whose value must be one of ``choices``."""
     value = read_text(name, default)
     if value not in choices:
-        raise SettingError(name, _quoted(value), f"one of: {', '.join(choices)}")
+        raise SettingError(name, _shorten_value(value), f"one of: {', '.join(choices)}")
     return value
 
 
@@ -113,15 +113,15 @@ def read_features(name: str, features: tuple[str, ...]) -> tuple[str, ...]:
         return () if value else features
     chosen = {feature.strip() for feature in value.split(",")}
     if unknown := sorted(chosen - set(features)):
-        raise SettingError(name, _quoted(unknown[0]), f"none, or of: {', '.join(features)}")
+        raise SettingError(name, _shorten_value(unknown[0]), f"none, or of: {', '.join(features)}")
     return tuple(feature for feature in features if feature in chosen)
 
 
 def read_switch(name: str, *, default: bool = False) -> bool:
-    """Tell whether a variable switches something on. ``default``: if it is not set."""
+    """Return whether a variable switches something on. ``default``: if it is not set."""
     value = read_text(name, "1" if default else "0").strip().lower()
     if value not in (*_ON, *_OFF):
-        raise SettingError(name, _quoted(value), "1 (on) or 0 (off)")
+        raise SettingError(name, _shorten_value(value), "1 (on) or 0 (off)")
     return value in _ON
 
 
@@ -134,7 +134,7 @@ def read_number(name: str, default: float, least: float, most: float, unit: str)
         number = math.nan
     if not least <= number <= most:
         expected = f"a number of {unit} from {least:g} to {most:g}"
-        raise SettingError(name, _quoted(text), expected)
+        raise SettingError(name, _shorten_value(text), expected)
     return number
 
 
@@ -142,7 +142,7 @@ def read_whole_number(name: str, default: int, least: int, most: int) -> int:
     """Return a whole number from ``least`` to ``most``."""
     text = read_text(name, str(default)).strip()
     if not text.isascii() or not text.isdecimal() or not least <= int(text[:19]) <= most:
-        raise SettingError(name, _quoted(text), f"a whole number from {least} to {most}")
+        raise SettingError(name, _shorten_value(text), f"a whole number from {least} to {most}")
     return int(text)
 
 
@@ -150,7 +150,7 @@ def read_region(name: str, default: str) -> str:
     """Return a variable that names a region of AWS."""
     region = read_text(name, default)
     if not _REGION.fullmatch(region):
-        raise SettingError(name, _quoted(region), "a region, as us-east-1")
+        raise SettingError(name, _shorten_value(region), "a region, as us-east-1")
     return region
 
 
@@ -158,7 +158,7 @@ def read_folder(name: str) -> Path | None:
     """Return the path of an existing folder, None if the variable is not set."""
     folder = read_text(name)
     if folder and not Path(folder).is_dir():
-        raise SettingError(name, _quoted(folder), "an existing folder")
+        raise SettingError(name, _shorten_value(folder), "an existing folder")
     return Path(folder).resolve() if folder else None
 
 
@@ -167,13 +167,8 @@ def read_folders(name: str) -> list[Path]:
     folders = [folder.strip() for folder in read_text(name).split(",") if folder.strip()]
     for folder in folders:
         if not Path(folder).is_dir():
-            raise SettingError(name, _quoted(folder), "existing folders by comma")
+            raise SettingError(name, _shorten_value(folder), "existing folders by comma")
     return [Path(folder).resolve() for folder in folders]
-
-
-def known_variables() -> frozenset[str]:
-    """Return the names of all variables read so far; complete once the settings are loaded."""
-    return frozenset(_known)
 
 
 def read_hosts(name: str) -> list[str]:
@@ -182,8 +177,20 @@ def read_hosts(name: str) -> list[str]:
     for host in hosts:
         if not _HOST.fullmatch(host):
             expected = "host names by comma, without scheme and port, as yard.example.com"
-            raise SettingError(name, _quoted(host), expected)
+            raise SettingError(name, _shorten_value(host), expected)
     return hosts
+
+
+def read_profiles(name: str) -> dict[str, str]:
+    """Return project -> AWS profile of a variable such as ``orders=production,*=staging``."""
+    pairs = [pair.strip() for pair in read_text(name).split(",") if pair.strip()]
+    profiles = {}
+    for pair in pairs:
+        project, equals, profile = (part.strip() for part in pair.partition("="))
+        if not (project and equals and profile) or project in profiles:
+            raise SettingError(name, _shorten_value(pair), "PROJECT=PROFILE, each project once")
+        profiles[project] = profile
+    return profiles
 
 
 def read_proxies(name: str) -> list[str]:
@@ -194,7 +201,7 @@ def read_proxies(name: str) -> list[str]:
             ipaddress.ip_network(proxy)
         except ValueError:
             expected = "IP addresses or networks by comma, as 127.0.0.1,10.0.0.0/8"
-            raise SettingError(name, _quoted(proxy), expected) from None
+            raise SettingError(name, _shorten_value(proxy), expected) from None
     return proxies
 
 
@@ -202,7 +209,9 @@ def read_header_name(name: str) -> str:
     """Return the name of an HTTP header in a variable."""
     header = read_text(name)
     if header and not _HEADER.fullmatch(header):
-        raise SettingError(name, _quoted(header), "the name of a header, as X-Forwarded-User")
+        raise SettingError(
+            name, _shorten_value(header), "the name of a header, as X-Forwarded-User"
+        )
     return header
 
 
@@ -210,7 +219,7 @@ def read_web_address(name: str) -> str:
     """Return a variable that is the address of a server, "" if it is not set."""
     address = read_text(name)
     if address and not is_web_address(address):
-        raise SettingError(name, _quoted(address), "http://host:port or https://host")
+        raise SettingError(name, _shorten_value(address), "http://host:port or https://host")
     return address
 
 
@@ -231,12 +240,12 @@ def read_sink(name: str) -> str:
             parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
         )
     if not valid:
-        raise SettingError(name, _quoted(address), expected)
+        raise SettingError(name, _shorten_value(address), expected)
     return address
 
 
 def is_web_address(address: str) -> bool:
-    """Tell whether a text is an ``http`` or ``https`` URL with a host."""
+    """Return whether a text is an ``http`` or ``https`` URL with a host."""
     parts = split_address(address)
     return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
 
@@ -265,12 +274,20 @@ def split_address(address: str) -> SplitResult | None:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def read_json_variable(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+class Shape(Protocol):
+    """The interface of validators: pydantic's ``TypeAdapter`` for a shape of ``setting_shapes``."""
+
+    def validate_python(self, value: Any, /, *, strict: bool) -> object:
+        """Check a value; raise pydantic's ``ValidationError``."""
+
+
+def read_json_variable(name: str, shape: Shape) -> dict[str, Any]:
     """Return the JSON object in a variable, {} if it is not set."""
-    return _object(read_text(name, "{}"), name, shape)
+    text = read_text(name)
+    return _object(text, name, shape) if text else {}
 
 
-def read_json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[str, Any]:
+def read_json_file(path: Path, shape: Shape, name: str = "") -> dict[str, Any]:
     """Return the JSON object in a file, {} if the file is missing.
 
     ``name``: the variable whose value is ``path``, "" for a file of the data folder. If a variable
@@ -281,7 +298,7 @@ def read_json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if name:
-            raise SettingError(name, _quoted(str(path)), "an existing file") from None
+            raise SettingError(name, _shorten_value(str(path)), "an existing file") from None
         return {}
     except UnicodeDecodeError as error:
         raise SettingError(where, f"a byte at {error.start} that is no UTF-8", "JSON") from None
@@ -290,7 +307,7 @@ def read_json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[
     return _object(text, where, shape)
 
 
-def _object(text: str, where: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+def _object(text: str, where: str, shape: Shape) -> dict[str, Any]:
     """Parse a JSON object and check it against the shape; return it as written."""
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -305,19 +322,21 @@ def _object(text: str, where: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
     return value
 
 
-def check_object(value: Mapping[str, Any], where: str, shape: TypeAdapter[Any]) -> None:
+def check_object(value: Mapping[str, Any], where: str, shape: Shape) -> None:
     """Check a value against a shape; raise ``SettingError``."""
+    from pydantic import ValidationError
+
     try:
         shape.validate_python(value, strict=True)
     except ValidationError as error:
-        raise _misshapen(where, error) from None
+        raise _shape_error(where, error) from None
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _misshapen(where: str, error: ValidationError) -> SettingError:
+def _shape_error(where: str, error: ValidationError) -> SettingError:
     """Return the first validation error as a ``SettingError`` that names the key."""
     first = error.errors(include_url=False)[0]
     kind, value = first["type"], first["input"]
@@ -328,13 +347,13 @@ def _misshapen(where: str, error: ValidationError) -> SettingError:
         keys = (*parts, unknown)
         return SettingError(f"{place}: {unknown}", "an unknown name", first["msg"], keys)
     if kind == "value_error":  # our own validators say what they want
-        got = _quoted(value) if isinstance(value, str) else _KINDS[type(value)]
+        got = _shorten_value(value) if isinstance(value, str) else _KINDS[type(value)]
         return SettingError(place, got, str(first["ctx"]["error"]), tuple(parts))
     expected = _TYPES.get(kind, first["msg"].removeprefix("Input should be "))
     return SettingError(place, _KINDS[type(value)], expected, tuple(parts))
 
 
-def _quoted(text: str) -> str:
+def _shorten_value(text: str) -> str:
     """Return a value as a message shows it: short, without user, password and query."""
     bare = re.sub(r"\?.*", "?...", re.sub(r"//.*@", "//...@", text))
     return repr(bare if len(bare) <= _SHOWN else f"{bare[:_SHOWN]}...")
@@ -347,7 +366,7 @@ class StartupFile:
     ``SettingError``.
     """
 
-    def __init__(self, path: Path, shape: TypeAdapter[Any]) -> None:
+    def __init__(self, path: Path, shape: Shape) -> None:
         self.path = path
         self._shape = shape
         self.entries = read_json_file(path, shape)

@@ -1,7 +1,7 @@
-"""How a registered function is called: what ``functions.json`` says beside the target.
+"""Parse entries of ``functions.json``: the target of a registered function, and its call options.
 
-An entry is a text, the target alone, or an object with it and with options. Beside the entries of a
-file or of a project, ``"python"`` and ``"process"`` count for all of them.
+An entry is a target alone (a text), or an object with a target and options. ``"python"`` and
+``"process"`` beside the entries of a file or project apply to all of its functions.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 OWN, SHARED = "own", "shared"
 """Values of ``"process"``: a process for each function, or the server's."""
 GENERAL = ("python", "process")
-"""Options that may stand beside the entries."""
+"""Options that apply to all functions of a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionOptions:
-    """The options of a function; what is empty or 0 was left to the default.
+    """The call options of a function; an empty text or 0 means the default.
 
     ``python``: path or command of the interpreter; ``folder``: the working folder; ``timeout_s``:
-    that a call may take, beside the Task's own.
+    the time limit of a call, in addition to the Task's own.
     """
 
     process: str = ""
@@ -42,7 +42,7 @@ SHARED_PROCESS = FunctionOptions(process=SHARED)
 
 
 class FoundFunction(NamedTuple):
-    """A registered function: an address or ``module:callable``, and where that is said."""
+    """A registered function: its URL or ``module:callable``, and the place of its entry."""
 
     target: str
     where: str
@@ -50,12 +50,12 @@ class FoundFunction(NamedTuple):
 
 
 def is_callable_target(target: str) -> bool:
-    """Tell whether a text has the form ``module:callable``."""
+    """Return whether a text has the form ``module:callable``."""
     return _CALLABLE.fullmatch(target) is not None
 
 
 def is_function(name: str, entry: object) -> bool:
-    """Tell whether a member of a file registers a function, rather than an option or a project."""
+    """Return whether a key of a file is a function, rather than an option or a project."""
     if isinstance(entry, dict):
         return isinstance(entry.get("handler"), str)
     if not isinstance(entry, str):
@@ -66,7 +66,7 @@ def is_function(name: str, entry: object) -> bool:
 
 
 def general_options(section: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that count for all functions of a section."""
+    """Return the options that apply to all functions of a section."""
     return {
         name: section[name]
         for name in GENERAL
@@ -77,9 +77,9 @@ def general_options(section: Mapping[str, Any]) -> dict[str, str]:
 def read_entry(
     entry: str | Mapping[str, Any], where: str, general: Mapping[str, str], base: Path
 ) -> FoundFunction:
-    """Return a function as its entry and the options around it say.
+    """Return the function of an entry, with the section's options as defaults.
 
-    ``base``: the folder that relative paths begin in.
+    ``base``: the folder for relative paths.
     """
     own: Mapping[str, Any] = {"handler": entry} if isinstance(entry, str) else entry
     python = own.get("python", general.get("python", ""))
@@ -95,5 +95,5 @@ def read_entry(
 
 
 def _path(path: str, base: Path) -> str:
-    """Return an absolute path; links are left as they are, or a virtual environment is lost."""
+    """Return an absolute path without resolving links: they lead out of virtual environments."""
     return os.path.normpath(base.resolve() / Path(path).expanduser())

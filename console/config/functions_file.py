@@ -1,8 +1,8 @@
-"""Keep the object of ``functions.json`` or a mock configuration at hand, as the file says it now.
+"""Read ``functions.json`` or a mock configuration again whenever the file changes.
 
-The file is looked at whenever somebody asks, which costs one ``stat``. So an edit counts for the
-next call, and nothing has to be started anew. While the file cannot be used, what it said before
-counts, and ``problem`` says why.
+Each access checks the file with one ``stat``, so an edit applies to the next call without a
+restart. If the file becomes invalid, its last valid content stays in use, and ``problem`` has the
+error.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from console.config.environment import SettingError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pydantic import TypeAdapter
+    from console.config.environment import Shape
 
 log = structlog.get_logger(__name__)
 
 
 class FunctionsFile(Mapping[str, Any]):
-    """A read-only view of the file's object, with what the environment says over it.
+    """A read-only mapping with the file's entries, overridden by those of the environment.
 
-    ``overrides``: entries of the environment. Raise ``SettingError`` if the file is invalid then.
+    ``overrides``: entries of the environment. Raise ``SettingError`` if the file is invalid at
+    first.
     """
 
-    def __init__(self, path: Path, shape: TypeAdapter[Any], overrides: dict[str, Any]) -> None:
+    def __init__(self, path: Path, shape: Shape, overrides: dict[str, Any]) -> None:
         self.path = path
         self.problem = ""
         self._shape = shape
@@ -49,11 +50,11 @@ class FunctionsFile(Mapping[str, Any]):
         return len(self.entries())
 
     def items(self) -> ItemsView[str, Any]:
-        """Return all entries of one moment, with one look at the file."""
+        """Return all entries, with one check of the file."""
         return self.entries().items()
 
     def entries(self) -> dict[str, Any]:
-        """Return the entries as the file says them now."""
+        """Return the current entries of the file."""
         if file_stamp(self.path) != self._stamp:
             with self._lock:
                 self._read_again()
@@ -80,7 +81,7 @@ class FunctionsFile(Mapping[str, Any]):
 
 
 def file_stamp(path: Path) -> tuple[int, int, int]:
-    """Return what changes when a file does; zeros if there is none."""
+    """Return a value that changes with the file; zeros if it does not exist."""
     try:
         status = path.stat()
     except OSError:

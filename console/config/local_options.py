@@ -1,11 +1,10 @@
-"""Read the options of Step Functions Local: the environment variables that AWS documents.
+"""Read the environment variables of Step Functions Local, for users who migrate from it.
 
-Who moves from Step Functions Local starts the same file of variables, or gives ``up`` the same
-words: an option of the command line is put into its variable before the settings are read. The
-endpoints become targets,
-``WAIT_TIME_SCALE`` scales pauses, and ``AWS_ACCOUNT_ID`` is the account of the first project.
-``AWS_DEFAULT_REGION`` is not read: a call says its region by itself, and many shells set the
-variable for other programs. Source: "Setting configuration options for Step Functions Local".
+They can also be given as options of ``up``, which are put into the variables before the settings
+are read. Endpoints become targets, ``WAIT_TIME_SCALE`` scales pauses, and ``AWS_ACCOUNT_ID`` is the
+account of the first project. ``AWS_DEFAULT_REGION`` is ignored: each call names its region, and
+many shells set the variable for other programs. Source: "Setting configuration options for Step
+Functions Local".
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ENDPOINTS = {
     "SQS_ENDPOINT": "sqs",
     "STEP_FUNCTIONS_ENDPOINT": "stepfunctions",
 }
-"""Variable -> the service (botocore's name) whose calls go to the address in it."""
+"""Variable -> service (botocore's name) to call at the endpoint in it."""
 VARIABLES = (*ENDPOINTS, "AWS_ACCOUNT_ID", "SFN_MOCK_CONFIG", "WAIT_TIME_SCALE")
 COMMAND_LINE = {
     "AWS_ACCOUNT_ID": ("-account", "--aws-account"),
@@ -50,16 +49,16 @@ COMMAND_LINE = {
     "SNS_ENDPOINT": ("-snsEndpoint", "--sns-endpoint"),
     "STEP_FUNCTIONS_ENDPOINT": ("-stepFunctionsEndpoint", "--step-functions-endpoint"),
 }
-"""Variable -> the options of ``up`` that set it, as the JAR of Step Functions Local has them."""
+"""Variable -> options of ``up`` that set it, as in the JAR of Step Functions Local."""
 _KEY = "stepfunctions-local"
-"""Local endpoints take any key: AWS says that none of the user's own is sent to them."""
+"""A dummy access key: local endpoints accept any, and must not receive a real one."""
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _HTTP_PORTS = {"http": 80, "https": 443}
 _MOST_SCALE = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the options; ``apply_arguments`` has read them before."""
+    """Declare the options in a parser; ``apply_arguments`` has processed them before."""
     group = parser.add_argument_group("options of Step Functions Local")
     for variable, options in COMMAND_LINE.items():
         group.add_argument(
@@ -68,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_arguments(words: list[str]) -> None:
-    """Put the options among the words of a command into their variables.
+    """Put options of a command line into their variables.
 
-    What is wrong with them is left to the command's own parser to say.
+    Errors in them are left to the command's own parser.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_arguments(parser)
@@ -82,7 +81,7 @@ def apply_arguments(words: list[str]) -> None:
 
 
 def read_targets() -> dict[str, dict[str, Any]]:
-    """Return the targets that ``LAMBDA_ENDPOINT`` and the like name, by service."""
+    """Return service -> target, from ``LAMBDA_ENDPOINT`` and the other endpoint variables."""
     addresses = {service: environment.read_web_address(name) for name, service in ENDPOINTS.items()}
     return {
         service: {"endpoint_url": url, "access_key_id": _KEY, "secret_access_key": _KEY}
@@ -92,7 +91,7 @@ def read_targets() -> dict[str, dict[str, Any]]:
 
 
 def read_wait_time_scale() -> float:
-    """Return what the length of a pause is multiplied by; 1: pauses are as long as they say."""
+    """Return the factor for the length of pauses; 1: as defined."""
     return environment.read_number("WAIT_TIME_SCALE", 1, 0, _MOST_SCALE, "times")
 
 
@@ -109,8 +108,8 @@ def without_own_endpoint(
 ) -> dict[str, Any]:
     """Return targets without a ``STEP_FUNCTIONS_ENDPOINT`` that is this server.
 
-    Step Functions Local had to be told where it is to run nested executions; here they run by
-    themselves, and the made-up key of a local endpoint would be refused.
+    Step Functions Local needs its own address to run nested executions. Here they run without it,
+    and the dummy key of a local endpoint would be refused.
     """
     target = targets.get("stepfunctions")
     if not isinstance(target, dict) or target.get("access_key_id") != _KEY:

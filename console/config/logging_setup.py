@@ -1,10 +1,8 @@
-"""Configure the server's log: its lines and their format.
+"""Configure the server's log: one line per event on stderr, for people or as JSON.
 
-Each event is one line on stderr: for people, or JSON with ``STATEYARD_LOG=json``. structlog's
-renderers write both. The processors before them keep out what belongs to users: inputs, outputs,
-causes, definitions, tokens, and the messages of their exceptions. Those are in the database, where
-rights are checked. In lines for people, characters that steer a terminal or begin a line are
-written as escapes; JSON escapes them by itself.
+``STATEYARD_LOG=json`` selects JSON. structlog renders both. Processors remove user data: inputs,
+outputs, causes, definitions, tokens, and messages of exceptions caused by them; these are in the
+database, where rights are checked. In lines for people, control characters are escaped.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ _OWN_LOGGER = "console"
 
 
 def configure(style: str) -> dict[str, Any]:
-    """Set structlog up and return the configuration of Python's own logging.
+    """Set structlog up, and return the configuration for Python's ``logging``.
 
     ``style``: one of ``STYLES``; raise ``SettingError`` for another one.
     """
@@ -91,7 +89,6 @@ def configure(style: str) -> dict[str, Any]:
         "loggers": {
             _OWN_LOGGER: {"level": "INFO"},
             "django": {"handlers": [], "level": "WARNING"},  # none by mail
-            "httpx": {"level": "WARNING"},  # it logs whole addresses, whose query may be a secret
             "django.request": {"level": "ERROR"},  # the answer tells a client of its mistakes
             "django.security": {"level": "CRITICAL"},
             "psycopg": {"level": "ERROR"},  # the server itself writes one line of an outage
@@ -100,12 +97,12 @@ def configure(style: str) -> dict[str, Any]:
 
 
 def request_id() -> str:
-    """Return the id of the request that is being answered, "" if there is none."""
+    """Return the id of the current request, "" outside of requests."""
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
 def _shared_processors() -> list[Processor]:
-    """Return what every event goes through, be it of this project or of a library."""
+    """Return the processors of all events, also those of libraries."""
     return [
         merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -120,13 +117,13 @@ def _shared_processors() -> list[Processor]:
 
 
 def _keep_first_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Cut a library's message after its first line: some show values of users below it."""
+    """Keep only the first line of a library's message: further lines may have user data."""
     event["event"] = str(event.get("event", "")).partition("\n")[0]
     return event
 
 
 def _name_route(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Put the route of a failed page in place of its path: that of a login link has a secret."""
+    """Replace the path of a failed page by its route: the path of a login link has a secret."""
     record = event.get("_record")
     request = getattr(record, "request", None)
     if request is not None:
@@ -138,7 +135,7 @@ def _name_route(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def _hide_payloads(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Replace values whose names are in ``SENSITIVE``."""
+    """Replace the values of keys in ``SENSITIVE``."""
     for name in event:
         if name.lower() in SENSITIVE:
             event[name] = HIDDEN
@@ -148,7 +145,7 @@ def _hide_payloads(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 def _exception_places(exc_info: ExcInfo) -> list[str]:
     """Return types and places of an exception and its causes, without messages and variables.
 
-    An exception that was raised ``from None`` is followed, too: whoever reads the log wants it.
+    The context of an exception raised ``from None`` is included.
     """
     lines: list[str] = []
     seen: set[int] = set()
@@ -174,7 +171,7 @@ def _frames(trace: TracebackType | None) -> Iterator[str]:
 
 
 def _text_renderers() -> list[Processor]:
-    """Return what writes ``MOMENT LEVEL WORDS NAME=VALUE...``, and an exception's places below."""
+    """Return the renderers of lines ``MOMENT LEVEL WORDS NAME=VALUE...`` and of tracebacks."""
 
     def column(name: str, value_repr: Callable[[object], str], width: int = 0) -> Column:
         key_style = None if name else ""  # the column without a name is for all other values
@@ -183,7 +180,7 @@ def _text_renderers() -> list[Processor]:
     columns = [
         column("timestamp", str),
         column("level", str, len("critical")),
-        column("event", lambda value: escaped(str(value))[:_MAX_CHARACTERS]),
+        column("event", lambda value: escape_unprintable(str(value))[:_MAX_CHARACTERS]),
         column("", _text_value),
     ]
     return [_indent_exception, ConsoleRenderer(columns=columns, sort_keys=False)]
@@ -192,17 +189,19 @@ def _text_renderers() -> list[Processor]:
 def _indent_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Put the places of an exception on lines of their own."""
     if "exception" in event:
-        event["exception"] = "\n".join(f"    {escaped(line)}" for line in event["exception"])
+        event["exception"] = "\n".join(
+            f"    {escape_unprintable(line)}" for line in event["exception"]
+        )
     return event
 
 
 def _text_value(value: object) -> str:
-    text = _shortened(escaped(str(value)))
+    text = _shortened(escape_unprintable(str(value)))
     return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 
-def escaped(text: str) -> str:
-    """Write out characters that are not printable: line ends, ESC, reversed writing."""
+def escape_unprintable(text: str) -> str:
+    """Escape unprintable characters: line ends, ESC, right-to-left marks."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text
@@ -210,7 +209,7 @@ def escaped(text: str) -> str:
 
 
 def _json_renderers() -> list[Processor]:
-    """Return the renderer of log lines: one JSON object in ASCII each."""
+    """Return the renderers of lines with one JSON object in ASCII."""
     return [_make_plain, JSONRenderer()]
 
 
@@ -219,7 +218,7 @@ def _make_plain(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def _json_value(value: object) -> object:
-    """Return a value that JSON has; of another one only its type, for its text may be a user's."""
+    """Return a JSON value unchanged; of others only the type, since their text may be user data."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The providers of OpenID Connect as django-allauth reads them."""
+"""Convert the providers in ``STATEYARD_OIDC`` to django-allauth's settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCOPES = ("openid", "profile", "email")
 
 
 def allauth_providers(providers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return ``SOCIALACCOUNT_PROVIDERS``. ``providers``: as ``OidcProvider`` has them, by id."""
+    """Return ``SOCIALACCOUNT_PROVIDERS``. ``providers``: id -> ``OidcProvider`` as JSON."""
     apps = [
         {
             "provider_id": provider_id,

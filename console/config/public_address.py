@@ -1,4 +1,4 @@
-"""Find the address of this server for people, beside the address inside its network."""
+"""Find the public URL of this server, which people open, as opposed to its internal one."""
 
 from __future__ import annotations
 

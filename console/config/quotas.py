@@ -1,10 +1,10 @@
-"""Quotas of a project: resource limits and request rates.
+"""Quotas of projects: limits of resources and request rates.
 
-AWS's numbers unless ``DATA/quotas.json`` or ``STATEYARD_QUOTAS`` says otherwise: an object of the
-members of ``Quotas``, and under ``projects`` by name what differs for one. No rate by default.
-
-Owners set quotas of their project on a page, up to a ceiling: the number under ``ceiling``, or
-without one the number for every project. A quota under ``projects`` is the operator's alone.
+Defaults are AWS's numbers, without rates. The operator changes them in ``DATA/quotas.json`` or
+``STATEYARD_QUOTAS``: an object with members of ``Quotas`` for all projects and, under ``projects``,
+for single ones. Owners set quotas of their project on a page, up to a ceiling: the number under
+``ceiling``, else the number for all projects. A quota that the operator has set for a project
+cannot be changed by its owners.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A token bucket: so many at once, and so many more a second (both above 0)."""
+    """A token bucket: its size, and the tokens added per second (both above 0)."""
 
     bucket: float
     refill: float
@@ -33,14 +33,13 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Most of each thing, and the rates; None: not limited.
+    """The maximum of each resource, and the rates; None: not limited.
 
-    ``open_executions``: how many executions may run at once, without the children of Map Runs; AWS
-    has 1,000,000. ``nesting_depth``: how many executions may be above one that a Task starts.
-    ``waiting_calls``: how many calls of one access key may wait for their answers in one process;
-    ``start_link_waits``: how many callers of one start link may wait there for the end of an
-    execution; ``start_link``: the rate of one link there. ``start_execution``,
-    ``state_transition``: ``{"bucket": 800, "refill": 400}`` for example.
+    ``open_executions``: running executions, without children of Map Runs; AWS has 1,000,000.
+    ``nesting_depth``: executions above one that a Task starts. ``waiting_calls``: long polls of one
+    access key in a process; ``start_link_waits``: callers of one start link that wait in a process
+    for the end of an execution; ``start_link``: the rate of one link in a process.
+    ``start_execution``, ``state_transition``: for example ``{"bucket": 800, "refill": 400}``.
     """
 
     state_machines: int = 10_000
@@ -57,11 +56,11 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuota:
-    """A quota of a project as it counts now, and where it comes from.
+    """A quota of a project in effect, and its source.
 
-    ``of_server``: the value for every project; ``ceiling``: the most that owners may set, None for
-    no limit. ``is_fixed``: the operator has set it for this project, so that owners may not.
-    ``stored``: what the owners have set.
+    ``of_server``: the value for all projects; ``ceiling``: the maximum that owners may set, None
+    for no limit. ``is_fixed``: set by the operator for this project, so owners may not change it.
+    ``stored``: the owners' value.
     """
 
     name: str
@@ -73,17 +72,17 @@ class EffectiveQuota:
 
     @property
     def is_rate(self) -> bool:
-        """Whether it is a rate, not a number."""
+        """Whether it is a rate rather than a number."""
         return self.name in _RATES
 
     @property
     def may_be_unlimited(self) -> bool:
-        """Whether owners may choose to have no limit, which the server has."""
+        """Whether owners may select no limit, because the server has none."""
         return self.name in _UNLIMITED and self.ceiling is None and self.of_server is not None
 
 
 KIND = "quota"
-"""The kind of the owners' settings (``console.db.project_settings``), by name of the quota."""
+"""The kind of the owners' settings in ``console.db.project_settings``; the key is the quota."""
 _RATES = {"start_execution", "start_link", "state_transition"}
 _UNLIMITED = {*_RATES, "open_executions"}
 _PROJECTS, _CEILING = "projects", "ceiling"
@@ -91,12 +90,12 @@ _APART = (_PROJECTS, _CEILING)
 
 
 def quotas_of(project: str) -> Quotas:
-    """Return the quotas of a project (its name); a branch has those of its parent."""
+    """Return the quotas in effect of a project (its name); a branch has those of its parent."""
+    if not settings.STATEYARD_QUOTAS and not _names_in_use():
+        return _AWS
     project = parent_name(project)
     of_operator = _quotas(project) if settings.STATEYARD_QUOTAS else _AWS
-    if not _names_in_use():
-        return of_operator
-    own = _own_values(project)
+    own = _own_values(project) if _names_in_use() else None
     return replace(of_operator, **own) if own else of_operator
 
 
@@ -104,18 +103,18 @@ _AWS = Quotas()
 
 
 def _names_in_use() -> frozenset[str]:
-    """Return the quotas that the owners of any project have set."""
+    """Return the quotas that owners of any project have set."""
     from console.db import project_settings  # not at the top: the settings of Django load this
 
     return project_settings.names_in_use(KIND)
 
 
 def _own_values(project: str) -> dict[str, Any]:
-    """Return what the owners have set, as far as it counts: within today's ceiling."""
+    """Return the owners' values, limited to the current ceiling."""
     from console.db import project_settings
 
     stored = project_settings.read_settings(project, KIND)
-    ceiling, fixed = ceiling_of(project), _fixed(project)
+    ceiling, fixed = ceiling_of(project), _fixed_quotas(project)
     return {
         name: _at_most(_value(name, row.value, KIND), getattr(ceiling, name))
         for name, row in stored.items()
@@ -124,11 +123,11 @@ def _own_values(project: str) -> dict[str, Any]:
 
 
 def effective_quotas(project: str) -> list[EffectiveQuota]:
-    """Return all quotas of a project (its name) as they count now."""
+    """Return all quotas of a project (its name) in effect, each with its source."""
     from console.db import project_settings
 
     stored = project_settings.read_settings(project, KIND)
-    values, ceiling, fixed = quotas_of(project), ceiling_of(project), _fixed(project)
+    values, ceiling, fixed = quotas_of(project), ceiling_of(project), _fixed_quotas(project)
     of_server = _of_server()
     return [
         EffectiveQuota(
@@ -144,9 +143,9 @@ def effective_quotas(project: str) -> list[EffectiveQuota]:
 
 
 def read_own_quota(project: str, name: str, value: Any) -> Any:
-    """Return a quota that an owner sets, as JSON has it; raise ``SettingError``.
+    """Validate an owner's quota and return it as JSON; raise ``SettingError``.
 
-    It is refused if the operator has set the quota for this project, and above the ceiling.
+    It is refused above the ceiling, or if the operator has set the quota for this project.
     """
     if name not in _FIELDS:
         raise SettingError(name, "an unknown name", f"one of {', '.join(_FIELDS)}")
@@ -154,7 +153,7 @@ def read_own_quota(project: str, name: str, value: Any) -> Any:
         if key not in ("bucket", "refill"):
             raise SettingError(f"{name}: {key}", "an unknown name", "bucket and refill")
     quota = _value(name, value, "")
-    if name in _fixed(project):
+    if name in _fixed_quotas(project):
         raise SettingError(name, show_quota(quota), "no value: the operator's file sets this quota")
     most = getattr(ceiling_of(project), name)
     if _at_most(quota, most) != quota:
@@ -173,13 +172,13 @@ def show_quota(value: Any) -> str:
 
 
 def ceiling_of(project: str) -> Quotas:
-    """Return the most that owners may set. ``project``: its name; all have the same ceiling."""
+    """Return the maximum that owners may set; it is the same for every ``project`` (its name)."""
     del project
     return _ceiling() if settings.STATEYARD_QUOTAS else _AWS
 
 
 def _at_most(value: Any, most: Any) -> Any:
-    """Return a value, or as much of it as there may be."""
+    """Return a value, limited to a maximum."""
     if most is None:
         return value
     if value is None:
@@ -189,14 +188,14 @@ def _at_most(value: Any, most: Any) -> Any:
     return min(value, most)
 
 
-def _fixed(project: str) -> dict[str, Any]:
-    """Return the quotas that the operator has set for this project alone."""
+def _fixed_quotas(project: str) -> dict[str, Any]:
+    """Return the quotas that the operator has set for one project."""
     fixed: dict[str, Any] = settings.STATEYARD_QUOTAS.get(_PROJECTS, {}).get(project, {})
     return fixed
 
 
 def _of_server() -> Quotas:
-    """Return the quotas of a project without any of its own."""
+    """Return the quotas for all projects."""
     return _quotas("") if settings.STATEYARD_QUOTAS else _AWS
 
 
@@ -215,13 +214,13 @@ def _quotas(project: str) -> Quotas:
 
 
 def limit_starts() -> bool:
-    """Tell whether a project has a rate of starts."""
+    """Return whether any project may have a rate of starts; without one, skip the look-up."""
     of_operator = bool(settings.STATEYARD_QUOTAS) and _limit_starts()
     return of_operator or "start_execution" in _names_in_use()
 
 
 def limit_transitions() -> bool:
-    """Tell whether a project may have a rate of transitions: if not, nothing has to look it up."""
+    """Return whether any project may have a limit of transitions; without one, skip the look-up."""
     return bool(settings.STATEYARD_QUOTAS) or "state_transition" in _names_in_use()
 
 
@@ -233,7 +232,7 @@ def _limit_starts() -> bool:
 
 
 def check_quotas(configured: dict[str, Any], where: str) -> None:
-    """Raise ``SettingError`` unless an object says quotas. ``where``: the file or variable."""
+    """Raise ``SettingError`` for invalid quotas. ``where``: the file or variable."""
     _checked(_of_all(configured), where)
     ceiling = configured.get(_CEILING, {})
     if not isinstance(ceiling, dict):
@@ -250,12 +249,12 @@ def check_quotas(configured: dict[str, Any], where: str) -> None:
 
 
 def _of_all(configured: dict[str, Any]) -> dict[str, Any]:
-    """Return what counts for every project."""
+    """Return the entries for all projects."""
     return {name: value for name, value in configured.items() if name not in _APART}
 
 
 def forget() -> None:
-    """Read the settings anew."""
+    """Clear the cached settings."""
     _quotas.cache_clear()
     _ceiling.cache_clear()
     _limit_starts.cache_clear()

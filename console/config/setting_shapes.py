@@ -1,7 +1,7 @@
-"""The shapes of what operators write as JSON: functions, targets, providers of sign-in, mocks.
+"""Pydantic models of the JSON files that operators write: functions, targets, sign-in, mocks.
 
-They check only: what was written is used as it is. Values that may be secrets are told by their
-kind alone (``console.config.environment``).
+They only validate: the value is used as written. Error messages describe values that may be secrets
+by their type alone (``console.config.environment``).
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ _TEXT, _OBJECT = environment.KINDS_OF_ENTRY
 
 
 class _Exact(BaseModel):
-    """An object without unknown members: a name that is mistyped would lead calls elsewhere."""
+    """An object without unknown members: a misspelt name would send calls elsewhere."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, value: Any) -> Any:
-        """Refuse a member that has no field here."""
+    def _refuse_unknown(cls, value: Any) -> Any:
+        """Refuse a member without a field."""
         for name in value if isinstance(value, dict) else ():
             if name not in cls.model_fields:
                 context = {"name": name, "known": ", ".join(cls.model_fields)}
@@ -93,7 +93,7 @@ class _Exact(BaseModel):
 
 
 class ServiceShape(_Exact):
-    """Where calls to a service go."""
+    """The endpoint and credentials for calls to a service."""
 
     endpoint_url: WebAddress | None = None
     region: str | None = None
@@ -103,7 +103,7 @@ class ServiceShape(_Exact):
 
 
 class HttpParameter(_Exact):
-    """A header, a query parameter or a member of a body, as EventBridge has them."""
+    """A header, a query parameter or a body member, in the form of EventBridge."""
 
     Key: _FilledText
     Value: str
@@ -111,7 +111,7 @@ class HttpParameter(_Exact):
 
 
 class HttpHeader(HttpParameter):
-    """A header, which can be sent and leaves the message's length alone."""
+    """A valid header that does not control the connection."""
 
     @model_validator(mode="after")
     def _sendable(self) -> HttpHeader:
@@ -123,7 +123,7 @@ class HttpHeader(HttpParameter):
 
 
 class HttpParameters(_Exact):
-    """What a connection adds to requests."""
+    """The parameters that a connection adds to requests."""
 
     HeaderParameters: list[HttpHeader] = []
     QueryStringParameters: list[HttpParameter] = []
@@ -131,14 +131,14 @@ class HttpParameters(_Exact):
 
 
 class OAuthClient(_Exact):
-    """Who asks an authorization server for a token."""
+    """The client id and secret for an authorization server."""
 
     ClientID: _FilledText
     ClientSecret: _FilledText
 
 
 class OAuthShape(_Exact):
-    """Where a connection gets its token, as EventBridge has it."""
+    """The authorization of a connection by OAuth, in the form of EventBridge."""
 
     AuthorizationEndpoint: WebAddress
     HttpMethod: Literal["GET", "POST", "PUT"]
@@ -151,11 +151,11 @@ _CONNECTION_MEMBERS: dict[Any, tuple[str, ...]] = {
     "BASIC": ("username", "password"),
     "OAUTH_CLIENT_CREDENTIALS": ("OAuthParameters",),
 }
-"""Type of a connection -> the members that say how it authorizes."""
+"""Type of a connection -> the members for its authorization."""
 
 
 class ConnectionShape(_Exact):
-    """Authentication of HTTP Tasks that name a connection, and additions to their requests."""
+    """A connection: the authentication of HTTP Tasks, and parameters added to their requests."""
 
     type: Literal["API_KEY", "BASIC", "OAUTH_CLIENT_CREDENTIALS"] = "API_KEY"
     name: str | None = None
@@ -183,14 +183,14 @@ class ConnectionShape(_Exact):
 
 
 class Http(_Exact):
-    """Which addresses HTTP Tasks may call."""
+    """The addresses that HTTP Tasks may call, and the connections."""
 
     endpoints: list[WebAddress] = []
     connections: dict[str, ConnectionShape] = {}
 
 
 class Kubernetes(_Exact):
-    """Which clusters may be called, and how their token is made."""
+    """The clusters that may be called, and their tokens or credentials."""
 
     endpoints: list[WebAddress] = []
     token: str | None = None
@@ -201,7 +201,7 @@ class Kubernetes(_Exact):
 
 
 class FunctionShape(_Exact):
-    """A function with options; without them the text ``handler`` is enough."""
+    """A function with options; without options the text ``handler`` is enough."""
 
     handler: Target
     process: Literal["own", "shared"] = "own"
@@ -236,7 +236,7 @@ ProcessOption = Annotated[
 
 
 class FunctionSection(BaseModel):
-    """Functions by name, and the options that count for all of them."""
+    """Functions by name, and the options for all of them."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, Function]
@@ -250,14 +250,14 @@ ALL_SERVICES = "*"
 
 @cache
 def _services() -> frozenset[str]:
-    """Return botocore's names of services: those of the AWS CLI and of boto3's clients."""
+    """Return botocore's names of services, those of the AWS CLI and of boto3."""
     from botocore.loaders import Loader
 
     return frozenset(Loader().list_available_services("service-2"))
 
 
 class Section(BaseModel):
-    """Services by name, and what is no service."""
+    """Services by name, and the entries ``http`` and ``kubernetes``."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, ServiceShape]
@@ -290,19 +290,19 @@ class ProjectShape(Section):
 
 
 class Targets(ProjectShape):
-    """``targets.json``."""
+    """The file ``targets.json``."""
 
     projects: dict[str, ProjectShape] = {}
 
 
 class Functions(FunctionSection):
-    """``functions.json``: functions by name, and those of one project."""
+    """The file ``functions.json``: functions by name, and sections of projects."""
 
     projects: dict[str, FunctionSection] = {}
 
 
 class Permissions(_Exact):
-    """``permissions.json``: what roles may not do."""
+    """The file ``permissions.json``: role -> denied actions."""
 
     deny: dict[str, list[Annotated[str, AfterValidator(_iam_action)]]] = {}
 
@@ -325,7 +325,7 @@ _ProjectRoles = dict[_FilledText, Literal["viewer", "operator", "editor", "owner
 
 
 class OidcProvider(_Exact):
-    """A provider of OpenID Connect at which people sign in.
+    """An OpenID Connect provider with which people sign in.
 
     ``groups``: group -> project -> role; the group ``*`` is everybody. ``administrators``: groups
     whose members administer the server.
@@ -369,7 +369,7 @@ class MockedResponse(_Exact):
 
     @model_validator(mode="after")
     def _one_of_two(self) -> MockedResponse:
-        """Refuse an answer that is both, or none."""
+        """Refuse a response with both a result and an error, or with neither."""
         if len(self.model_fields_set) != 1:
             raise ValueError("one of Return and Throw")
         return self
@@ -379,14 +379,14 @@ Invocations = Annotated[str, AfterValidator(_invocations)]
 
 
 class Mocks(_Exact):
-    """``MockConfigFile.json``, as Step Functions Local has it."""
+    """``MockConfigFile.json``, in the format of Step Functions Local."""
 
     StateMachines: dict[str, MockedMachine] = {}
     MockedResponses: dict[str, dict[Invocations, MockedResponse]] = {}
 
     @model_validator(mode="after")
     def _responses_are_there(self) -> Mocks:
-        """Refuse a test case with a response that is not there."""
+        """Refuse a test case with an undefined response."""
         for machine, about in self.StateMachines.items():
             for case, states in about.TestCases.items():
                 for state, response in states.items():

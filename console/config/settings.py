@@ -1,29 +1,17 @@
-"""The settings of the server: environment variables, each with a safe default.
+"""The settings of the server: Django's, and an environment variable for each of Stateyard's own.
 
-``STATEYARD_DATA`` data folder; ``STATEYARD_DATABASE_URL`` postgres://user:password@host:port/name
-instead of the SQLite file in it; ``STATEYARD_SECRET`` master secret instead of the file;
-``STATEYARD_HOSTS`` further host names, by comma; ``STATEYARD_PROXIES`` addresses or networks of the
-proxies whose X-Forwarded-For is believed, by comma; ``STATEYARD_REGION`` the region pages work in;
-``STATEYARD_FUNCTIONS`` functions as a JSON object; ``STATEYARD_FUNCTION_PROCESSES`` how many
-processes they may have; ``STATEYARD_FUNCTION_FOLDERS`` where owners may register functions from;
-``STATEYARD_TARGET_HOSTS`` hosts that owners may name; ``STATEYARD_EXPRESS_EVENTS`` 1: Express
-executions are told to event rules, too; ``STATEYARD_INJECT_AWS_EVENTS`` 1: editors may put events
-of AWS services; ``STATEYARD_PERMISSIONS`` what roles may not do; ``STATEYARD_OIDC`` providers of
-OpenID Connect as a JSON object; ``STATEYARD_PASSWORDS`` 0: nobody signs in by a password;
-``STATEYARD_TRUSTED_USER_HEADER`` the header in which those proxies name the person;
-``STATEYARD_REQUIRE_SECOND_FACTOR`` 1: everybody who signs in by a password or a link needs a second
-factor; ``STATEYARD_MAIL`` the mail server for notifications, smtp://user:password@host:port/?from=address;
-``STATEYARD_METRICS_TOKEN`` what Prometheus must show at ``/metrics``, which without it answers
-direct connections from this machine only, and nobody with ``STATEYARD_HTTPS=1``;
-``STATEYARD_LEASE_S`` seconds after which a worker of a team that is not heard of is taken for dead;
-``STATEYARD_RETENTION_DAYS`` days after which ended executions are removed;
-``STATEYARD_AUDIT_RETENTION_DAYS`` days after which audit rows are removed;
-``STATEYARD_AUDIT_STREAM`` the file or web address that gets each audit row, the latter with
-``STATEYARD_AUDIT_STREAM_TOKEN``;
-``STATEYARD_DATABASE_CONNECTIONS`` of one process to PostgreSQL at most; ``STATEYARD_LOG`` json: the
-log as JSON lines. Those of Step Functions Local are read by ``console.config.local_options``.
+Each has a safe default. ``docs/reference/settings.md`` describes the variables for operators;
+``console.config.environment`` reads and validates them. Main ones:
 
-(Above 300 lines: one place for every setting, as Django has it.)
+* ``STATEYARD_DATA``: data folder; ``STATEYARD_DATABASE_URL``: PostgreSQL instead of SQLite;
+* ``STATEYARD_SECRET``: master secret instead of the file ``secret``;
+* ``STATEYARD_HOSTS``, ``STATEYARD_PROXIES``, ``STATEYARD_HTTPS``: names and proxies of the server;
+* ``STATEYARD_FUNCTIONS``, ``STATEYARD_TARGET_HOSTS``: what Tasks call, and what owners may set;
+* ``STATEYARD_OIDC``, ``STATEYARD_PASSWORDS``, ``STATEYARD_TRUSTED_USER_HEADER``: ways to sign in;
+* ``STATEYARD_MAIL``, ``STATEYARD_METRICS_TOKEN``, ``STATEYARD_AUDIT_STREAM``: mail and monitoring;
+* ``STATEYARD_RETENTION_DAYS``, ``STATEYARD_AUDIT_RETENTION_DAYS``: when old rows are deleted.
+
+The variables of Step Functions Local are read by ``console.config.local_options``.
 """
 
 from __future__ import annotations
@@ -34,16 +22,14 @@ from urllib.parse import parse_qsl, unquote
 
 from console.config import (
     environment,
-    former_name,
     local_options,
     logging_setup,
     oidc,
     quotas,
-    setting_shapes,
 )
 from console.config.data_folder import (
-    DATABASE_FILE,
     data_folder,
+    database_file,
     derive_key,
     master_secret,
 )
@@ -57,17 +43,14 @@ from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import TypeAdapter
-
-former_name.adopt_variables()
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = data_folder()
 STATEYARD_CONFIG = environment.read_folder("STATEYARD_CONFIG")
 _CONFIG_DIR = STATEYARD_CONFIG or DATA_DIR  # of the files that only operators write
 
 
-def _shipped(name: str) -> Path:
-    """Return a folder of the pages: in the wheel beside this package, in a clone at the top."""
+def _page_folder(name: str) -> Path:
+    """Return the folder of templates or static files: in the wheel, or at the top of a clone."""
     installed = Path(__file__).resolve().parents[1] / name
     return installed if installed.is_dir() else BASE_DIR / name
 
@@ -101,21 +84,21 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
-    "console.web.core.request_id.request_id_middleware",
-    # It pads each answer by a random length (BREACH); the token against forged requests is masked
-    # anew for each answer, too. Answers of the AWS API do not pass here.
+    "console.web.core.middleware.request_id_middleware",
+    # It pads each response by a random length (against BREACH); the CSRF token is also masked anew
+    # in each response. Responses of the AWS API do not pass through here.
     "django.middleware.gzip.GZipMiddleware",
-    "console.web.core.compression.BrotliMiddleware",
+    "console.web.core.middleware.BrotliMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",  # above the policy, which is of pages alone
-    "console.web.core.bundles.BundleMiddleware",
+    "console.web.core.static_files.BundleMiddleware",
     "csp.middleware.CSPMiddleware",
-    "console.web.core.sign_in.former_session_middleware",
+    "console.web.core.middleware.former_session_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "console.web.core.sign_in.SignInMiddleware",
+    "console.web.core.middleware.SignInMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "console.web.core.rights.RightsMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -126,7 +109,7 @@ ASGI_APPLICATION = "console.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [_shipped("templates")],
+        "DIRS": [_page_folder("templates")],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -143,9 +126,9 @@ TEMPLATES = [
 
 
 def _sqlite() -> dict[str, Any]:
-    """One durable file: write-ahead log, every commit flushed, writers queue instead of failing.
+    """Configure one durable file: write-ahead log, every commit flushed, writers queue.
 
-    All connections share 256 MiB of cache: ``soft_heap_limit`` counts for the process.
+    All connections share 256 MiB of cache, because ``soft_heap_limit`` applies to the process.
     """
     pragmas = (
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000;"
@@ -154,13 +137,13 @@ def _sqlite() -> dict[str, Any]:
     )
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": former_name.database_file(DATA_DIR / DATABASE_FILE),
+        "NAME": database_file(DATA_DIR),
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
     }
 
 
-# So often a statement is executed before psycopg prepares it by itself. Django's default, None,
-# forbids psycopg to prepare even those statements that ask for it.
+# The number of executions after which psycopg prepares a statement automatically. Django's default,
+# None, would also prevent psycopg from preparing statements on request.
 _NEVER = 1_000_000
 _CONNECTIONS = environment.read_whole_number("STATEYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
@@ -168,7 +151,7 @@ _POOL = {
     # a hundred threads may want one now and then; the server has a hundred for all processes
     "min_size": 1,
     "max_size": _CONNECTIONS,
-    "max_idle": 2.0,  # seconds after which one that nobody needs is closed: others may need it
+    "max_idle": 2.0,  # seconds after which an unused connection is closed, for other processes
     "timeout": 10.0,  # seconds that a thread waits for one
     # Seconds after which the pool gives up; who asks next begins anew. By default it tries for five
     # minutes at growing intervals: after an outage of one minute the next try came a minute later.
@@ -225,7 +208,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "console.web.core.error_views.csrf_failure"
 # A team's host speaks HTTPS (STATEYARD_HTTPS=1); the embedded default is loopback without it.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STATEYARD_HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # health probes on the same machine, without TLS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STATEYARD_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STATEYARD_HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STATEYARD_HTTPS else None
@@ -260,10 +243,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [_shipped("static")]
+STATICFILES_DIRS = [_page_folder("static")]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "console.web.core.static_finder.LoadedFinder",
+    "console.web.core.static_files.LoadedFinder",
 ]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
@@ -279,39 +262,57 @@ STATEYARD_LIMITS = environment.read_choice("STATEYARD_LIMITS", ("aws", "2019"), 
 environment.read_choice("STATEYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STATEYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 STATEYARD_ALLOW_RESET = False  # only ``up --allow-reset`` says otherwise
-# what each process computes, for whoever finds it dead
+# crash journal: what each process was computing when it died
 STATEYARD_CRASH_JOURNAL = DATA_DIR / "stateyard-computing"
 STATEYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
 STATEYARD_LEASE_S = environment.read_number("STATEYARD_LEASE_S", 10, 1, 3600, "seconds")
 STATEYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
-def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the object in a file of the configuration, {} if there is none."""
+class _Shape:
+    """A model of ``setting_shapes`` by name, imported when there is an object to validate.
+
+    Importing pydantic takes a tenth of the start of a command; most servers have none of these
+    files.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def validate_python(self, value: Any, /, *, strict: bool) -> None:
+        """Check a value; raise pydantic's ``ValidationError``."""
+        from console.config import setting_shapes
+
+        getattr(setting_shapes, self._name).validate_python(value, strict=strict)
+
+
+def _kept(name: str, shape: _Shape) -> dict[str, Any]:
+    """Return the object in a configuration file, {} if it does not exist."""
     return environment.read_json_file(_CONFIG_DIR / name, shape)
 
 
 def _functions() -> FunctionsFile:
-    """Functions of ``DATA/functions.json``, read again when it changes; the environment wins."""
-    shape = setting_shapes.FUNCTIONS
+    """Return ``DATA/functions.json``, read again when it changes; the environment wins."""
+    shape = _Shape("FUNCTIONS")
     overrides = environment.read_json_variable("STATEYARD_FUNCTIONS", shape)
     return FunctionsFile(_CONFIG_DIR / "functions.json", shape, overrides)
 
 
 STATEYARD_FUNCTIONS: Mapping[str, Any] = _functions()
-# that functions may have at once, beside this one; 0: they share it unless an entry says otherwise
+# the maximum of function processes; 0: functions run in this process, unless an entry differs
 STATEYARD_FUNCTION_PROCESSES = environment.read_whole_number(
     "STATEYARD_FUNCTION_PROCESSES", 16, 0, 1000
 )
 STATEYARD_FUNCTION_FOLDERS = environment.read_folders("STATEYARD_FUNCTION_FOLDERS")
 STATEYARD_TARGET_HOSTS = environment.read_hosts("STATEYARD_TARGET_HOSTS") or ["*"]
+STATEYARD_FETCH_PROFILES = environment.read_profiles("STATEYARD_FETCH_PROFILES")
 STATEYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 
 def _quotas() -> dict[str, Any]:
-    """Deviations from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
-    entries = _kept("quotas.json", setting_shapes.OBJECT)
-    overrides = environment.read_json_variable("STATEYARD_QUOTAS", setting_shapes.OBJECT)
+    """Return the changed quotas: ``DATA/quotas.json``; the environment wins."""
+    entries = _kept("quotas.json", _Shape("OBJECT"))
+    overrides = environment.read_json_variable("STATEYARD_QUOTAS", _Shape("OBJECT"))
     quotas.check_quotas(entries, str(_CONFIG_DIR / "quotas.json"))
     quotas.check_quotas(overrides, "STATEYARD_QUOTAS")
     return entries | overrides
@@ -320,12 +321,12 @@ def _quotas() -> dict[str, Any]:
 STATEYARD_QUOTAS = _quotas()
 
 
-STATEYARD_TARGETS_FILE = StartupFile(_CONFIG_DIR / "targets.json", setting_shapes.TARGETS)
+STATEYARD_TARGETS_FILE = StartupFile(_CONFIG_DIR / "targets.json", _Shape("TARGETS"))
 
 
 def _targets() -> dict[str, dict[str, Any]]:
-    """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
-    overrides = environment.read_json_variable("STATEYARD_TARGETS", setting_shapes.TARGETS)
+    """Return the targets of AWS services: ``DATA/targets.json``; the environment wins."""
+    overrides = environment.read_json_variable("STATEYARD_TARGETS", _Shape("TARGETS"))
     return STATEYARD_TARGETS_FILE.entries | local_options.read_targets() | overrides
 
 
@@ -333,8 +334,8 @@ STATEYARD_TARGETS = _targets()
 
 
 def _permissions() -> dict[str, Any]:
-    """Actions denied to roles: ``DATA/permissions.json`` and the environment, which wins."""
-    shape = setting_shapes.PERMISSIONS
+    """Return the denied actions of roles: ``DATA/permissions.json``; the environment wins."""
+    shape = _Shape("PERMISSIONS")
     overrides = environment.read_json_variable("STATEYARD_PERMISSIONS", shape)
     return _kept("permissions.json", shape) | overrides
 
@@ -343,26 +344,26 @@ STATEYARD_PERMISSIONS = _permissions()
 
 
 def _mocks() -> FunctionsFile:
-    """The mock configuration of Step Functions Local, from where it says or the data folder.
+    """Return the mock configuration of Step Functions Local, read again when it changes.
 
-    It is read again when it changes.
+    It is in the file or folder of its own variables, else in the data folder.
     """
-    named = environment.read_text("SFN_MOCK_CONFIG")
-    if named:
-        environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
-    path = Path(named) if named else _CONFIG_DIR / "MockConfigFile.json"
-    return FunctionsFile(path, setting_shapes.MOCKS, {})
+    path_text = environment.read_text("SFN_MOCK_CONFIG")
+    if path_text:
+        environment.read_json_file(Path(path_text), _Shape("MOCKS"), "SFN_MOCK_CONFIG")
+    path = Path(path_text) if path_text else _CONFIG_DIR / "MockConfigFile.json"
+    return FunctionsFile(path, _Shape("MOCKS"), {})
 
 
 STATEYARD_MOCKS: Mapping[str, Any] = _mocks()
 STATEYARD_WAIT_TIME_SCALE = local_options.read_wait_time_scale()
 # whether editors may put events of AWS services, marked, on a server that is for trying things out
 STATEYARD_INJECT_AWS_EVENTS = environment.read_switch("STATEYARD_INJECT_AWS_EVENTS")
-STATEYARD_EXPRESS_EVENTS = environment.read_switch("STATEYARD_EXPRESS_EVENTS")  # AWS tells none
+STATEYARD_EXPRESS_EVENTS = environment.read_switch("STATEYARD_EXPRESS_EVENTS")  # AWS sends none
 
 
 def _mail(url: str) -> dict[str, Any]:
-    """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
+    """Parse ``smtp[s]://user:password@host:port/?from=address``; smtps: TLS, else STARTTLS."""
     name, expected = "STATEYARD_MAIL", "smtp://user:password@host:port/?from=address"
     parts = environment.parse_address(name, url, ("smtp", "smtps"), expected)
     if not parts.hostname:
@@ -394,8 +395,8 @@ _FEATURE_OF_HEADER = "sign_in, as STATEYARD_TRUSTED_USER_HEADER needs it"
 
 
 def _providers() -> dict[str, Any]:
-    """Where people sign in: ``DATA/oidc.json`` and the environment, which wins."""
-    shape = setting_shapes.OIDC
+    """Return the sign-in providers: ``DATA/oidc.json``; the environment wins."""
+    shape = _Shape("OIDC")
     return _kept("oidc.json", shape) | environment.read_json_variable("STATEYARD_OIDC", shape)
 
 
@@ -407,7 +408,7 @@ if STATEYARD_TRUSTED_USER_HEADER:
     if "sign_in" not in STATEYARD_FEATURES:
         raise SettingError("STATEYARD_FEATURES", "no sign_in", _FEATURE_OF_HEADER)
     MIDDLEWARE.insert(
-        MIDDLEWARE.index("console.web.core.sign_in.SignInMiddleware"), oidc.PROXY_USER_MIDDLEWARE
+        MIDDLEWARE.index("console.web.core.middleware.SignInMiddleware"), oidc.PROXY_USER_MIDDLEWARE
     )
 STATEYARD_PASSWORDS = environment.read_switch("STATEYARD_PASSWORDS", default=True)
 STATEYARD_REQUIRE_SECOND_FACTOR = environment.read_switch("STATEYARD_REQUIRE_SECOND_FACTOR")
@@ -423,7 +424,7 @@ if STATEYARD_OIDC and "sign_in" in STATEYARD_FEATURES:
     SOCIALACCOUNT_ADAPTER = oidc.ADAPTER
     SOCIALACCOUNT_UID_MAX_LENGTH = 255  # of a subject, by the specification
 INSTALLED_APPS += dict.fromkeys(_ALLAUTH)
-MIDDLEWARE.insert(MIDDLEWARE.index("console.web.core.sign_in.SignInMiddleware"), oidc.MIDDLEWARE)
+MIDDLEWARE.insert(MIDDLEWARE.index("console.web.core.middleware.SignInMiddleware"), oidc.MIDDLEWARE)
 STATEYARD_METRICS_TOKEN = environment.read_text("STATEYARD_METRICS_TOKEN")
 STATEYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
 if environment.read_text("STATEYARD_RETENTION_DAYS"):

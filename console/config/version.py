@@ -1,19 +1,15 @@
-"""Find the version of the running server.
+"""Find the version of the running server, for pages, log and ``stateyard --version``.
 
-A wheel has the version it was built with. A git checkout has no version of its own: between two
-releases the number in ``pyproject.toml`` names the release before. So a checkout says how many
-commits it is past the last release tag, as ``0.3.1.dev12+abc1234``. An image has the files of a
-checkout without its history: it says that number, and the revision that its builder named.
+A wheel has a fixed version. In a git checkout, ``pyproject.toml`` has the version of the last
+release, so the number of commits since the release's tag is added: ``0.3.1.dev12+abc1234``. An
+image has the files of a checkout without its history: it has the version of ``pyproject.toml``, and
+the revision set by its builder.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import tomllib
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -25,13 +21,15 @@ _GIT_S = 5.0
 def server_version() -> str:
     """Return the package's name and version; a git checkout adds the commits since the last tag.
 
-    The result is kept: ``git pull`` under a running server does not change the code in its memory.
+    The result is cached: ``git pull`` does not change the code of a running server.
     """
     number = _checkout_version(_ROOT) or _installed_version() or _image_version(_ROOT)
     return f"stateyard {number}" if number else "stateyard, not installed"
 
 
 def _installed_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # takes ``email`` along
+
     try:
         return version("stateyard")
     except PackageNotFoundError:  # copied into an image, without its metadata
@@ -63,6 +61,9 @@ def _checkout_version(root: Path) -> str:
 
 def _describe_commit(root: Path) -> str:
     """Return ``TAG-COMMITS-gHASH``, or the hash alone without a release tag; "" if git fails."""
+    import shutil
+    import subprocess
+
     git = shutil.which("git")
     if git is None:
         return ""
@@ -81,5 +82,7 @@ def _describe_commit(root: Path) -> str:
 
 def _project_version(root: Path) -> str:
     """Return the version in ``pyproject.toml``: an editable install keeps an older one."""
+    import tomllib
+
     with (root / "pyproject.toml").open("rb") as file:
         return str(tomllib.load(file)["project"]["version"])

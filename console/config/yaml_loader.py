@@ -1,7 +1,7 @@
-"""Read YAML as version 1.2 means it, with the short tags of CloudFormation.
+"""Load YAML 1.2 with CloudFormation's short tags, such as ``!Sub``.
 
-``on``, ``yes``, dates and numbers with a leading zero are texts. A key that stands twice in an
-object is refused, since one of its values would be lost; a subclass may take the last of them.
+``on``, ``yes``, dates and numbers with a leading zero are texts. Duplicate keys of an object are
+refused, because one value would be lost; a subclass may take the last one instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return the next node; refuse a text that is too deep before it takes minutes to read."""
+        """Return the next node; refuse too deep nesting, which takes minutes to read."""
         self.depth += 1
         if self.depth > _DEEPEST:
             text = f"more than {_DEEPEST} lists and objects in each other"
@@ -33,7 +33,7 @@ class Loader(yaml.SafeLoader):
             self.depth -= 1
 
     def repeat_key(self, key: yaml.ScalarNode) -> None:
-        """Refuse a key that stands twice in an object."""
+        """Refuse a duplicate key."""
         text = f"the key {key.value!r} stands twice"
         raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
 

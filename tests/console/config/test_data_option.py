@@ -19,7 +19,7 @@ NEEDS_DATABASE = {
     *("administrator", "login_url", "member", "project", "prune", "doctor", "verify_audit"),
     *("key", "service_account", "reset_second_factor"),
 }
-NO_DATABASE = {"lint", "replay"}
+NO_DATABASE = {"lint", "replay", "review"}
 SERVE = {"up", "web", "worker", "worker_health", "prepare_database"}
 
 
@@ -79,10 +79,12 @@ def test_a_command_of_django_takes_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["--data", "--data="])
-def test_the_option_needs_a_value(word: str) -> None:
+def test_the_option_needs_a_value(capsys: pytest.CaptureFixture[str], word: str) -> None:
     """An empty folder name would be the default folder."""
-    with pytest.raises(SystemExit, match="--data: got no value, wanted a folder"):
+    with pytest.raises(SystemExit) as end:
         command_line.set_up(["bump_epoch", word])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "stateyard: --data: got no value, wanted a folder\n"
 
 
 @pytest.mark.slow
@@ -92,5 +94,5 @@ def test_a_database_without_tables_ends_a_command_with_one_line(tmp_path: Path) 
     done = run(tmp_path, "bump_epoch")
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "CommandError: the database refused: no such table: console_serverfact"
+        "stateyard: the database refused: no such table: console_serverfact"
     ]

@@ -48,6 +48,8 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Callable[[], list[str]]]:
     root = logging.getLogger()
     handlers = list(root.handlers)
     logging.config.dictConfig(config)
+    for handler in root.handlers:  # a thread of an earlier test may still write logs of functions
+        handler.addFilter(lambda record: not record.name.endswith("function_log_writer"))
     yield lambda: stream.getvalue().splitlines()
     structlog.configure(**before)
     root.handlers[:] = handlers

@@ -118,7 +118,8 @@ def refused(done: subprocess.CompletedProcess[str], where: str, got: str, expect
     """Check that a command ended with one line that says where, got and wanted."""
     assert done.returncode != 0
     assert done.stdout == ""
-    named(done.stderr, where, got, expected)
+    assert done.stderr.startswith("stateyard: ")
+    named(done.stderr.removeprefix("stateyard: "), where, got, expected)
 
 
 def named(message: str, where: str, got: str, expected: str) -> None:
@@ -299,6 +300,8 @@ VARIABLES = [
         "postgres://",
     ),
     ("STATEYARD_EXPRESS_EVENTS", "2", "'2'", "1 (on) or 0 (off)"),
+    ("STATEYARD_FETCH_PROFILES", "orders", "'orders'", "PROJECT=PROFILE, each project once"),
+    ("STATEYARD_FETCH_PROFILES", "a=x,a=y", "'a=y'", "PROJECT=PROFILE, each project once"),
     ("STATEYARD_FUNCTIONS", "[" * 100_000, "no JSON", "a JSON object"),
     ("STATEYARD_FUNCTIONS", "[]", "an array", "a JSON object"),
     (
