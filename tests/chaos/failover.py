@@ -120,6 +120,8 @@ def connections(folder: Path, server: Postgres | None, size: Size) -> Report:
     server.ask(f"ALTER SYSTEM SET max_connections = {_SLOTS}")
     server.ask("CREATE ROLE yard LOGIN")
     server.ask("ALTER DATABASE postgres OWNER TO yard")
+    for kind in ("TABLES", "SEQUENCES"):  # which are there already
+        server.ask(f"GRANT ALL ON ALL {kind} IN SCHEMA public TO yard")
     server.restart("fast")
     yard = begin(folder, server, size, url=server.url.replace("postgres:@", "yard:@"))
     load = Load(yard)

@@ -168,7 +168,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _busy(pid: int) -> bool:
-    """Tell whether a layout process of a server spends processor time."""
+    """Return whether a layout process of a server spends processor time."""
     before = {child: _ticks(child) for child in _children(pid)}
     time.sleep(0.3)
     return any(_ticks(child) > ticks for child, ticks in before.items())

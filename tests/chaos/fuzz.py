@@ -336,7 +336,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
 
 
 def _leaves(path: str) -> bool:
-    """Tell whether a POST would end what the suite itself needs: its session, its key."""
+    """Return whether a POST would end what the suite itself needs: its session, its key."""
     return path.startswith(("/login", "/logout", "/keys/", "/password/", "/members/"))
 
 

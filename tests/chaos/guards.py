@@ -133,8 +133,8 @@ GUARDS = (
     Guard(
         "lease: what the dead had in hand is offered again",
         (_TASKS + "workers.py",),
-        "gone = row.lease_until_ms <= now_ms or",
-        "gone = row.lease_until_ms <= -now_ms or",
+        "if lease_until_ms <= now_ms or (",
+        "if lease_until_ms <= -now_ms or (",
         {"sqlite": _TEST_WORKERS},
     ),
     Guard(
@@ -175,8 +175,8 @@ GUARDS = (
     Guard(
         "merged: where one change fails, nothing of the others stays behind",
         (_MERGED,),
-        'connection.connection.execute("ROLLBACK")\n        return missing',
-        'connection.connection.execute("COMMIT")\n        return missing',
+        "run_together(connection.connection, _ROLLBACK)\n        return missing",
+        'run_together(connection.connection, (("COMMIT", ()),))\n        return missing',
         {"postgres": _TEST_MERGED},
     ),
     Guard(

@@ -1,4 +1,4 @@
-"""People pause executions and let lines of control continue from breakpoints, amid kills.
+"""People pause executions, let lines continue from breakpoints, inject faults, amid kills.
 
 Each execution of the shape ``debugged`` waits at a gate until its breakpoint is set. A person then
 lets it continue in one of several ways, each of which has an output of its own. A third of them
@@ -30,11 +30,21 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.chaos.database import wait_until
 from tests.chaos.load import Load, Report
-from tests.chaos.shapes import DEBUGGED, GATE, WAYS
+from tests.chaos.shapes import (
+    DEBUGGED,
+    FAULTS,
+    FAULTY,
+    GATE,
+    PLACED,
+    PLACED_FAULTS,
+    STARTS_PLACED,
+    WAYS,
+)
 from tests.chaos.stage import begin, close
+from tests.chaos.team_server import execution_arn, machine_arn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.chaos.stage import Size
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
 _GIVE_UP_S = 240
 _PAUSED_S = 1.0  # so long a killed server has for a step that it must not take
 _AT_ONCE = 6
+_STARTS_A_ROUND = 60  # of which two thirds have a place, of 100 at most
 _PARTS = {
     "run-to": ("run-to", {"run_to": "Right"}),
     "edit": ("continue", {"input": '{"n":%d,"edited":true}'}),
@@ -172,6 +183,143 @@ def _let_continue(person: Person, arn: str, number: int, halt: str, way: str) ->
         person.paused += 1
 
 
+def faults(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """Kill -9 while injected faults strike: each strikes once, and no call is made in its place.
+
+    The answer of its activity is late and comes twice: it takes one effect.
+    """
+    report = Report("faults", size.seed)
+    yard = begin(folder, server, size)
+    role = "arn:aws:iam::123456789012:role/chaos"
+    with contextlib.closing(yard.client()) as client:
+        client.create_state_machine(name=FAULTY.name, definition=FAULTY.text, roleArn=role)
+    load = Load(yard, (FAULTY,))
+    load.work()
+    load.wanted.update(range(size.n))
+    with (
+        contextlib.closing(Person(yard, kills_left=size.faults)) as person,
+        _kills(person, size),
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
+        list(pool.map(lambda number: _start_faulty(person, load, number), range(size.n)))
+        load.wait(_GIVE_UP_S)
+    report.violations += person.problems
+    report.facts["kills"] = size.faults - person.kills_left
+    _judge_charges(yard, FAULTY.name, dict.fromkeys(range(size.n), 1), report)
+    _judge_strikes(yard, size.n, report)
+    return close(yard, load, report)
+
+
+def _start_faulty(person: Person, load: Load, number: int) -> None:
+    """Start an execution with faults; the same call again starts no second one."""
+    name = f"{FAULTY.name}-{number}"
+    body = {
+        "stateMachineArn": machine_arn(FAULTY.name),
+        "name": name,
+        "input": json.dumps({"n": number}),
+        "faults": json.dumps({"seed": number, "faults": FAULTS}),
+    }
+    answer = person._signed("POST", "/api/faults", json.dumps(body))
+    is_over = "ExecutionAlreadyExists" in answer.text  # a start without an answer has ended
+    if answer.status_code != HTTPStatus.CREATED and not is_over:
+        person.problems.append(f"{name} is answered {answer.status_code}: {answer.text[:200]}")
+    load.acked[execution_arn(FAULTY.name, name)] = (FAULTY, number)
+
+
+def _judge_strikes(yard: TeamServer, n: int, report: Report) -> None:
+    """Each fault struck each execution once, and took effect."""
+    notes: dict[str, list[Note]] = {f"{FAULTY.name}-{number}": [] for number in range(n)}
+    for note in _edits_of(yard):
+        notes.setdefault(note.name, []).append(note)
+    report.facts["strikes"] = sum(map(len, notes.values()))
+    lost = sum(note.is_lost for of_one in notes.values() for note in of_one)
+    report.facts["answers_lost"] = lost
+    for name in sorted(notes):
+        report.violations += [f"{name}: {problem}" for problem in wrong_strikes(notes[name])]
+
+
+def wrong_strikes(notes: Sequence[Note]) -> list[str]:
+    """Return what is wrong with the strikes of an execution with ``FAULTS``.
+
+    A strike that delayed an answer past the limit of its task took no effect: the task was retried.
+    """
+    struck = Counter((note.state, note.after) for note in notes)
+    problems = [f"{strike} struck {count} times" for strike, count in struck.items() if count > 1]
+    expected = Counter((str(fault["state"]), str(fault.get("type", "fail"))) for fault in FAULTS)
+    effects = Counter((note.state, note.kind) for note in notes if not note.is_lost)
+    return problems + [
+        f"{fault} took {effects[fault]} effects, wanted {expected[fault]}"
+        for fault in sorted(set(effects) | set(expected))
+        if effects[fault] != expected[fault]
+    ]
+
+
+def next_starts(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """Kill -9 while starts take places of the next starts: each place is taken by one of them.
+
+    In each round some have a place and some have none. Half of them are started by a worker.
+    """
+    report = Report("next-starts", size.seed)
+    yard = begin(folder, server, size)
+    role = "arn:aws:iam::123456789012:role/chaos"
+    with contextlib.closing(yard.client()) as client:
+        for shape in (PLACED, STARTS_PLACED):
+            client.create_state_machine(name=shape.name, definition=shape.text, roleArn=role)
+    load = Load(yard, (PLACED, STARTS_PLACED))
+    rounds = max(1, size.n // _STARTS_A_ROUND)
+    places = 0
+    with contextlib.closing(Person(yard, kills_left=size.faults)) as person, _kills(person, size):
+        for number in range(rounds):
+            first, last = (size.n * number // rounds, size.n * (number + 1) // rounds)
+            count = max(1, (last - first) * 2 // 3)
+            _set_places(person, count)
+            places += count
+            load.start(range(first, last), size.per_s)
+            wait_until(lambda: load._running((STARTS_PLACED, PLACED)) == set(), _GIVE_UP_S)
+    report.violations += person.problems
+    report.facts |= {"kills": size.faults - person.kills_left, "places": places, "rounds": rounds}
+    _judge_places(yard, size.n, places, report)
+    _judge_charges(yard, PLACED.name, dict.fromkeys(range(size.n), 1), report)
+    return close(yard, load, report)
+
+
+def _set_places(person: Person, count: int) -> None:
+    """Set faults for the next starts of ``placed``; the same call again sets them once."""
+    faults = json.dumps({"faults": PLACED_FAULTS})
+    body = {"machine": machine_arn(PLACED.name), "starts": str(count), "faults": faults}
+    answer = person._signed("POST", "/api/next-starts", json.dumps(body))
+    if answer.status_code != HTTPStatus.CREATED:
+        person.problems.append(f"next starts are answered {answer.status_code}: {answer.text}")
+
+
+_PLACES = (
+    "import json; from console.models import Execution, StateMachine;"
+    "print(json.dumps([[list(row) for row in Execution.objects"
+    f".filter(state_machine__name='{PLACED.name}').values_list('name', 'next_starts', 'status')],"
+    " list(StateMachine.objects.filter(next_starts__isnull=False).values_list('name'))]))"
+)
+
+
+def _judge_places(yard: TeamServer, n: int, places: int, report: Report) -> None:
+    """Each place has one execution, each execution at most one place, and the faults of it."""
+    printed = yard.manage("shell", "--no-imports", "-c", _PLACES).strip().splitlines()[-1]
+    executions, unused = json.loads(printed)
+    names = Counter(name for name, _, _ in executions)
+    expected = {f"{PLACED.name}-{number}" for number in range(n)}
+    report.violations += [f"{name} is lost" for name in sorted(expected - set(names))]
+    report.violations += [f"{name} twice" for name, count in names.items() if count > 1]
+    taken = {name: json.loads(place) for name, place, _ in executions if place}
+    numbers = Counter((place["set_ms"], place["number"]) for place in taken.values())
+    report.facts["taken"] = len(taken)
+    if len(taken) != places or len(numbers) != places or unused:
+        problem = f"{len(taken)} starts have {len(numbers)} of {places} places"
+        report.violations.append(f"{problem}, unused: {unused}")
+    struck = Counter(note.name for note in _edits_of(yard))
+    for name in sorted(set(names) | set(struck)):
+        if struck[name] != (name in taken):
+            report.violations.append(f"{name}: {struck[name]} strikes, place {name in taken}")
+
+
 # -- people ----------------------------------------------------------------------------------------
 
 
@@ -248,7 +396,7 @@ class Person:
         return answer.status_code == HTTPStatus.OK or (act == "pause" and self.is_paused(arn))
 
     def is_paused(self, arn: str) -> bool:
-        """Tell whether an execution is paused."""
+        """Return whether an execution is paused."""
         answer = self._signed("GET", f"/api/executions/paused?execution={quote(arn, safe='')}", "")
         answer.raise_for_status()
         return answer.json()["pause"] is not None
@@ -355,29 +503,63 @@ def _gatekeepers(person: Person) -> Iterator[None]:
 
 def _judge_calls(yard: TeamServer, n: int, report: Report) -> None:
     """A task that was answered, skipped or failed by hand was never called, another once."""
+    ways = {number: WAYS[number % len(WAYS)] for number in range(n)}
+    expected = {number: int(way not in ("answer", "skip", "fail")) for number, way in ways.items()}
+    _judge_charges(yard, DEBUGGED.name, expected, report)
+
+
+def _judge_charges(
+    yard: TeamServer, shape: str, expected: Mapping[int, int], report: Report
+) -> None:
+    """Each execution has so many charges; a repeated call has the key of the first."""
     calls = [json.loads(line) for line in yard.calls.read_text().splitlines()]
     keys: dict[int, set[str]] = {}
     for call in calls:
         if call["function"] == "charge":
             keys.setdefault(call["n"], set()).add(call["key"])
-    for number in range(n):
-        expected = 0 if WAYS[number % len(WAYS)] in ("answer", "skip", "fail") else 1
+    for number, count in expected.items():
         got = len(keys.get(number, ()))
-        if got != expected:
-            report.violations.append(f"{DEBUGGED.name}-{number}: {got} charges, wanted {expected}")
+        if got != count:
+            report.violations.append(f"{shape}-{number}: {got} charges, wanted {count}")
 
 
 _EDITS = (
     "import json; from console.models import DebugEdit;"
-    "print(json.dumps([[e.execution.name, e.what] for e in"
+    "print(json.dumps([[e.execution.name, e.what, e.state, e.before, e.after] for e in"
     " DebugEdit.objects.select_related('execution')]))"
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note beside a history: what a person changed, or a fault that struck."""
+
+    name: str
+    what: str
+    state: str
+    before: str
+    after: str
+
+    @property
+    def kind(self) -> str:
+        """Return the type of the fault that struck."""
+        return str(json.loads(self.after)["type"])
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a fault has delayed an answer past the limit of its task."""
+        return self.kind == "delay-callback" and bool(self.before)
+
+
+def _edits_of(yard: TeamServer) -> list[Note]:
+    """Return each note beside a history."""
+    printed = yard.manage("shell", "--no-imports", "-c", _EDITS).strip().splitlines()[-1]
+    return [Note(*row) for row in json.loads(printed)]
+
+
 def _judge_edits(yard: TeamServer, n: int, report: Report) -> None:
     """What a person changed is noted once, however often it was said."""
-    printed = yard.manage("shell", "--no-imports", "-c", _EDITS).strip().splitlines()[-1]
-    got = Counter((name, what) for name, what in json.loads(printed))
+    got = Counter((note.name, note.what) for note in _edits_of(yard))
     names = {"edit": "input", "answer": "answer", "skip": "skip", "fail": "fail"}
     expected = Counter(
         (f"{DEBUGGED.name}-{number}", names[WAYS[number % len(WAYS)]])
@@ -390,4 +572,4 @@ def _judge_edits(yard: TeamServer, n: int, report: Report) -> None:
             report.violations.append(f"{entry}: {got[entry]} notes, wanted {expected[entry]}")
 
 
-__all__ = ["breakpoints", "pauses"]
+__all__ = ["breakpoints", "faults", "next_starts", "pauses"]

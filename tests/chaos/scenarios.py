@@ -23,7 +23,7 @@ from tests.chaos.guards import guards
 from tests.chaos.hosts import clock_skew, data_disk_full, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
 from tests.chaos.load import Load, Report
-from tests.chaos.people import breakpoints, pauses
+from tests.chaos.people import breakpoints, faults, next_starts, pauses
 from tests.chaos.races import callbacks, stops
 from tests.chaos.shapes import DEADLY, NESTED, SHAPES
 from tests.chaos.silence import LONGEST_S, SilentProxy, blackholed, frozen, half_closed
@@ -285,6 +285,8 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "stops": stops,
     "pauses": pauses,
     "breakpoints": breakpoints,
+    "faults": faults,
+    "next-starts": next_starts,
     "sigterm": sigterm,
     "upgrade": upgrade,
     "restore": restore,

@@ -86,10 +86,10 @@ _MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:"
 _START = "arn:aws:states:::states:startExecution"
 
 
-def _nested(name: str, suffix: str, **more: Any) -> dict[str, Any]:
+def _nested(name: str, suffix: str, child: str = "child", **more: Any) -> dict[str, Any]:
     """Return a machine that starts the child, under a name that tells whose it is."""
     parameters = {
-        "StateMachineArn": f"{_MACHINE}child",
+        "StateMachineArn": f"{_MACHINE}{child}",
         "Name.$": f"States.Format('{name}-{{}}', $.n)",
         "Input": {"n.$": "$.n"},
     }
@@ -148,6 +148,41 @@ def _debugged_output(n: int) -> Any:
     outputs = {"edit": {"n": n, "edited": True}, "answer": {"answered": n}, "skip": {"skipped": n}}
     return [outputs.get(way, {"n": n})] * 2
 
+
+_INJECTED = [{"ErrorEquals": ["Injected"], "IntervalSeconds": 1, "MaxAttempts": 2}]
+_FAULTY = {
+    "StartAt": "Call",
+    "States": {
+        "Call": {**_task("charge"), "Retry": _INJECTED, "Next": "Answer"},
+        "Answer": {**_task("echo"), "Retry": _INJECTED, "Next": "Ask"},
+        "Ask": {**_ACTIVITY, "ResultPath": None, "End": True},
+    },
+}
+FAULTY = Shape("faulty", _FAULTY, lambda n: {"n": n}, 5)
+FAULTS: list[dict[str, Any]] = [
+    {"state": "Call", "error": "Injected", "attempts": [1]},
+    {"state": "Call", "type": "latency", "seconds": 1, "attempts": [2]},
+    {"state": "Answer", "error": "Injected", "when": "after", "attempts": [1]},
+    {"state": "Ask", "type": "delay-callback", "seconds": 1},
+    {"state": "Ask", "type": "duplicate-callback"},
+]
+"""Faults of each execution of ``faulty``: each strikes once, one of them in place of a call.
+
+Those of ``Ask`` strike each answer. An answer is lost if the limit of its task passes while it is
+held back: then the task is retried, and the next answer is struck.
+"""
+
+_PLACED = {
+    "StartAt": "Call",
+    "States": {"Call": {**_task("charge"), "Retry": _INJECTED, "End": True}},
+}
+PLACED = Shape("placed", _PLACED, lambda n: {"n": n}, 1)
+PLACED_FAULTS = [{"state": "Call", "error": "Injected", "attempts": [1]}]
+"""Faults for the next starts of ``placed``: each strikes once, in place of a call."""
+STARTS_PLACED = Shape(
+    "starts-placed", _nested("placed", "", ResultPath=None, child="placed"), lambda n: {"n": n}
+)
+"""Each execution of it starts one of ``placed``, from a worker."""
 
 DEBUGGED = Shape("debugged", _debugged(), _debugged_output)
 DEADLY = Shape("deadly", _one(**_task("deadly")), lambda _: None)

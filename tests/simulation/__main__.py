@@ -76,6 +76,8 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
         "released": Simulation.released,
         "paused": Simulation.paused,
         "resumed": Simulation.resumed,
+        "struck": Simulation.struck,
+        "placed": Simulation.placed,
     }
     return counted, violations
 

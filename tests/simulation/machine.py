@@ -9,24 +9,25 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from console.features.doctor.clients import Log
-from console.features.doctor.found import batches
 from console.features.doctor.invariants import of_execution
+from console.features.doctor.stored_executions import batches
 from console.models import Execution
 from console.store.executions import step
 from console.store.executions.stop import stop_execution
 from tests.simulation import world
 from tests.simulation.replay import difference
-from tests.simulation.shapes import SHAPES
+from tests.simulation.shapes import BREAKPOINTS, FAULTS, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from console.features.doctor.found import HistoryLine
+    from console.features.doctor.stored_executions import HistoryLine
     from console.models import StateMachine
 
 WHICH = st.integers(0, 5)
 _LONG_MS = 20_000  # the checker gives sweepers so long
 WAYS = ("continue", "step", "into", "run to", "edit", "answer", "skip", "fail")
+MODES = ("plain", "breakpoints", "faults")
 MOST = 4  # executions at a time, without children
 
 
@@ -39,6 +40,8 @@ class Simulation(RuleBasedStateMachine):
     released: ClassVar[int] = 0
     paused: ClassVar[int] = 0
     resumed: ClassVar[int] = 0
+    struck: ClassVar[int] = 0
+    placed: ClassVar[int] = 0
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -70,13 +73,19 @@ class Simulation(RuleBasedStateMachine):
     # -- clients -----------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.started) < MOST)
-    @rule(shape=st.sampled_from(sorted(SHAPES)), ahead=st.booleans(), debug=st.booleans())
-    def start(self, shape: str, *, ahead: bool, debug: bool) -> None:
-        """StartExecution, perhaps with breakpoints."""
-        execution = self.act(lambda: self.world.start(shape, ahead=ahead, debug=debug))
+    @rule(shape=st.sampled_from(sorted(SHAPES)), ahead=st.booleans(), mode=st.sampled_from(MODES))
+    def start(self, shape: str, *, ahead: bool, mode: str) -> None:
+        """StartExecution, perhaps with breakpoints or faults."""
+        execution = self.act(lambda: self.world.start(shape, ahead=ahead, mode=mode))
         self.started = list(Execution.objects.filter(map_run=None).order_by("pk"))
         if execution is not None:
             self.touched.add(execution.pk)
+
+    @precondition(lambda self: len(self.started) < MOST)
+    @rule(shape=st.sampled_from(sorted({*BREAKPOINTS, *FAULTS})), starts=st.integers(1, 3))
+    def set_next_starts(self, shape: str, starts: int) -> None:
+        """Somebody sets breakpoints and faults for the next starts of a machine."""
+        self.act(lambda: self.world.set_next_starts(shape, starts))
 
     @precondition(lambda self: self.started)
     @rule(which=WHICH)
@@ -238,7 +247,7 @@ class Simulation(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_wrong(self) -> None:
-        """I1 to I16 hold of what was touched, and no history forgets its beginning."""
+        """The invariants hold of what was touched, and no history forgets its beginning."""
         if not self.touched:
             return
         executions = Execution.objects.filter(pk__in=self.touched)
@@ -264,12 +273,17 @@ class Simulation(RuleBasedStateMachine):
         none(self.world.stuck())
         self.touched.update(Execution.objects.values_list("pk", flat=True))
         self.nothing_is_wrong()
+        none(self.world.doubled_strikes())
+        Simulation.struck += self.world.strikes
+        none(self.world.wrong_places())
+        Simulation.placed += self.world.taken
         log = Log()
         none(map(str, log.check(map(json.dumps, self.world.log))))
         for batch in batches(Execution.objects.all()):
             for record in batch:
-                # A pure interpreter knows nothing of what people did at breakpoints.
-                if record.execution.name not in self.world.debugged:
+                # A pure interpreter knows nothing of faults, and of people at breakpoints.
+                row = record.execution
+                if row.name not in self.world.debugged and not (row.faults or row.next_starts):
                     none(filter(None, [difference(record)]))
 
 

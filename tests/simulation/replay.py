@@ -19,7 +19,7 @@ from console.store.machines.machines import compiled_machines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.features.doctor.found import FoundExecution, HistoryLine
+    from console.features.doctor.stored_executions import HistoryLine, StoredExecution
 
     Line = tuple[int, int, int, str, str, Any]
 
@@ -67,7 +67,7 @@ class Player:
         self.take(engine.abandon(self.machine, self.run, cause, engine.Moment(at_ms)))
 
 
-def difference(record: FoundExecution) -> str:
+def difference(record: StoredExecution) -> str:
     """Return where the interpreter's history differs from the stored one, "" if nowhere.
 
     Parents of Map Runs are left out: their result is that of their children, which I9 compares.
@@ -97,7 +97,7 @@ def _line(event: engine.Event) -> Line:
     return (event.id, event.previous, event.at_ms, event.type, event.state, details)
 
 
-def _next(player: Player, row: HistoryEvent, walk: Walk, record: FoundExecution) -> None:
+def _next(player: Player, row: HistoryEvent, walk: Walk, record: StoredExecution) -> None:
     """Send the message that must have led to an event."""
     details: dict[str, Any] = engine.loads(row.details) if row.details else {}
     cause = details.get("cause", "")
@@ -110,7 +110,7 @@ def _next(player: Player, row: HistoryEvent, walk: Walk, record: FoundExecution)
 
 
 def _of_world(
-    row: HistoryEvent, details: dict[str, Any], walk: Walk, record: FoundExecution
+    row: HistoryEvent, details: dict[str, Any], walk: Walk, record: StoredExecution
 ) -> engine.Message | None:
     """Return the message from outside that leads to such an event."""
     error, cause = details.get("error"), details.get("cause")
@@ -136,7 +136,7 @@ def _of_world(
 
 
 def _late_together(
-    row: HistoryEvent, walk: Walk, record: FoundExecution
+    row: HistoryEvent, walk: Walk, record: StoredExecution
 ) -> Iterator[tuple[int, bool]]:
     """Yield the tasks of the timeouts that begin at an event, and whether heartbeats are missed."""
     event: HistoryLine | None = walk.by_id[row.event_id]
@@ -146,8 +146,8 @@ def _late_together(
         event = walk.by_id.get(event.id + 1)
 
 
-def _silent(record: FoundExecution, task: int, row: HistoryEvent) -> bool:
-    """Tell whether a timeout can only have been a missed heartbeat."""
+def _silent(record: StoredExecution, task: int, row: HistoryEvent) -> bool:
+    """Return whether a timeout can only have been a missed heartbeat."""
     attempt = record.tasks[task]
     begun = attempt.started_ms if attempt.kind == "activity" else attempt.scheduled_ms
     return begun is None or row.at_ms < begun + (attempt.timeout_s or 0) * 1000

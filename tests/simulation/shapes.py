@@ -107,4 +107,39 @@ BREAKPOINTS = {
 }
 """Name of a shape -> the breakpoints of its executions that are debugged."""
 
+FAULTS: dict[str, list[dict[str, Any]]] = {
+    "task": [
+        {"state": "T", "error": "Broken", "attempts": [1]},
+        {"state": "T", "type": "latency", "seconds": 2, "attempts": [2]},
+    ],
+    "activity": [
+        {"state": "A", "type": "timeout", "attempts": [1]},
+        {"state": "A", "type": "lose-heartbeat", "seconds": 2, "attempts": [2]},
+        {"state": "A", "type": "delay-callback", "seconds": 2, "attempts": [3]},
+    ],
+    "parallel": [
+        {"state": "Call", "when": "after", "attempts": [1]},
+        {"state": "Act", "type": "latency", "seconds": 4},
+    ],
+    "map": [
+        {"state": "Tried", "type": "throttle", "rate": 0.5},
+        {"state": "Tried", "type": "latency", "seconds": 3, "rate": 0.5},
+    ],
+    "nested": [{"state": "Inner", "type": "fail-children", "children": 2}],
+    "distributed": [
+        {"state": "Run", "type": "fail-children", "children": 1, "error": "Broken"},
+        {"state": "Call", "type": "latency", "seconds": 2, "rate": 0.5},
+    ],
+    "callback": [
+        {"state": "Back", "type": "delay-callback", "seconds": 3, "rate": 0.7},
+        {"state": "Back", "type": "duplicate-callback"},
+        {"state": "Back", "when": "after", "rate": 0.5},
+    ],
+    "waits": [
+        {"state": "Child", "attempts": [1]},
+        {"state": "Child", "type": "latency", "seconds": 5, "attempts": [2]},
+    ],
+}
+"""Name of a shape -> the faults of its executions that are faulty."""
+
 INPUT = '{"items":[1,2,3]}'

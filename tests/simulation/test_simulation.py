@@ -57,6 +57,8 @@ def test_any_order(simulation: type[Simulation]) -> None:
     assert simulation.fenced > 0, "late workers were fenced off"
     assert simulation.released > 0, "lines of control stood at breakpoints and went on"
     assert simulation.resumed > 0, "executions were paused and resumed"
+    assert simulation.struck > 0, "faults struck"
+    assert simulation.placed > 0, "starts took places of the next starts"
 
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:

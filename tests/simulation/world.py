@@ -7,6 +7,7 @@ database, but whoever asks decides when time passes and at which commit a proces
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,9 @@ from django.db.models import Q
 import engine
 from console.db import audit, clock, writer
 from console.errors import ConflictException, ErrorCode, ServiceError
+from console.features.next_starts import store
 from console.models import (
+    DebugEdit,
     Execution,
     HistoryEvent,
     InboxMessage,
@@ -29,15 +32,23 @@ from console.models import (
     TaskRow,
     Timer,
 )
-from console.store.executions import breakpoints, engine_failures, redrive, step
+from console.store.executions import (
+    breakpoints,
+    engine_failures,
+    faults,
+    next_starts,
+    redrive,
+    step,
+)
 from console.store.executions import start as start_module
 from console.store.executions.start import start_execution
+from console.store.machines.versions import Target
 from console.store.map_runs import map_runs, map_tasks
 from console.store.state import caches, inbox, pause
 from console.store.tasks import claim, complete, expiry, jobs, schedule
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import create
-from tests.simulation.shapes import BREAKPOINTS, INPUT, SHAPES
+from tests.simulation.shapes import BREAKPOINTS, FAULTS, INPUT, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +64,7 @@ _TABLES = (
     "runvalue",
     "historyevent",
     "debugedit",
+    "haltedexecution",
     "pause",
     "runrow",
 )
@@ -76,7 +88,10 @@ class World:
     fenced: int = 0
     debugged: set[str] = field(default_factory=set)
     released: int = 0
+    strikes: int = 0
     pauses: dict[int, tuple[int, int]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    taken: int = 0
     _names: Any = field(default_factory=itertools.count)
 
     # -- life and death ----------------------------------------------------------------------------
@@ -108,24 +123,79 @@ class World:
 
     # -- what clients do ---------------------------------------------------------------------------
 
-    def start(self, shape: str, *, ahead: bool, debug: bool = False) -> Execution:
+    def start(self, shape: str, *, ahead: bool, mode: str = "plain") -> Execution:
         """Start an execution, and once more as a client that had no answer would.
 
-        A second start with breakpoints is refused: the first may stop at others by now.
+        A second start with breakpoints is refused: the first may stop at others by now. ``mode``:
+        ``plain``, ``breakpoints`` or ``faults``. A plain one takes a place if there is one.
         """
         name = f"e{next(self._names)}"
-        again = partial(start_execution, self.machines[shape], name=name, input=INPUT, ahead=ahead)
-        if debug and shape in BREAKPOINTS:
+        machine = self.machine(shape)
+        again = partial(start_execution, machine, name=name, input=INPUT, ahead=ahead)
+        if mode == "breakpoints" and shape in BREAKPOINTS:
             self.debugged.add(name)
             again = partial(again, breakpoints=BREAKPOINTS[shape])
+        elif mode == "faults" and shape in FAULTS:
+            target = Target(machine)
+            document = {"seed": len(self.log), "faults": FAULTS[shape]}
+            again = partial(again, faults=faults.read_plan(target, document, "ana"))
         first = again()
         if name in self.debugged:
             with pytest.raises(ServiceError, match="Execution Already Exists"):
                 again()
         elif Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
             assert again().pk == first.pk
+        if Execution.objects.filter(pk=first.pk, next_starts__isnull=False).exists():
+            self.debugged.add(name)
         self.log.append({"start": first.arn})
         return first
+
+    def machine(self, shape: str) -> StateMachine:
+        """Return a machine as its row is."""
+        rows = StateMachine.objects.select_related("project")
+        return rows.get(pk=self.machines[shape].pk)
+
+    def set_next_starts(self, shape: str, starts: int) -> None:
+        """Set what a shape has of breakpoints and faults for its next starts, if nothing is set."""
+        machine = self.machine(shape)
+        person = audit.Actor(f"ana{next(self._names)}")
+        document = {"faults": FAULTS[shape]} if shape in FAULTS else None
+        self.places[person.name] = starts  # it may be set by a process that dies just after
+        try:
+            store.set_next_starts(
+                machine,
+                starts=starts,
+                hours=store.MOST_HOURS,
+                places=BREAKPOINTS.get(shape, ()),
+                faults=faults.read_plan(Target(machine), document, "ana") if document else None,
+                seeded=False,
+                actor=person,
+            )
+        except ConflictException:
+            assert machine.next_starts, "nothing was set, and was in the way"
+            del self.places[person.name]
+
+    def wrong_places(self) -> list[str]:
+        """Return the places of next starts that are lost, or taken by more than one start."""
+        rows = Execution.objects.filter(next_starts__isnull=False)
+        numbers: dict[str, list[int]] = {}
+        for execution in rows:
+            place = next_starts.place_of(execution)
+            assert place is not None
+            numbers.setdefault(place.set_by, []).append(place.number)
+        current = {
+            text.set_by: text.taken
+            for machine in StateMachine.objects.filter(next_starts__isnull=False)
+            if (text := next_starts.next_starts_of(machine, self.now_ms)) is not None
+        }
+        self.taken = sum(map(len, numbers.values()))
+        problems = []
+        for person, starts in self.places.items():
+            taken = sorted(numbers.pop(person, []))
+            expected = current.get(person, starts if taken else 0)
+            if taken != [*range(1, expected + 1)]:
+                problems.append(f"{taken} of {starts} places taken, wanted 1 to {expected}")
+        return [*problems, *(f"nobody has set a place by {person}" for person in numbers)]
 
     def answer(self, work: claim.ClaimedTask, way: str) -> None:
         """End a task as whoever took it does."""
@@ -180,7 +250,7 @@ class World:
             assert self.closed(work)
 
     def closed(self, work: claim.ClaimedTask) -> bool:
-        """Tell whether a task has ended."""
+        """Return whether a task has ended."""
         rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
         return rows.get().status == "closed"
 
@@ -199,8 +269,7 @@ class World:
             message = engine.Release(halt, "ana", output='"edited"')
         elif way == "into" and line.is_enterable:
             message = engine.Release(halt, "ana", into=True)
-        elif way == "run to":
-            ahead = line.states_ahead
+        elif way == "run to" and (ahead := line.states_ahead):
             message = engine.Release(halt, "ana", run_to=ahead[number % len(ahead)])
         elif way == "answer" and line.is_answerable:
             message = engine.AnswerTask(halt, "ana", '"answered"')
@@ -221,7 +290,7 @@ class World:
         self.debugged.add(execution.name)
         names = sorted(name for name, _ in engine.own_states(states[0]))
         places = [engine.Breakpoint(names[place % len(names)])] if place else []
-        breakpoints.set_breakpoints(execution, places, audit.Actor("ana"))
+        breakpoints.change_breakpoints(execution, lambda _: places, audit.Actor("ana"))
 
     def pause(self, execution: Execution, *, stops_clock: bool) -> None:
         """Pause an execution; one that has ended, or is paused, is refused."""
@@ -240,6 +309,13 @@ class World:
         if paused:
             pause.resume_execution(paused[number % len(paused)].execution, audit.Actor("ana"))
         return bool(paused)
+
+    def doubled_strikes(self) -> list[str]:
+        """Return the faults that struck an attempt of a state more than once."""
+        rows = DebugEdit.objects.filter(what=faults.FAULT)
+        strikes = Counter(rows.values_list("execution__name", "state", "after"))
+        self.strikes = sum(strikes.values())
+        return [f"{strike} struck {n} times" for strike, n in strikes.items() if n > 1]
 
     def broken_pauses(self) -> list[str]:
         """Return the pauses in which an execution has taken a step."""
@@ -411,3 +487,4 @@ def _clear() -> None:
         cursor.execute("UPDATE console_execution SET map_run_id = NULL")
         cursor.execute("DELETE FROM console_maprun")
         cursor.execute("DELETE FROM console_execution")
+        cursor.execute("UPDATE console_statemachine SET next_starts = NULL")
