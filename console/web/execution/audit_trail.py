@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 MOST = 20
-"""Maximum of actions on the page; the audit has all of them."""
+"""The maximum number of actions on the page; the audit has all of them."""
 _NOT_STARTS = "NOT (action = 'StartExecution')"
 """Must equal the condition of the partial index, which leaves out starts."""
 _WORDS = {
@@ -59,7 +59,7 @@ class AuditedAction:
 
 @dataclass(frozen=True, slots=True)
 class AuditTrail:
-    """The latest actions, newest first; ``more``: there are older ones."""
+    """The latest actions, newest first; ``more``: there are older actions."""
 
     acts: tuple[AuditedAction, ...]
     more: bool

@@ -6,18 +6,23 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from django.db.models import Exists, OuterRef
+
 from console.masking import masked_execution
-from console.statuses import ExecutionStatus
+from console.models import Execution, StateMachine
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive
 from console.store.state import pause
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import child_counts, root_cause
 from console.web.execution.chosen_step import ChosenStep, ended_in, states_left_open
-from console.web.execution.last_success import has_last_success
 from console.web.history import timed_out, traces
 
 if TYPE_CHECKING:
-    from console.models import Execution
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
     from console.web.execution.iterations import MapRuns
     from engine import Trace
 
@@ -26,12 +31,13 @@ if TYPE_CHECKING:
 class Banner:
     """The outcome of an execution and its reason.
 
-    ``parked``: why the engine stopped working on it, "" if it did not. ``failed_at``: the step it
-    ended in, no name for none; ``attempts``: at that step; ``also_open``: how many other states
-    were in progress. ``root``: the caught error that led to the end, and ``root_cause_text`` its
-    cause, "" if the execution repeats it. ``failed_child``: the execution whose failure ended this
-    one; ``child_failures``: how the children of a distributed Map failed. ``has_success``: there is
-    a success to compare it with.
+    ``parked``: why the engine stopped working on it, "" if it did not. ``failed_at``: the step in
+    which it ended, with the name "" if there is none; ``attempts``: the attempts of that step;
+    ``also_open``: how many other states were in progress. ``root``: the caught error that led to
+    the end; ``root_cause_text``: its cause, "" if the execution has the same cause.
+    ``failed_child``: the execution whose failure ended this one; ``child_failures``: how the
+    children of a distributed Map failed. ``has_success``: a successful execution exists, to compare
+    it with.
     """
 
     cause: Cause | None
@@ -55,7 +61,7 @@ def banner_without_history(execution: Execution) -> Banner:
 def banner_of(
     execution: Execution, trace: Trace, failures: child_counts.ChildFailures | None = None
 ) -> Banner:
-    """Return the banner of an execution. ``failures``: of a distributed Map's child executions."""
+    """Return the banner of an execution. ``failures``: those of a distributed Map's children."""
     culprit = trace.culprit
     root = root_cause.root_cause(execution, trace)
     cause = root.cause if root else None
@@ -106,12 +112,57 @@ def failed_children(
 def ending_stamp(
     execution: Execution, banner: Banner, *, unsettled: bool, seen_stamp: str = ""
 ) -> str:
-    """Return a stamp of the banner's counts and the offered redrive.
+    """Return a hash of the parts of the banner that may change after the end of the execution.
 
-    It is "" where no count can change. ``unsettled``: the counts of a Map Run may still change;
-    ``seen_stamp``: the stamp that the page has, "" if it does not ask.
+    A poll compares it with the stamp of the page and replaces the banner if they differ. Return ""
+    while the execution runs and if nothing can change. ``unsettled``: the counts of a Map Run may
+    still change; ``seen_stamp``: the stamp of the page that polls, "" without one.
     """
     if execution.status == ExecutionStatus.RUNNING or not (unsettled or seen_stamp):
         return ""
     parts = (redrive.redrive_refusal(execution), banner.child_failures, banner.timed_out)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+MOST_SUGGESTED = 3
+_MOST_LOOKED_AT = 10
+
+
+def successes_beside(execution: Execution) -> QuerySet[Execution]:
+    """Return the other successful executions of the state machine, newest first."""
+    machine = execution.state_machine_id
+    if machine is None:
+        return Execution.objects.none()
+    rows = Execution.objects.filter(state_machine=machine, status=ExecutionStatus.SUCCEEDED)
+    return rows.exclude(pk=execution.pk).order_by("-start_ms", "-pk")
+
+
+def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
+    """Return each state machine's first failure among some executions, if it ever succeeded.
+
+    At most ``MOST_SUGGESTED``, by one query.
+    """
+    first: dict[int, Execution] = {}
+    for execution in executions:
+        if execution.status in UNSUCCESSFUL and execution.state_machine_id is not None:
+            first.setdefault(execution.state_machine_id, execution)
+    if not first:
+        return []
+    of_machine = {"state_machine": OuterRef("pk"), "status": ExecutionStatus.SUCCEEDED}
+    machines = StateMachine.objects.filter(
+        Exists(Execution.objects.filter(**of_machine)), pk__in=list(first)[:_MOST_LOOKED_AT]
+    )
+    succeeded = set(machines.values_list("pk", flat=True))
+    suggested = [each for machine, each in first.items() if machine in succeeded]
+    return suggested[:MOST_SUGGESTED]
+
+
+def has_last_success(execution: Execution) -> bool:
+    """Whether an execution failed and there is a success to compare it with.
+
+    No query is made if ``Scope.execution`` has read that together with the execution.
+    """
+    cached: bool | None = getattr(execution, "has_last_success", None)
+    if cached is not None:
+        return cached
+    return execution.status in UNSUCCESSFUL and successes_beside(execution).exists()

@@ -28,24 +28,23 @@ if TYPE_CHECKING:
 MOST_CHILDREN, MOST_EVENTS = 1_000, 100_000
 """Map Runs with more children, or more events of all of them, are not counted."""
 MOST_FAILED = 1_000
-"""How many failed children are grouped, the first ones."""
+"""The maximum number of failed children that are grouped; further ones are only counted."""
 MOST_KINDS = 5
 FAILURES, OTHER_KINDS = "failures", "other"
-"""What a list of children is filtered by: ``status`` failed or timed out; ``kind`` none of the
-listed ones."""
+"""Filter values of a list of children: by status (failed, timed out), or by a kind not listed."""
 _LONGEST = 120
 FAILED_STATUSES = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _FAILED_COLUMNS = ("arn", "name", "state_machine_arn", "item_index", "status", "error", "cause")
 _KEPT = 64
 _ENDED: dict[tuple[tuple[int, str, str], ...], dict[str, ChildCounts]] = {}
-"""Map Runs that have ended, and how often -> their counts; a page asks for them at every tick."""
+"""Stamps of ended Map Runs -> their counts, cached because an open page asks at every poll."""
 _OPEN = {
     ExecutionStatus.RUNNING: "running",
     ExecutionStatus.FAILED: "failed",
     ExecutionStatus.TIMED_OUT: "failed",
     ExecutionStatus.ABORTED: "aborted",
 }
-"""Status of a child -> what became of it in a state that it entered and has not left."""
+"""Status of a child -> status of its last, unfinished state."""
 
 
 @dataclass(slots=True)
@@ -59,12 +58,12 @@ class ChildCounts:
 
     @property
     def passed(self) -> int:
-        """Return how many completed the state."""
+        """Return the number of children that completed the state."""
         return self.entered - self.running - self.failed - self.aborted
 
     @property
     def status(self) -> formatting.StatusLabel:
-        """Return the label of the most telling outcome."""
+        """Return the label of the worst outcome."""
         tones = ("failed", "running", "aborted")
         tone = next((tone for tone in tones if getattr(self, tone)), "succeeded")
         return formatting.StatusLabel(tone, formatting.IN_CHILD_EXECUTIONS.word)
@@ -85,8 +84,8 @@ class ChildCounts:
 class FailureKind:
     """Children of a Map Run with the same failure, by index.
 
-    ``cause``: what their causes share; ``pattern``: what decides, without numbers and ids.
-    ``example``: the cause of the first one, "" if it is ``cause``.
+    ``cause``: the common part of their causes; ``pattern``: the key of the group: the cause without
+    numbers and ids. ``example``: the cause of the first one, "" if it is ``cause``.
     """
 
     error: str
@@ -115,8 +114,8 @@ class FailureKind:
 class ChildFailures:
     """The failed children of a Map Run by error and cause, most frequent first.
 
-    ``task``: the number of the Map Run in the history of its parent; ``status``: what its list of
-    children is filtered by to show them; ``waiting``: how many children wait for a redrive.
+    ``task``: the number of the Map Run in the history of its parent; ``status``: the filter of the
+    list of children that shows them; ``waiting``: how many children wait for a redrive.
     """
 
     task: int
@@ -215,7 +214,7 @@ def group_failures(
 def failure_kinds(project: Project, run: MapRun) -> list[FailureKind]:
     """Return the failure kinds of the failed children read, most frequent first.
 
-    The reader may see what decides on a kind, so that its key tells nothing masked.
+    The key of a kind is made from the text that the reader may see, so it reveals nothing masked.
     """
     rows = failed_children(run)
     return _kinds(rows, masked_execution.masks_of(project, [row.pk for row in rows]))

@@ -92,7 +92,7 @@ def ended_in(execution: Execution, trace: Trace) -> ChosenStep:
 def states_left_open(execution: Execution, trace: Trace) -> set[str]:
     """Return the states in progress when an execution was stopped or timed out.
 
-    Parallels and Maps are left out: what is inside of them was in progress.
+    Parallels and Maps are left out: a state inside of them was in progress.
     """
     if execution.status not in (ExecutionStatus.ABORTED, ExecutionStatus.TIMED_OUT):
         return set()

@@ -141,7 +141,8 @@ def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Pa
 def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
     """Combine the outputs of iterations or branches, in order.
 
-    None if some of it was not recorded; raise ``Unknown`` if it is not looked for.
+    None if some of it was not recorded. Raise ``UnknownStage`` for too many items, and for items
+    that ran in child executions.
     """
     if node.type == "Parallel":
         ends = _branch_ends(trace, node, visit)
@@ -158,12 +159,14 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
         raise UnknownStage(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
     events = traces.read_events(execution, visit.events)
     started = max((event.id for event in events if event.type == "MapStateStarted"), default=0)
-    done = [
+    endings = [
         event for event in events if event.type == "MapIterationSucceeded" and event.id > started
     ]
     if any(event.type == "MapRunStarted" for event in events):
         raise UnknownStage("The items ran in child executions.")
-    return [event.previous for event in sorted(done, key=lambda event: int(event.details["index"]))]
+    return [
+        event.previous for event in sorted(endings, key=lambda event: int(event.details["index"]))
+    ]
 
 
 def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
@@ -242,9 +245,9 @@ def flow_of_test(
     rows.append((output, "Output", written.get("Output", written.get("OutputPath"))))
     for text, title, by in rows:
         if isinstance(text, str):
-            shown = "" if by is None else json.dumps(by, ensure_ascii=False)
-            same = bool(stages_made) and _is_equal(text, before)
-            stages_made.append(FlowStage(title, shown, json_view.payload_view(text), same))
+            by_text = "" if by is None else json.dumps(by, ensure_ascii=False)
+            is_same = bool(stages_made) and _is_equal(text, before)
+            stages_made.append(FlowStage(title, by_text, json_view.payload_view(text), is_same))
             before = before if title == "Assigned variables" else text
     return VisitDataFlow(tuple(stages_made), problem)
 

@@ -17,7 +17,7 @@ from console.models import Execution, MapRun, TaskRow
 from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting
-from console.web.execution import parent_execution
+from console.web.execution import child_signs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from console.models import Project
 
 MOST_RELATIVES = 10_000
-"""How many executions below one are counted, level by level."""
+"""The maximum number of counted descendants, level by level."""
 MOST_ABOVE = 30
-"""How many executions above one are shown, from itself up."""
+"""The maximum number of shown ancestors."""
 MOST_ROWS = 200
-"""How many rows a page shows below the execution."""
+"""The maximum number of rows below the execution on a page."""
 PAGE_ROWS = 25
-"""How many children of an execution, or failed children of a Map Run, are shown at once."""
+"""The number of children of an execution, or failed children of a Map Run, shown at once."""
 MOST_REPLAYS = 1_000
-"""Among how many newer executions of its machine the replays of an execution are looked for."""
+"""The number of newer executions of the machine that are searched for replays of an execution."""
 _AT_ONCE = 5_000
 _BAD = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED)
 _ROW = (
@@ -67,7 +67,7 @@ class StatusBelow:
 
     @property
     def words(self) -> str:
-        """Return the problems and running ones: ``2 failed, 1 running``."""
+        """Return the numbers of problems and of running executions: ``2 failed, 1 running``."""
         parts = [
             f"{self.counts[status]:,} {formatting.EXECUTION[status].word.lower()}"
             for status in (*_BAD, ExecutionStatus.RUNNING)
@@ -97,9 +97,9 @@ class StatusBelow:
 class FamilyRow:
     """One row of the tree: an execution, or a Map Run with its counts.
 
-    ``state``: of the execution above it, whose task started it. ``error``: as its reader may see
-    it. ``more``: how many of its children are not shown, which
-    its own page of the family shows. ``next_page``: the query of the next ones, "" if none.
+    ``state``: the state of the parent execution whose task started it. ``error``: the error as the
+    reader may see it. ``more``: how many of its children are not shown; its own family page shows
+    them. ``next_page``: the query of the next page, "" if none.
     """
 
     depth: int
@@ -115,7 +115,7 @@ class FamilyRow:
 
     @property
     def started_by(self) -> tuple[int, int] | None:
-        """Return the execution and task that started this one, None if no task did."""
+        """Return the execution and task that started this execution, None if no task did."""
         if self.run is not None:
             return self.run.parent_id, self.run.task
         row = self.execution
@@ -129,7 +129,8 @@ class ExecutionFamily:
     """The tree of an execution, from the first ancestor to the last descendant.
 
     ``cut``: there are more executions below it than were counted; ``total``: how many were.
-    ``replays``: newest first; ``older_replays``: there may be some that were not looked for.
+    ``replays``: newest first; ``older_replays``: there may be further executions that were not
+    read.
     """
 
     rows: tuple[FamilyRow, ...]
@@ -362,7 +363,7 @@ class _Tree:
         return [each for *_, each in sorted(placed, key=lambda place: place[:2])]
 
     def _by_need(self, relatives: Sequence[_Relative]) -> list[_Relative]:
-        """Return failed children first, then running ones, each by start.
+        """Return failed children first, then running children, each sorted by start.
 
         That decides which of many stand on the first page, not in which order.
         """
@@ -437,9 +438,9 @@ def _states_that_did_not_wait(rows: Sequence[FamilyRow]) -> dict[int, str]:
         and row.execution.parent_task is None
         and not row.execution.map_run_id
     ]
-    calls = parent_execution.calls_that_did_not_wait({child.parent or 0 for child in children})
+    calls = child_signs.calls_that_did_not_wait({child.parent or 0 for child in children})
     return {
-        child.pk: parent_execution.only_state_at(calls.get(child.parent or 0, ()), child.start_ms)
+        child.pk: child_signs.only_state_at(calls.get(child.parent or 0, ()), child.start_ms)
         for child in children
     }
 
@@ -471,7 +472,7 @@ def _origin(execution: Execution) -> Execution | None:
 
 
 def _replays_of(execution: Execution) -> tuple[list[Execution], bool]:
-    """Return the replays of an execution, newest first, and whether there are older ones."""
+    """Return the latest replays of an execution, newest first, and whether there are more."""
     if execution.state_machine_id is None or execution.imported_ms is not None:
         return [], False
     newer = Execution.objects.filter(

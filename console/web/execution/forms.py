@@ -23,7 +23,7 @@ IMPORT_MOST_BYTES = 64 * 1024 * 1024
 class NoteForm(PageForm):
     """``act``: ``note`` to write the note; ``assign`` and ``unassign`` change the assignee.
 
-    ``look`` and ``leave`` are what pages of the release before send for the latter two.
+    Pages of the previous release send ``look`` and ``leave`` for the latter two.
     """
 
     act = TextField(strip=False)
@@ -63,10 +63,17 @@ class _FilesInput(forms.FileInput):
         return files.getlist(name)
 
 
+class FetchForm(PageForm):
+    """The ARN of an execution of AWS."""
+
+    arn = TextField()
+
+
 class ImportForm(PageForm):
     """Output of the AWS CLI, pasted or as files; files take precedence.
 
-    Which of the three a file is says its name, ``history.json``, or else its content.
+    The name of a file, such as ``history.json``, or else its content determines which of the three
+    it is.
     """
 
     history = TextField(strip=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from console.web.core import formatting
 from console.web.execution import iterations, steps
 from console.web.execution.taken_ways import taken_ways
-from console.web.graph import folding, svg
-from console.web.graph.folding import FOLD_ABOVE, states_inside
+from console.web.graph import graph_view, svg
+from console.web.graph.graph_view import FOLD_ABOVE, states_inside
 from console.web.graph.shapes import badge_place
 from console.web.history.traces import open_trace
 
@@ -74,12 +74,12 @@ def paint_trace(
 
 def graph_part(execution: Execution, painting: Painting, chosen: str, view: GraphView) -> GraphPart:
     """Return the graph, with the group of the selected state unfolded."""
-    view = folding.view_around(painting.graph, chosen, view)
+    view = graph_view.view_around(painting.graph, chosen, view)
     picture = svg.definition_picture(execution.definition.text, view=view)
     return GraphPart(
         picture=picture,
         view=view,
-        fold_links=folding.fold_links(view, picture),
+        fold_links=graph_view.fold_links(view, picture),
         box_summaries=_box_summaries(picture, painting.summaries, painting.folded),
         painting=painting,
     )

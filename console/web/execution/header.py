@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
+import engine
 from console import arns
+from console.config.aws_rates import transition_rate
+from console.db import clock
 from console.feature import Hook, hooked
-from console.statuses import UNSUCCESSFUL
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import replay
 from console.store.executions.transitions import transitions_of
 from console.store.machines.published import executed_revision
 from console.web.core import formatting, json_view
-from console.web.execution.parent_execution import parent_of
+from console.web.execution.child_signs import parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.store.executions.replay import Origin
     from console.store.machines.published import ExecutedRevision
-    from console.web.execution.parent_execution import ParentExecution
-    from engine import Trace
+    from console.web.execution.child_signs import ParentExecution
+    from console.web.execution.iterations import MapRuns
+    from engine import LimitAhead, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,8 @@ class Header:
     """Status and facts at the top of the execution page.
 
     ``attempts_ms``: the time without the gaps between its attempts, None if it was not redriven.
-    ``features``: the values that features add, by name, such as the cost.
+    ``limits``: the limits of AWS that it comes near. ``features``: the values that features add, by
+    name, such as the cost.
     """
 
     status: formatting.StatusLabel
@@ -42,6 +47,7 @@ class Header:
     origin: Origin | None = None
     transitions: int = 0
     attempts_ms: int | None = None
+    limits: tuple[LimitAhead, ...] = ()
     features: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -83,12 +89,17 @@ def with_starter(header: Header, execution: Execution) -> Header:
 
 
 def with_origin(header: Header, execution: Execution) -> Header:
-    """Add the execution replayed by this one."""
+    """Add the execution of which this execution is a replay."""
     return replace(header, origin=replay.origin_of(execution))
 
 
-def with_figures(header: Header, execution: Execution, trace: Trace) -> Header:
-    """Add figures from the history: transitions, time of attempts, cost."""
+def with_figures(
+    header: Header, execution: Execution, trace: Trace, maps: MapRuns | None = None
+) -> Header:
+    """Add figures from the history: transitions, time of attempts, limits, cost.
+
+    ``maps``: the Map Runs of the execution, if they are read.
+    """
     idle_ms = sum(until - since for since, until in trace.gaps)
     # a moment in the past knows the redrives before it only
     all_gaps = 0 < len(trace.gaps) == execution.redrive_count
@@ -100,6 +111,7 @@ def with_figures(header: Header, execution: Execution, trace: Trace) -> Header:
         header,
         transitions=transitions_of(execution, trace.transitions),
         attempts_ms=took_ms - idle_ms if took_ms and all_gaps else None,
+        limits=limits_of(execution, trace, maps),
         features=features,
     )
 
@@ -111,3 +123,32 @@ def payloads_of(execution: Execution) -> ExecutionPayloads:
         json_view.payload_view(execution.input, "input.json"),
         None if output is None else json_view.payload_view(output, "output.json"),
     )
+
+
+_EXPRESS_MS = 300_000
+
+
+def limits_of(
+    execution: Execution, trace: Trace, maps: MapRuns | None = None
+) -> tuple[LimitAhead, ...]:
+    """Return the limits that an execution comes near, nearest first.
+
+    ``maps``: its Map Runs; without them, distributed Maps are omitted.
+    """
+    imported = execution.imported_ms is not None
+    express = not imported and arns.is_express(execution.arn)
+    return tuple(
+        engine.limits_ahead(
+            trace,
+            now_ms=clock.now_ms() if execution.status == ExecutionStatus.RUNNING else None,
+            longest_ms=_EXPRESS_MS if express else engine.MAX_EXECUTION_S * 1000,
+            children=maps.most_at_once() if maps else {},
+            transition_rate=None
+            if express or imported  # the rate of another account is unknown
+            else transition_rate(_region(execution)).refill,
+        )
+    )
+
+
+def _region(execution: Execution) -> str:
+    return execution.arn.split(":")[3]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from engine import Node, Trace, Visit
 
 MOST_WORST = 10
-"""How many iterations in trouble are listed below a folded row."""
+"""The number of failed iterations listed below a folded row."""
 MOST_LISTED = 100
-"""How many are listed below one that was unfolded; a filter finds the others."""
+"""The number of iterations listed below an unfolded row; a filter finds the others."""
 WORST_FIRST = ("failed", "timed_out", "running", "caught", "aborted", "succeeded")
 _WORDS = {status: formatting.STEP[status].word.lower() for status in WORST_FIRST} | {
     "caught": "with a caught error"

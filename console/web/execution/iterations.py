@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 Index = tuple[int, ...]
 MOST_LINKS = 100
-"""How many iterations of a group are listed; the number field leads to the others."""
+"""The number of listed iterations of a group; the number field leads to the others."""
 _WORST = ("failed", "timed_out", "running", "aborted", "caught", "succeeded")
 _RANK = {status: rank for rank, status in enumerate(_WORST)}
 _FAILED = ("failed", "timed_out")
 _GROUPS = ("failed", "timed_out", "aborted", "running", "caught", "succeeded")
 MOST_MAP_RUNS = 1_000
-"""Of how many Map Runs, the newest ones, an execution's page shows the counts."""
+"""The number of latest Map Runs whose counts an execution's page shows."""
 _COLUMNS = (
     *("task", "arn", "status", "reading", "total", "started", "succeeded", "failed"),
-    *("timed_out", "aborted", "pending_redrive", "stop_ms", "redrive_count"),
+    *("timed_out", "aborted", "pending_redrive", "stop_ms", "redrive_count", "max_concurrency"),
 )
 
 
@@ -71,7 +71,8 @@ class Iteration:
 class MapIterations:
     """The started iterations of a Map, by index. There may be thousands: few are read.
 
-    ``statuses`` and ``steps``: of each; ``places``: status -> places of those that have it.
+    ``statuses`` and ``steps``: of each; ``places``: status -> indexes of the iterations with that
+    status.
     """
 
     indexes: Sequence[Index]
@@ -107,7 +108,7 @@ class MapIterations:
 
 @dataclass(frozen=True, slots=True)
 class IterationGroup:
-    """Iterations with the same outcome; ``shown``: the first ones."""
+    """Iterations with the same outcome; ``shown``: the first of them."""
 
     status: formatting.StatusLabel
     count: int
@@ -115,7 +116,7 @@ class IterationGroup:
 
     @property
     def more(self) -> int:
-        """Return the number of unlisted ones."""
+        """Return the number of iterations that are not listed."""
         return self.count - len(self.shown)
 
 
@@ -217,7 +218,8 @@ def _neighbours(
 def items_not_started(trace: Trace, owner: Node, begun: int) -> int:
     """Return the number of items without an iteration yet, 0 if unknown.
 
-    It is not for a Map inside another one, which has a number of items for each iteration around.
+    It does not support a Map inside another Map, which has a number of items for each outer
+    iteration.
     """
     progress = trace.progress(owner.id) if not _map_depth(trace.graph, owner) else None
     return max(0, progress.total - begun) if progress is not None and progress.total else 0
@@ -231,7 +233,7 @@ def _at_state(iteration: Iteration | None, kept_state: str) -> Iteration | None:
 def iterations_of_map(trace: Trace, owner: Node) -> MapIterations:
     """Return the started iterations of a Map.
 
-    Those of its last attempt: what failed before a retry does not count, as AWS counts it.
+    Those of its last attempt: failures before a retry do not count, as on AWS.
     """
     subject = (iterations_of_map, owner.id)
     return trace.derive(subject, None, lambda: _find_iterations(trace, owner))
@@ -248,7 +250,7 @@ def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
         numbers = trace.visits_of(node.id).counting_still()
         ranks = _ranks_of(trace, numbers)
         indexes = [trace.lines[number].iteration[:depth] for number in numbers]
-        # Of visits that are equally telling, the later one stands deeper or further on.
+        # Of visits with the same rank, the later one is deeper or further along.
         visited = list(zip(ranks, map(neg, numbers), repeat(node.name), strict=False))
         if not best and len(visit_of := dict(zip(indexes, visited, strict=True))) == len(indexes):
             best = visit_of  # most often each iteration visits a state once
@@ -260,7 +262,7 @@ def _find_iterations(trace: Trace, owner: Node) -> MapIterations:
         if holds_others and node.group in own:
             for index, rank in zip(indexes, ranks, strict=True):
                 worst[index] = min(rank, worst.get(index, rank))
-    # What failed deeper inside may have been caught in the iteration: its own states say so.
+    # A failure deeper inside may have been caught in the iteration; its own states decide.
     ordered = sorted(best)
     statuses = [_WORST[worst[index] if index in worst else best[index][0]] for index in ordered]
     places: defaultdict[str, list[int]] = defaultdict(list)
@@ -353,8 +355,8 @@ def _iteration_groups(iterations: MapIterations, kept_state: str) -> tuple[Itera
 class MapProgress:
     """Number of children by status, of one Map Run or several.
 
-    ``arn``: of the newest one; ``reading``: the items are still being read, so ``total`` grows;
-    ``over``: what is pending will not be started any more, but by a redrive.
+    ``arn``: the ARN of the newest Map Run; ``reading``: the items are still being read, so
+    ``total`` grows; ``over``: pending children will only be started by a redrive.
     """
 
     arn: str
@@ -387,7 +389,7 @@ class MapProgress:
     def segments(self) -> list[tuple[str, int, float, float]]:
         """Return a bar of all children: tone, count, start and share in percent.
 
-        As on the page of the Map Run, what went wrong comes first.
+        As on the page of the Map Run, failures come first.
         """
         counts = {
             "failed": self.failed + self.timed_out,
@@ -443,6 +445,14 @@ class MapRuns:
     def of_visit(self, node: str, visit: int) -> MapProgress | None:
         """Return a visit's counts: of its latest Map Run, because a retry starts another."""
         return _sum_progress([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
+
+    def most_at_once(self) -> dict[str, int]:
+        """Return node id -> most child executions that a Map Run of it may have at a time."""
+        most: dict[str, int] = {}
+        for (node, *_), run in self.runs:
+            count = min(run.total, run.max_concurrency or run.total)
+            most[node] = max(most.get(node, 0), count)
+        return most
 
     @property
     def unsettled(self) -> bool:

@@ -39,12 +39,11 @@ from console.web.execution.page_parts import (
     poll_of,
 )
 from console.web.execution.panel_part import form_parameters, panel_part
-from console.web.execution.time_machine import asked_event, open_trace_at, past_ms
-from console.web.graph.bounds import bound_graph
-from console.web.graph.folding import states_inside
+from console.web.graph.graph_view import states_inside
+from console.web.graph.shapes import bound_graph
 from console.web.history import event_table
 from console.web.history.event_filter import EventFilter
-from console.web.history.traces import open_trace
+from console.web.history.traces import asked_event, open_trace, open_trace_at, past_ms
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
@@ -57,20 +56,23 @@ if TYPE_CHECKING:
     from engine import Trace
 
 MOST_REPAINTED = 300
-"""Of how many states inside Maps a choice repaints the graph; beyond, a reload does it."""
+"""The number of states inside Maps up to which a selection repaints the graph.
+
+Above it, the page reloads.
+"""
 LEAST_GROWTH_MS, GROWTH = 2_000, 50
-"""The bars of a running execution are drawn anew when it has lasted 1/50 longer, and 2 s."""
+"""The bars of a running execution are redrawn when it has lasted 1/50 longer, and at least 2 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a poll changes on a page.
+    """The changes that a poll makes to a page.
 
-    ``redriven``: the execution runs again, of which the page has shown an end. ``ending``: status,
-    actions and banner changed, ``ended``: because the execution has ended or runs again. ``facts``:
-    all facts are shown again. ``step``: the state of the panel changed; ``other_visit``: the panel
-    shows another visit. ``table``: there are other rows of steps; ``bars``: the bars are redrawn.
-    ``more``: the words that lead to events which the page does not show.
+    ``redriven``: the page has shown the end of the execution, which runs again. ``ending``: status,
+    actions and banner changed; ``ended``: they did because the execution has ended or runs again.
+    ``facts``: all facts are shown again. ``step``: the state of the panel changed; ``other_visit``:
+    the panel shows another visit. ``table``: there are other rows of steps; ``bars``: the bars are
+    redrawn. ``more``: the text of the link to events that the page does not show.
     """
 
     redriven: bool
@@ -90,7 +92,7 @@ class Changes:
 class _SeenPage:
     """The state of the polling page.
 
-    ``ended``: it has shown an end; ``current``: that of the execution as it is now.
+    ``ended``: it has shown an end of the execution; ``current``: this is still the last end.
     """
 
     cursor: int
@@ -130,19 +132,20 @@ class _LiveParts:
 def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer a poll of the execution page.
 
-    ``after``: the last event the page knows. ``ended``: it knows that the execution has ended, with
-    so many redrives. ``maps``: what it knows of its Map Runs, "" if nothing of them changes.
+    ``after``: the last event the page knows. ``ended``: the page shows the execution as ended,
+    after this number of redrives. ``maps``: the counts of Map Runs that the page shows, "" if they
+    do not change.
     """
     execution = scope_of(request).execution(machine_name, execution_name)
-    seen = _SeenPage.of(execution, request.GET)
-    if seen.current and not seen.maps:
+    page_state = _SeenPage.of(execution, request.GET)
+    if page_state.current and not page_state.maps:
         return HttpResponse(status=204)
     head = header.header_of(execution)
-    if seen.ended:
+    if page_state.ended:
         head = header.with_starter(head, execution)
     try:
         with open_trace(execution) as trace:
-            live = _live_parts(execution, trace, request.GET, seen, head)
+            live = _live_parts(execution, trace, request.GET, page_state, head)
     except engine.DefinitionError:
         live = _parts_without_history(execution, head)
     if live is None:
@@ -162,34 +165,34 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
         "timeline": painted.timeline if painted else None,
         "activity": audit_trail_of(execution),
         "form_parameters": form_parameters(request.GET),
-        "changes": _changes_of(execution, live, table, request.GET, seen),
+        "changes": _changes_of(execution, live, table, request.GET, page_state),
     }
     response = render(request, "execution/_live_update.html", context)
     return trigger_client_event(response, "paint", after="swap")
 
 
 def _live_parts(
-    execution: Execution, trace: Trace, query: QueryDict, seen: _SeenPage, head: header.Header
+    execution: Execution, trace: Trace, query: QueryDict, page_state: _SeenPage, head: header.Header
 ) -> _LiveParts | None:
     """Return the current parts of the page; None if nothing has changed."""
     note = query.get("note", "") != note_stamp(execution)
     maps = iterations.map_runs_of_execution(execution, trace)
-    counted = maps is not None and maps.stamp != seen.maps
+    counted = maps is not None and maps.stamp != page_state.maps
     beaten = _heartbeats_changed(execution, query)
     grown = _bars_are_due(execution, query)
     poll = poll_of(execution, trace.last, maps)
-    ended = (poll.over or seen.ended) and not seen.current
-    if trace.last == seen.cursor and not (ended or note or counted or beaten or grown):
+    ended = (poll.over or page_state.ended) and not page_state.current
+    if trace.last == page_state.cursor and not (ended or note or counted or beaten or grown):
         return None
     signs = child_signs(execution, trace)
     painted = painted_parts(execution, trace, query, maps=maps, signs=signs)
     failures = failed_children(execution, trace, maps) if poll.over else None
     banner = banner_of(execution, trace, failures)
     stamp = ending_stamp(
-        *(execution, banner), unsettled=poll.unsettled, seen_stamp=seen.ending_stamp
+        *(execution, banner), unsettled=poll.unsettled, seen_stamp=page_state.ending_stamp
     )
     waits = waiting.waiting_part(execution, whole=not query.get("iteration"))
-    changed = _changed_states(trace, seen.cursor, counted=counted)
+    changed = _changed_states(trace, page_state.cursor, counted=counted)
     if beaten:
         beating = waiting.states_with_heartbeats(waits.lines)
         changed |= {trace.graph.by_name.get(name, "") for name in beating} - {""}
@@ -197,13 +200,13 @@ def _live_parts(
         changed |= {trace.graph.by_name.get(name, "") for name in waits.halts} - {""}
     changed |= _owners_of_folded(trace, painted, changed)
     return _LiveParts(
-        header=header.with_figures(head, execution, trace),
+        header=header.with_figures(head, execution, trace, maps),
         banner=banner,
         poll=replace(poll, ending_stamp=stamp, paint=_paint_json(trace, changed, painted, waits)),
         waiting=waits,
         painted=painted,
         ended=ended,
-        ending=ended or stamp != seen.ending_stamp,
+        ending=ended or stamp != page_state.ending_stamp,
         note=note,
         step=trace.graph.by_name.get(painted.panel.chosen) in changed,
     )
@@ -224,21 +227,22 @@ def _changes_of(
     live: _LiveParts,
     table: StepsPart | None,
     query: QueryDict,
-    seen: _SeenPage,
+    page_state: _SeenPage,
 ) -> Changes:
     """Return the changes from the polling page to the current parts."""
     last = live.poll.cursor or 0
-    rows = _new_rows(execution, seen.cursor, last, query)
+    rows = _new_rows(execution, page_state.cursor, last, query)
     painted = live.painted
     return Changes(
-        redriven=seen.ended and not live.poll.over,
+        redriven=page_state.ended and not live.poll.over,
         ending=live.ending,
         ended=live.ended,
-        facts=seen.ended,
+        facts=page_state.ended,
         note=live.note,
         step=live.step,
         other_visit=_shows_other_visit(painted.panel.shown if painted else None, query),
-        table=table is not None and table.stamp != query.get("seen_rows", ""),
+        # A pause or a stop at a breakpoint marks rows, and adds none.
+        table=table is not None and (live.note or table.stamp != query.get("seen_rows", "")),
         bars=table is not None and painted is not None and painted.timeline is not None,
         rows=rows,
         more=_more_events_text(rows, last, query),
@@ -320,15 +324,15 @@ def _new_rows(
 
 def _more_events_text(rows: tuple[event_table.EventRow, ...], last: int, query: QueryDict) -> str:
     """Return the text of the link to events beyond this page."""
-    shown = _number(query.get("shown", "")) + len(rows)
-    if query.get("follow") == "1" and shown < event_table.MOST_ROWS:
+    row_count = _number(query.get("shown", "")) + len(rows)
+    if query.get("follow") == "1" and row_count < event_table.MOST_ROWS:
         return ""
     newest = rows[-1].id if rows else _number(query.get("seen", ""))
     return "Show latest events" if last > newest else ""
 
 
 def _changed_states(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
-    """Return the states to repaint: those with events since ``cursor``.
+    """Return the states to repaint: the states with events since ``cursor``.
 
     A distributed Map also changes with the counts of its Map Runs (``counted``), and the states
     inside when it is entered.
@@ -352,13 +356,15 @@ def _paint_json(trace: Trace, changed: set[str], painted: PaintedParts, waits: W
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
     painting = painted.painting
-    shown = {node: summary for node, summary in painting.summaries.items() if node in changed}
-    values = graph_part.paint_values(shown, painting.taken, painting.folded)
+    changed_summaries = {
+        node: summary for node, summary in painting.summaries.items() if node in changed
+    }
+    values = graph_part.paint_values(changed_summaries, painting.taken, painting.folded)
     durations = painted.timeline.durations if painted.timeline else {}
     for node, of_node in values["nodes"].items():
         if node in durations:
             of_node["drawn"] = durations[node].paint
-        countdown = waits.countdowns.get(shown[node].node.name)
+        countdown = waits.countdowns.get(changed_summaries[node].node.name)
         if countdown and of_node["since"]:
             of_node["countdown"] = countdown
         if sign := painting.child_signs.get(node):

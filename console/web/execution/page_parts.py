@@ -22,10 +22,10 @@ from console.web.execution.graph_part import GraphPart, Painting, graph_part, pa
 from console.web.execution.panel_part import PanelPart, panel_part
 from console.web.execution.step_tree import StepsPart, steps_part
 from console.web.execution.timeline.timeline_part import TimelinePart, timeline_part
-from console.web.graph import folding
+from console.web.graph import graph_view
 from console.web.history.event_filter import EventFilter
 from console.web.history.event_table import EventCounts, EventPage, event_page
-from console.web.history.traces import open_trace
+from console.web.history.traces import asked_event, open_trace, open_trace_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TABLE_VIEWS = ("steps", "timeline")
 """Views of an execution that show a table of its steps."""
 SETTLES_WITHIN_MS = 60_000
-"""For how long after the end a page asks every half second for the counts of Map Runs."""
+"""The time after the end for which a page asks every half second for the counts of Map Runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,11 @@ def _drawn_parts(
     execution: Execution, head: Header, query: QueryDict, view: GraphView
 ) -> _DrawnParts:
     """Return the parts made from the trace; raise ``engine.DefinitionError``."""
-    in_past = bool(time_machine.asked_event(query))
+    in_past = bool(asked_event(query))
     with open_trace(execution) as trace:
         counts = EventCounts(trace.types, trace.last)
-        head = header.with_figures(head, execution, trace)
         maps = None if in_past else iterations.map_runs_of_execution(execution, trace)
+        head = header.with_figures(head, execution, trace, maps)
         banner = banner_of(execution, trace, failed_children(execution, trace, maps))
         poll = poll_of(execution, trace.last, maps)
         if not in_past:
@@ -185,7 +185,7 @@ def poll_of(execution: Execution, cursor: int, maps: MapRuns | None = None) -> P
 
 def past_parts(execution: Execution, query: QueryDict, last: int) -> PaintedParts:
     """Return an execution as of the requested event; raise ``engine.DefinitionError``."""
-    with time_machine.open_trace_at(execution, min(time_machine.asked_event(query), last)) as trace:
+    with open_trace_at(execution, min(asked_event(query), last)) as trace:
         moment = time_machine.past_moment(execution, trace, last)
         at_ms = moment.at_ms if moment else execution.start_ms
         painted = painted_parts(execution, trace, query, past_ms=at_ms)
@@ -203,7 +203,7 @@ def painted_parts(
 ) -> PaintedParts:
     """Return panel and colours for a trace, and visible steps and timeline.
 
-    ``maps``: the counts of Map Runs as they are now; None in the past, whose counts are not stored.
+    ``maps``: the current counts of Map Runs; None in the past, whose counts are not stored.
     """
     panel = panel_part(execution, trace, query, maps)
     painting = paint_trace(trace, maps, panel.iteration, signs or {})
@@ -212,7 +212,7 @@ def painted_parts(
         in_time = query.get("view") == "timeline"
         steps = steps_part(
             *(trace, painting.summaries, painting.child_signs, query),
-            has_steps=not in_time or len(trace.graph.nodes) > folding.FOLD_ABOVE,
+            has_steps=not in_time or len(trace.graph.nodes) > graph_view.FOLD_ABOVE,
         )
         if in_time:
             timeline = timeline_part(execution, trace, steps.rows, query, past_ms)
@@ -222,8 +222,8 @@ def painted_parts(
 def _shows_tables(query: QueryDict, graph: Graph) -> bool:
     """Whether the page shows steps or timeline: each costs as much as the graph.
 
-    It holds the one that the reader looks at; the page asks for the other when it is chosen. Beside
-    a graph that folds groups it holds the steps: the search for a state finds in the table what the
-    graph does not show.
+    The page contains only the selected table, and loads the other when the reader selects it. If
+    the graph folds groups, the page contains the steps, so that the search for a state also finds
+    states in folded groups.
     """
-    return query.get("view") in TABLE_VIEWS or len(graph.nodes) > folding.FOLD_ABOVE
+    return query.get("view") in TABLE_VIEWS or len(graph.nodes) > graph_view.FOLD_ABOVE

@@ -15,7 +15,7 @@ from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations
 from console.web.execution.steps import StepSummary, step_summaries
-from console.web.history import task_timeouts, traces
+from console.web.history import timed_out, traces
 from console.web.history.timed_out import limit_that_ran_out
 from engine import event_types
 
@@ -84,7 +84,7 @@ class Panel:
 
     @property
     def can_begin(self) -> bool:
-        """Tell whether a replay can begin here: entered, and outside of Parallel and Map."""
+        """Return whether a replay can begin here: entered, and outside of Parallel and Map."""
         return self.input is not None and self.node.group == engine.TOP
 
     @property
@@ -219,7 +219,7 @@ def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> Chi
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
-    """Tell whether a visit belongs to an iteration. A Map's own visit is outside of it."""
+    """Return whether a visit belongs to an iteration. A Map's own visit is outside of it."""
     return iteration[: len(index)] == index[: len(iteration)]
 
 
@@ -310,7 +310,7 @@ def _with_task_notes(
 ) -> tuple[StateAttempt, ...]:
     """Add notes from the stored tasks to the attempts."""
     late = {attempt.task: attempt.outcome == "Timed out" for attempt in attempts if attempt.task}
-    notes = task_timeouts.task_notes(execution, late) if late else {}
+    notes = timed_out.task_notes(execution, late) if late else {}
     return tuple(replace(attempt, note=notes.get(attempt.task, "")) for attempt in attempts)
 
 
@@ -503,7 +503,7 @@ def next_problem(trace: Trace, shown: Panel | None) -> ProblemVisit | None:
 
 
 def _is_caught(trace: Trace, number: int) -> bool:
-    """Tell whether a visit's error was caught, by its state or a Parallel or Map around it."""
+    """Return whether a visit's error was caught, by its state or a Parallel or Map around it."""
     if trace.ended[number] == engine.VisitStatus.CAUGHT:
         return True
     attempt = trace.lines[number].attempt

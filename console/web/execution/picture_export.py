@@ -15,10 +15,10 @@ from console.web.core import formatting
 from console.web.execution import iterations, steps
 from console.web.execution.chosen_step import ended_in
 from console.web.execution.taken_ways import taken_ways
-from console.web.execution.time_machine import open_trace_at
 from console.web.graph import svg
-from console.web.graph.font_metrics import text_width_px
 from console.web.graph.graph_view import WHOLE
+from console.web.graph.shapes import text_width_px
+from console.web.history.traces import open_trace_at
 
 if TYPE_CHECKING:
     from console.models import Execution, StateMachine
@@ -36,7 +36,7 @@ TONES = {
     "caught": ("#b35c00", "#fdf0dd"),
     "aborted": ("#5f6b7a", "#edf0f3"),
 }
-"""Tone -> colour of line and words, and of the ground: those of the light style."""
+"""Tone -> colour of line and words, and of the ground: the colours of the light theme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def machine_picture(machine: StateMachine, view: GraphView = WHOLE) -> str:
 def execution_picture(execution: Execution, at: int = 0, view: GraphView = WHOLE) -> str:
     """Return an execution's graph as SVG, coloured; raise ``engine.DefinitionError``.
 
-    ``at``: as it was at that event, 0 as it is now.
+    ``at``: the event after which the picture shows the execution, 0 for now.
     """
     picture = svg.definition_picture(execution.definition.text, view=view)
     with open_trace_at(execution, at) as trace:

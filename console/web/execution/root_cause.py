@@ -42,9 +42,9 @@ class FailingState:
 class RootCause:
     """The caught error, and ``at``, the catching state.
 
-    ``inside``: the state in which it arose, if ``at`` is a Parallel or Map around that one.
-    ``entered_ms``: when ``at`` was entered; ``child``: the ARN of the execution that it started, ""
-    if none; ``can_begin``: a new execution could begin there, as it is in no Parallel or Map.
+    ``inside``: the state that failed, if ``at`` is a Parallel or Map around it. ``entered_ms``:
+    when ``at`` was entered; ``child``: the ARN of the execution that it started, "" if none;
+    ``can_begin``: a new execution could begin there, as it is in no Parallel or Map.
     """
 
     at: FailingState

@@ -1,7 +1,7 @@
 """Build the rows of the steps table and the timeline: the states as a tree.
 
-The states inside a Parallel or Map follow it, one level deeper. A Map also lists those iterations
-that matter most: failed ones first. A filter keeps the ancestors of matching rows.
+The states inside a Parallel or Map follow it, one level deeper. A Map also lists the most important
+iterations: failed ones first. A filter keeps the ancestors of matching rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from engine import Node, Trace, Visit
 
 MOST_ROWS = 1000
-"""How many steps the table and the timeline show; a filter finds the others."""
+"""The number of steps in the table and the timeline; a filter finds the others."""
 MOST_FILTERED = 100
 MOST_OPENED = 50
 MOST_LEVELS = 16
-"""How many levels have an indentation of their own in the style sheet."""
+"""The number of levels with an indentation of their own in the style sheet."""
 _NODE_ID = re.compile(r"n\d{1,6}", re.ASCII)
 IN_CHILDREN = "apart"
 """The key of a state that runs in child executions."""
@@ -124,7 +124,7 @@ class StepRow:
 
     @property
     def retries_text(self) -> str:
-        """Return the number of retries in words, "" for none."""
+        """Return the number of retries as text, "" for none."""
         if not self.retries:
             return ""
         return f"({self.retries:,} {'retry' if self.retries == 1 else 'retries'})"
@@ -205,7 +205,7 @@ def step_rows(
     in_children = iterations.enclosing_maps(trace.graph).keys()
     tree = _StepTree(trace, summaries, filters, states, inner, in_children)
     grown = tree.grow(inner[""][0], 0)
-    return list(_flat(_pruned(grown, filters), filters))
+    return list(_flat(_prune_rows(grown, filters), filters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class _StepTree:
         return tuple(grown)
 
     def _iterations(self, node: Node, depth: int) -> list[_StepBranch]:
-        """Return a Map's summary row with the worst iterations, or the filtered ones."""
+        """Return a Map's summary row with the worst iterations, or with those of the filter."""
         if self.filters.active:
             map_iterations = iterations.iterations_of_map(self.trace, node)
             of_status = list(
@@ -364,13 +364,13 @@ def _iteration(
     )
 
 
-def _pruned(grown: tuple[_StepBranch, ...], filters: StepFilters) -> tuple[_StepBranch, ...]:
+def _prune_rows(grown: tuple[_StepBranch, ...], filters: StepFilters) -> tuple[_StepBranch, ...]:
     """Remove rows that neither match nor contain a match."""
     if not filters.active:
         return grown
     branches = []
     for branch in grown:
-        below = _pruned(branch.below, filters)
+        below = _prune_rows(branch.below, filters)
         matches = _matches(branch.row, filters)
         if matches or below:
             branches.append(_StepBranch(replace(branch.row, matches=matches), below))

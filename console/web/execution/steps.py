@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from console.web.core import formatting
 from console.web.execution import iterations
-from console.web.graph.font_metrics import text_width_px
 from console.web.graph.shapes import (
     CLOCK,
     DETAIL_SIZE,
@@ -15,6 +14,7 @@ from console.web.graph.shapes import (
     STATUS_ROOM,
     badge_place,
     fitting_line,
+    text_width_px,
 )
 from engine import VisitStatus
 
@@ -31,11 +31,11 @@ class StepSummary:
 
     ``in_children``: it runs in the child executions of a distributed Map. ``done``: how far a Map
     is. ``worked``: how long all its visits lasted, "" while it runs, and ``took_ms`` in
-    milliseconds; ``worked_since``: while it runs, what a clock of all its visits counts from, and
-    ``running_since`` one of the newest that runs; ``entered_ms``: the first of them. ``key``: of
-    its status in ``formatting.STEP``; ``mixed``: its latest visits ended differently, and the
-    status counts them. ``endings``: how many iterations or children of a Map did not end well, ""
-    while none is known.
+    milliseconds; ``worked_since``: while it runs, the start of a clock for all its visits;
+    ``running_since``: the start of its newest running visit; ``entered_ms``: the start of its first
+    visit. ``key``: the key of its status in ``formatting.STEP``; ``mixed``: its latest visits ended
+    differently, and the status counts them. ``endings``: how many iterations or children of a Map
+    did not end well, "" while none is known.
     """
 
     node: Node
@@ -86,7 +86,8 @@ class StepSummary:
     def children(self) -> str:
         """Return the progress of a distributed Map's child executions.
 
-        Of a state inside it how many have left it, and how; "" of other states.
+        For a state inside a distributed Map: the number of children that left it, by outcome; ""
+        for other states.
         """
         if self.in_children:
             return self.note
@@ -95,12 +96,12 @@ class StepSummary:
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
-        if self.in_children:  # what went wrong stands last
+        if self.in_children:  # failures are last in the text
             return " · ".join(_fitting_end(self.note.split(" · "), STATUS_ROOM)) or self.status.word
         if self.status is formatting.STEP[""]:
             return self.note or self.status.word
         room: float = MAP_ROOM if self.node.type in ("Map", "Parallel") else STATUS_ROOM
-        if self.mixed:  # with the time of the last visit there is no room; the worst stands last
+        if self.mixed:  # no space for the time of the last visit; the worst status is last
             return " · ".join(_fitting_end(self.status.word.split(" · "), room))
         if self.endings:  # "failed" and "aborted" say the status, too; of other ones it is named
             named = self.key in (VisitStatus.CAUGHT, VisitStatus.SUCCEEDED)
@@ -175,8 +176,8 @@ def line_at(summary: InProgress, past_ms: int) -> str:
     room = MAP_ROOM if nested else STATUS_ROOM
     if text_width_px(line, DETAIL_SIZE, bold=True) <= room:
         return line
-    alone = summary.under == formatting.STEP[VisitStatus.RUNNING].word
-    return f"{spent} so far" if alone else line.removesuffix(" so far")
+    is_only_word = summary.under == formatting.STEP[VisitStatus.RUNNING].word
+    return f"{spent} so far" if is_only_word else line.removesuffix(" so far")
 
 
 def _fitting_end(parts: list[str], room: float) -> list[str]:
@@ -238,9 +239,11 @@ def _summary(
         before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
         return StepSummary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
     endings = _endings_text(trace, node, visits[-1], counted)
-    done = _map_progress_text(trace, node, counted) if node.distributed or not endings else endings
-    shown = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
-    summary = _visited_summary(node, depth, status, shown, len(visits), done)
+    progress = (
+        _map_progress_text(trace, node, counted) if node.distributed or not endings else endings
+    )
+    visit = visits[-1] if status != VisitStatus.RUNNING else _newest_running(trace, visits)
+    summary = _visited_summary(node, depth, status, visit, len(visits), progress)
     summary = _with_worked_time(summary, visits, trace.times[-1])
     entered_ms, left_ms = _first_and_last(visits)
     left_ms = None if summary.running_since is not None else left_ms
@@ -273,8 +276,8 @@ def _summary_in_iteration(
     last = trace.visits_of(node.id)[places[-1]]
     counted = maps.of_visit(node.id, last.number) if maps is not None and node.distributed else None
     endings = _endings_text(trace, node, last, counted, shown.index)
-    done = endings or _map_progress_text(trace, node, counted, shown.index)
-    summary = _visited_summary(node, depth, last.status, last, len(places), done)
+    progress = endings or _map_progress_text(trace, node, counted, shown.index)
+    summary = _visited_summary(node, depth, last.status, last, len(places), progress)
     summary = _with_worked_time(summary, trace.visits_of(node.id), trace.times[-1])
     return replace(summary, endings=endings)
 
@@ -358,11 +361,11 @@ _ENDED_BADLY = (*_NOT_SUCCEEDED, VisitStatus.CAUGHT)
 _WIDE = 1000  # above this number, there is no room for the word
 
 
-def _note_text(done: str, spent: str, attempts: int, visits: int) -> str:
+def _note_text(progress: str, spent: str, attempts: int, visits: int) -> str:
     """Return the one or two most important facts that fit into the box."""
     parts = []
-    if done:
-        parts.append(done)
+    if progress:
+        parts.append(progress)
     if attempts > 1:
         parts.append(f"attempt {attempts}")
     elif visits > 1:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import OrderedDict
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import engine
@@ -14,21 +10,12 @@ from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.store.executions import replay
 from console.web.core import json_view
-from console.web.history.traces import details_of, feed_up_to, open_trace
+from console.web.history.traces import details_of
 from engine import event_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from django.http import QueryDict
-
     from console.models import Execution
     from engine import Trace
-
-KEPT = 4
-"""How many executions' past traces are kept: a slider asks for one event after the other."""
-_LOCK = Lock()
-_past: OrderedDict[int, Trace] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +46,6 @@ class PastMoment:
         return engine.EVENT_TYPES[self.type].tone
 
 
-def asked_event(query: QueryDict) -> int:
-    """Return the event number in the URL, 0 for the present."""
-    text = query.get("at", "")
-    return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
-
-
-@contextmanager
-def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
-    """Yield the trace of the events up to ``number``; 0: all events."""
-    if not number:
-        with open_trace(execution) as trace:
-            yield trace
-        return
-    with _LOCK:
-        earlier_trace = _past.pop(execution.pk, None)
-    # Forwards only what lies between is read; backwards there is no way but from the beginning.
-    trace = feed_up_to(
-        execution,
-        earlier_trace if earlier_trace is not None and earlier_trace.last <= number else None,
-        number,
-    )
-    yield trace
-    with _LOCK:
-        _past[execution.pk] = trace
-        while len(_past) > KEPT:
-            _past.popitem(last=False)
-
-
-def past_ms(execution: Execution, trace: Trace) -> int:
-    """Return the time of the last event of ``trace``."""
-    return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
-
-
 def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | None:
     """Return the description of the last event of ``trace``."""
     event = trace.last_event
@@ -115,7 +69,7 @@ def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict
     """Return the workflow variables after event ``event``: name -> JSON text.
 
     A variable belongs to the line of control that assigned it: the execution, a branch, an
-    iteration. Inner lines see those of the outer ones.
+    iteration. An inner branch or iteration also sees the variables of the outer scopes.
     """
     origin, masked = replay.origin_of(execution), masked_execution.masked_execution(execution)
     values = {} if origin is None or not event else masked.variables(origin.variables)

@@ -18,7 +18,7 @@ from console.store.tasks import timeouts
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
 from console.store.tasks.manual import is_answerable
 from console.web.core import formatting
-from console.web.history import task_timeouts
+from console.web.history import timed_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PAGE = 50
 MOST = 50
 BREAKPOINT = "Breakpoint"
-"""Kind of a line of control that stands at one."""
+"""Kind of a line of control that is halted at a breakpoint."""
 _EXECUTION_TIMER = "execution"
 _APPROVAL = re.compile(
     r"approv|review|reject|accept|confirm|authori[sz]|consent|decision|decide|sign.?off|manual|human",
@@ -54,7 +54,7 @@ class Deadline:
     @property
     def words(self) -> str:
         """Return the kind of timeout in words."""
-        return task_timeouts.WORDS.get(self.clock, "TimeoutSeconds")
+        return timed_out.WORDS.get(self.clock, "TimeoutSeconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class OpenTask:
     def is_approval(self) -> bool:
         """Whether it asks a person, by the names of its state and resource.
 
-        Nothing else of a task says so: a program and a person answer with the same calls.
+        Nothing else in a task shows this: a program and a person answer with the same calls.
         """
         return self.answerable and bool(_APPROVAL.search(f"{self.row.state} {self.target}"))
 
@@ -100,7 +100,7 @@ class OpenTask:
             return []
         clocks = ((row.timeout_s, TaskClock.START_TO_CLOSE), (row.heartbeat_s, TaskClock.HEARTBEAT))
         return [
-            (formatting.limit_text(seconds * formatting.SECOND), task_timeouts.WORDS[clock])
+            (formatting.limit_text(seconds * formatting.SECOND), timed_out.WORDS[clock])
             for seconds, clock in clocks
             if seconds is not None and seconds < timeouts.YEAR_S
         ]
@@ -113,7 +113,7 @@ class OpenTask:
     @property
     def again(self) -> str:
         """Return a note if it was dispatched more than once, else ""."""
-        return task_timeouts.resend_note(self.row)
+        return timed_out.resend_note(self.row)
 
     @property
     def who(self) -> str:
@@ -179,7 +179,7 @@ def _task_status(row: TaskRow) -> formatting.StatusLabel:
 
 
 def _words_of_running(row: TaskRow, status: TaskStatus) -> str:
-    """Describe who is working on a dispatched task."""
+    """Describe the worker of a dispatched task."""
     kind = TaskKind(row.kind)
     match kind:
         case TaskKind.ACTIVITY:
@@ -296,11 +296,11 @@ def _following(every: Any, filters: TaskFilters) -> Any:
     if not filters.after:
         return every
     moment, execution, task = filters.after
-    same = Q(scheduled_ms=moment)
+    same_moment = Q(scheduled_ms=moment)
     return every.filter(
         Q(scheduled_ms__gt=moment)
-        | same & Q(execution_id__gt=execution)
-        | same & Q(execution_id=execution, task__gt=task)
+        | same_moment & Q(execution_id__gt=execution)
+        | same_moment & Q(execution_id=execution, task__gt=task)
     )
 
 
@@ -338,8 +338,8 @@ class WaitingLine:
     def countdown(self, *, together: int) -> dict[str, str | int] | None:
         """Return the words around the remaining time in a graph box, None without one.
 
-        At a breakpoint: around the time since. ``together``: how many lines are about its state,
-        this one included.
+        At a breakpoint: around the time since. ``together``: the number of waiting lines of control
+        in its state, including this.
         """
         if self.is_halted and self.since_ms is not None:
             before = f"{together:,} at a breakpoint · " if together > 1 else "At a breakpoint · "

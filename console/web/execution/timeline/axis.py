@@ -128,7 +128,7 @@ class IdleFold:
         return f"{self.text_x / WIDTH:.1%}"
 
     def is_clear_of(self, other: IdleFold) -> bool:
-        """Tell whether the labels of both folds do not overlap."""
+        """Return whether the labels of both folds do not overlap."""
         room = (len(self.text) + len(other.text) + 2) * _CHARACTER / 2
         return abs(self.text_x - other.text_x) >= room
 
@@ -249,13 +249,13 @@ class AxisSpan:
         return formatting.duration_text(self.last_ms)
 
     def _has_room(self, tick: AxisTick, before: AxisTick | None) -> bool:
-        """Tell whether a tick's label fits: after the previous tick, beside folds and the end."""
+        """Return whether a tick's label fits: after the previous tick, beside folds and the end."""
         half = (len(tick.text) / 2 + 1) * _CHARACTER
-        taken: float = len(self.first_text) * _CHARACTER
+        used_px: float = len(self.first_text) * _CHARACTER
         if before is not None:
-            taken = before.x + len(before.text) * _CHARACTER / 2
-        same = (self.first_text, self.last_text, before.text if before else "")
-        if tick.text in same or tick.x - half < taken:
+            used_px = before.x + len(before.text) * _CHARACTER / 2
+        neighbour_texts = (self.first_text, self.last_text, before.text if before else "")
+        if tick.text in neighbour_texts or tick.x - half < used_px:
             return False
         if tick.x + half > WIDTH - len(self.last_text) * _CHARACTER:
             return False
@@ -397,8 +397,8 @@ def fold_idle_time(
         and not any(first <= since and until <= last for first, last in idle)
     ]
     idle.sort()
-    alone = sum(until - since for since, until in idle) >= end - begin
-    width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
+    is_all_idle = sum(until - since for since, until in idle) >= end - begin
+    width = (WIDTH if is_all_idle else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
     return replace(bare, folds=tuple(_place_folds(bare, idle, width)))
 
 

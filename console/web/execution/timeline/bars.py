@@ -21,7 +21,6 @@ from console.models import HistoryEvent
 from console.web.core import formatting
 from console.web.execution.iteration_rows import WORST_FIRST, endings_text
 from console.web.execution.panel import list_attempts
-from console.web.execution.time_machine import open_trace_at
 from console.web.execution.timeline.axis import (
     LANE,
     SHORTEST,
@@ -33,12 +32,12 @@ from console.web.execution.timeline.axis import (
 )
 from console.web.execution.timeline.critical_path import CriticalPath, critical_path
 from console.web.execution.timeline.pieces import (
+    WHOLE_TIME,
     BarPiece,
     clip_piece,
     stays_by_attempt,
 )
-from console.web.execution.timeline.zoom import WHOLE_TIME
-from console.web.history.traces import VisitEvent
+from console.web.history.traces import VisitEvent, open_trace_at
 from engine import Visits, event_types
 
 if TYPE_CHECKING:
@@ -47,11 +46,11 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
     from console.web.execution.timeline.axis import ExecutionAttempt
-    from console.web.execution.timeline.zoom import TimelineZoom
+    from console.web.execution.timeline.pieces import TimelineZoom
     from engine import Trace, Visit, VisitStatus
 
 MOST_VISITS = 50
-"""Above this those of a state's visits that are close to each other are drawn as one segment."""
+"""Above this number, a state's visits that are close to each other are drawn as one segment."""
 _KINDS = (
     event_types.ATTEMPT_BEGINNINGS
     | event_types.WORK_OUTCOMES
@@ -67,7 +66,7 @@ _FAILED_BEFORE = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment of a bar. ``tone``: of a status, or ``wait`` for a pause before an attempt.
+    """A segment of a bar. ``tone``: a status's tone, or ``wait`` before an attempt.
 
     ``lane``: which of the bar's lanes it stands in, from 0; ``critical``: it is on the critical
     path.
@@ -104,16 +103,16 @@ def timeline_bars(
 ) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
     """Return the axis and row id -> segments; ``past_ms``: as of that time.
 
-    ``zoom``: what of it the reader wants to see.
+    ``zoom``: the part of the timeline that the reader selected.
     """
-    shown = list(rows)
+    shown_rows = list(rows)
     attempts = execution_attempts(execution, now_ms, past_ms)
     chosen = zoom.attempt if 1 <= zoom.attempt <= len(attempts) > 1 else 0
-    retried = _retry_events(execution, trace, shown)
-    whole = _axis_limits(execution, attempts, chosen, now_ms, past_ms)
-    begin, end = zoom.cut(*whole[:2])
-    now = whole[2]
-    span = AxisSpan(begin, end, now, origin=whole[0])
+    retried = _retry_events(execution, trace, shown_rows)
+    limits = _axis_limits(execution, attempts, chosen, now_ms, past_ms)
+    begin, end = zoom.cut(*limits[:2])
+    now = limits[2]
+    span = AxisSpan(begin, end, now, origin=limits[0])
     every = attempts if past_ms is None else execution_attempts(execution, now_ms)
     plain = len(every) == 1 and not retried
     ends = (begin, end, now)
@@ -126,10 +125,10 @@ def timeline_bars(
     path = CriticalPath()
     if execution.stop_ms is not None and past_ms is None:
         with _trace_of_attempt(execution, trace, attempts, chosen) as ended:
-            path = critical_path(ended, *whole[:2])
-    axis = TimeAxis(span, attempts, chosen, path, (begin, end) != whole[:2])
+            path = critical_path(ended, *limits[:2])
+    axis = TimeAxis(span, attempts, chosen, path, (begin, end) != limits[:2])
     return axis, {
-        row.id: _drawing_order(row, _segments(row, axis, trace, retried)) for row in shown
+        row.id: _drawing_order(row, _segments(row, axis, trace, retried)) for row in shown_rows
     }
 
 
@@ -189,7 +188,7 @@ def _busy_stretches(
             for stretch in visits.stays(now):
                 yield from ((edge, edge) for edge in stretch)
         elif len(attempts) == 1 and retried.keys().isdisjoint(visits.numbers):
-            yield from visits.stays(now)  # there is no more to say
+            yield from visits.stays(now)  # without further details
         else:
             for visit in visits:
                 yield from _worked(visit, retried.get(visit.number, []), attempts, now)
@@ -306,7 +305,7 @@ def _segments_by_attempt(row: StepRow, axis: TimeAxis, trace: Trace) -> Iterator
         many = f"{stay.visits:,} visits, " if stay.visits > 1 and not row.iteration else ""
         text = many + status.word.lower()
         piece = BarPiece(stay.since, stay.until, status.tone, text, critical=stay.critical)
-        yield from _placed(piece, axis, stay.attempt, stay.since, stay.until)
+        yield from _place_segments(piece, axis, stay.attempt, stay.since, stay.until)
 
 
 def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
@@ -319,10 +318,10 @@ def _place_piece(piece: BarPiece, axis: TimeAxis) -> Iterator[Segment]:
             key = piece.interrupted.get(attempt.number)
             status = formatting.STEP[key] if key else attempt.status
             drawn = replace(piece, tone=status.tone, text=status.word.lower())
-        yield from _placed(drawn, axis, attempt, since, until)
+        yield from _place_segments(drawn, axis, attempt, since, until)
 
 
-def _placed(
+def _place_segments(
     piece: BarPiece, axis: TimeAxis, attempt: ExecutionAttempt, since: int, until: int
 ) -> Iterator[Segment]:
     """Yield the segment of a piece in an attempt, if displayed."""

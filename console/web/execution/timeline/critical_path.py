@@ -2,9 +2,9 @@
 
 It is traced backwards from the end. The visits of one line of control follow each other, so all are
 on the path. In a Parallel or Map, the branch or iteration that ended last is on it, unless it was
-aborted after another one's failure. If that one began later than its Parallel or Map (it waited for
-concurrency, or for a retry), the one that ended last before its begin is on the path, too, and so
-on.
+aborted after another one's failure. If it began later than its Parallel or Map (it waited for
+concurrency, or for a retry), the branch or iteration that ended last before its begin is on the
+path, too, and so on.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def _find_critical_path(trace: Trace, begin_ms: int, end_ms: int) -> CriticalPat
         if taken > 0
     )
     holders = {trace.graph.by_id[node].name for node in finder.holders}
-    named = (share for share in shares if share.percent or share.state not in holders)
-    return CriticalPath(frozenset(on_path), tuple(islice(named, MOST_NAMED)))
+    listed = (share for share in shares if share.percent or share.state not in holders)
+    return CriticalPath(frozenset(on_path), tuple(islice(listed, MOST_NAMED)))
 
 
 class _PathFinder:
@@ -171,7 +171,7 @@ class _PathFinder:
         waiting: list[ControlLine] = []
         for node in self.outermost.keys() & self.holders:
             for number, entered_ms, left_ms in self.stays(node):
-                waiting += self._bounding(trace.lines[number], node, entered_ms, left_ms)
+                waiting += self._bounding_parts(trace.lines[number], node, entered_ms, left_ms)
         while waiting:
             line = waiting.pop()
             for number in self._visits_of[line]:
@@ -179,9 +179,9 @@ class _PathFinder:
                 entered_ms, left_ms = self._begin_of(number), self._end_of(number)
                 yield number, node, entered_ms, left_ms
                 if node in self.holders:
-                    waiting += self._bounding(line, node, entered_ms, left_ms)
+                    waiting += self._bounding_parts(line, node, entered_ms, left_ms)
 
-    def _bounding(
+    def _bounding_parts(
         self, line: ControlLine, node: str, entered_ms: int, left_ms: int
     ) -> Iterator[ControlLine]:
         """Yield the branches or iterations that determine the end of a Parallel or Map."""

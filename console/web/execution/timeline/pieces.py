@@ -5,6 +5,7 @@ Nothing is drawn between the end of an attempt and the next redrive, because not
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from console.web.execution.iteration_rows import WORST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from django.http import QueryDict
 
     from console.web.execution.timeline.axis import ExecutionAttempt, TimeAxis
     from engine import Trace
@@ -39,7 +42,7 @@ class BarPiece:
 class AttemptStay:
     """The time of some visits in one attempt of the execution, first begin to last end.
 
-    ``status``: how the attempt left them, the worst of them; ``cut``: a redrive went on with one of
+    ``status``: how the attempt left them, the worst of them; ``cut``: a redrive continued one of
     them; ``visits``: how many they are; ``critical``: one of them is on the critical path.
     """
 
@@ -80,7 +83,7 @@ def stays_by_attempt(
 ) -> list[AttemptStay]:
     """Return the time of some visits in each attempt. ``numbers``: the attempts.
 
-    ``final``: the status of what they belong to, which is that of its last stay.
+    ``final``: the status of the whole visit, which is that of its last stay.
     """
     stays: dict[int, AttemptStay] = {}
     now, on_path = axis.span.now, axis.critical.visits
@@ -101,7 +104,7 @@ def stays_by_attempt(
 
 
 def _join_stays(first: AttemptStay, second: AttemptStay) -> AttemptStay:
-    """Join two stays; the outcome is that of the redriven one."""
+    """Join two stays; the outcome is that of the redriven visit."""
     telling = min((first, second), key=lambda stay: (not stay.cut, WORST_FIRST.index(stay.status)))
     return replace(
         telling,
@@ -110,3 +113,51 @@ def _join_stays(first: AttemptStay, second: AttemptStay) -> AttemptStay:
         visits=first.visits + second.visits,
         critical=first.critical or second.critical,
     )
+
+
+_SECONDS = re.compile(r"\d{1,9}(\.\d{1,3})?", re.ASCII)
+_ATTEMPT = re.compile(r"\d{1,4}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineZoom:
+    """The selected part of the timeline.
+
+    ``attempt``: number of the attempt (each redrive begins one) to show, 0 for all attempts.
+
+    ``since``, ``until``: milliseconds after the beginning of the attempt, or of the execution; None
+    for its begin and end.
+    """
+
+    attempt: int = 0
+    since: int | None = None
+    until: int | None = None
+
+    @classmethod
+    def of(cls, query: QueryDict) -> TimelineZoom:
+        """Read the query string; invalid values are ignored."""
+        chosen = query.get("attempt", "")
+        since, until = (_milliseconds(query.get(name, "")) for name in ("from", "to"))
+        if since is not None and until is not None and since >= until:
+            since = until = None
+        return cls(int(chosen) if _ATTEMPT.fullmatch(chosen) else 0, since, until)
+
+    def cut(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the selected part of a time range; the whole range if it would be empty."""
+        since = begin if self.since is None else begin + self.since
+        until = end if self.until is None else min(end, begin + self.until)
+        return (since, until) if since < until else (begin, end)
+
+    @property
+    def seconds(self) -> tuple[str, str]:
+        """Return begin and end for the form's fields, "" for none."""
+        texts = ("" if ms is None else f"{ms / 1000:g}" for ms in (self.since, self.until))
+        first, last = texts
+        return first, last
+
+
+WHOLE_TIME = TimelineZoom()
+
+
+def _milliseconds(seconds: str) -> int | None:
+    return round(float(seconds) * 1000) if _SECONDS.fullmatch(seconds) else None

@@ -1,0 +1,463 @@
+"""Actions on an execution: stop, redrive, replay, note; import exported executions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import trigger_client_event
+
+import engine
+from console.errors import ServiceError, ValidationException
+from console.masking import mask, masked_execution
+from console.models import Definition, Execution
+from console.recordings.printed import read_printed
+from console.store.executions import imports, redrive, replay
+from console.store.executions.stop import stop_execution
+from console.store.people import notes
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.core.views import local_address
+from console.web.execution import aws_fetch, data_flow, iterations, panel, replay_point, root_cause
+from console.web.execution.forms import FetchForm, ImportForm, NoteForm, ReplayForm, StopForm
+from console.web.execution.header import base_context
+from console.web.execution.replay_point import calls_of_redrive
+from console.web.history import traces
+from console.web.history.traces import open_trace
+from engine import VisitStatus, event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+
+    from console.recordings.printed import Printed
+    from console.web.core.scope import HtmxRequest, Scope
+    from console.web.execution.replay_point import RepeatedCalls
+    from engine import Graph
+
+
+@require_http_methods(["GET", "POST"])
+def stop_page(request: HtmxRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Ask once, on a page or in a dialog, then stop."""
+    scope = scope_of(request)
+    require(scope, "StopExecution")
+    execution = scope.own_execution(machine_name, execution_name)
+    context = base_context(execution, machine_name)
+    if request.method == "GET":
+        return render(request, "execution/stop.html", context)
+    sent = StopForm(request.POST).values
+    error, cause = sent["error"], sent["cause"]
+    try:
+        stop_execution(execution, error=error or None, cause=cause or None, actor=actor_of(scope))
+    except ServiceError as refused:
+        context |= {"error": error, "cause_text": cause, "refused": refused.message}
+        template = "execution/_stop_form.html" if request.htmx else "execution/stop.html"
+        return render(request, template, context, status=422)
+    if request.htmx:
+        return trigger_client_event(HttpResponse(status=204), "stopped")
+    messages.success(request, "The execution is being stopped.")
+    return redirect("execution", machine_name, execution.name)
+
+
+_ENDED_BADLY = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsAgain:
+    """A redrive's effect on the iterations or child executions (``kind``) of a Map.
+
+    ``bad``: how many run again, in words; ``not_started``: how many begin that had not.
+    """
+
+    owner: str
+    kind: str
+    bad: str
+    not_started: int
+
+
+@require_http_methods(["GET", "POST"])
+def redrive_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Show what a redrive would run again, or why it is refused; a POST redrives."""
+    scope = scope_of(request)
+    require(scope, "RedriveExecution")
+    execution = scope.own_execution(machine_name, execution_name)
+    status = 200
+    refused = redrive.api_refusal(execution)
+    if request.method == "POST":
+        try:
+            redrive.redrive_execution(execution, actor=actor_of(scope))
+        except ServiceError as error:
+            refused, status = error.message, 422
+        else:
+            messages.success(request, "The execution was redriven and continues.")
+            return redirect("execution", machine_name, execution.name)
+    context = {
+        **base_context(execution, machine_name),
+        "refused": refused,
+        **({"again": []} if refused else _preview(execution)),
+    }
+    return render(request, "execution/redrive.html", context, status=status)
+
+
+def _preview(execution: Execution) -> dict[str, Any]:
+    """Return the states that would run again, and whether these are only Fail states."""
+    again = redrive.repeated_states(execution)
+    try:
+        graph = engine.build_graph(engine.parse_stored(execution.definition.text))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {"again": again}
+    only_fail = runs_only_fail(graph, again)
+    return {
+        "again": again,
+        "items_again": _items_again(execution),
+        "calls": _redriven_calls(execution, again),
+        "replays": _replays(execution, graph, again),
+        "only_fail": only_fail,
+        "root": root_cause.root_cause_of(execution) if only_fail else None,
+    }
+
+
+def _redriven_calls(execution: Execution, again: list[str]) -> RepeatedCalls:
+    """Return the recorded calls of the states that run again."""
+    with open_trace(execution) as trace:
+        return calls_of_redrive(trace, again)
+
+
+def _replays(execution: Execution, graph: Graph, again: list[str]) -> list[str]:
+    """Return the states where a replay with a changed definition can begin."""
+    machine = execution.state_machine
+    if machine is None or not replay.has_changed(execution):
+        return []
+    nodes = [graph.by_id[graph.by_name[name]] for name in again if name in graph.by_name]
+    text = machine.definition.text
+    return [
+        node.name
+        for node in nodes
+        if node.group == engine.TOP and node.type != "Fail" and replay.begins_in(text, node.name)
+    ]
+
+
+def _items_again(execution: Execution) -> list[ItemsAgain]:
+    """Return the items of each unsuccessful Map that run again, outer Maps first."""
+    every = []
+    with open_trace(execution) as trace:
+        maps = iterations.map_runs_of_execution(execution, trace)
+        for node in trace.graph.nodes:
+            visits = trace.visits_of(node.id)
+            if node.type != "Map" or not visits or visits[-1].status not in _ENDED_BADLY:
+                continue
+            counted = maps.of_node(node.id) if maps is not None else None
+            picker = None if node.distributed else iterations.iteration_picker(trace, node)
+            if counted is not None:
+                bad = iterations.endings_text(counted.bad)
+                every.append(ItemsAgain(node.name, "child executions", bad, counted.pending))
+            elif picker is not None:
+                bad = iterations.endings_text(
+                    (group.count, group.status.word.lower())
+                    for group in picker.groups
+                    if group.status.tone not in ("succeeded", "caught")
+                )
+                every.append(ItemsAgain(node.name, "iterations", bad, picker.not_started))
+    return [items for items in every if items.bad or items.not_started]
+
+
+_NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
+
+
+@require_http_methods(["GET", "POST"])
+def replay_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Show the input of the state in ``?step=`` for editing; a POST starts the replay."""
+    scope = scope_of(request)
+    require(scope, "StartExecution")
+    execution = scope.own_execution(machine_name, execution_name)
+    step = request.GET.get("step", "")
+    if request.method == "GET":
+        return _render_form(
+            request,
+            execution,
+            step,
+            **recorded_fields(execution, step, request.GET.get("visit", "")),
+        )
+    sent = ReplayForm(request.POST).values
+    typed = {name: sent[name] for name in ("name", "input", "variables")}
+    changed = sent["definition"] == "changed"
+    try:
+        values = _with_masked_values(execution, step, request.GET.get("visit", ""), typed)
+        started = replay.start_replay(
+            execution,
+            step,
+            input=values["input"] or "{}",
+            variables="" if values["variables"] == "{}" else values["variables"],
+            name=typed["name"] or None,
+            changed=changed,
+            actor=actor_of(scope),
+        )
+    except ServiceError as error:
+        field = "name_error" if error.code in _NAME_ERRORS else "input_error"
+        refusal = {field: error.message, "changed": changed}
+        return _render_form(request, execution, step, status=422, **typed, **refusal)
+    machine_name = started.state_machine_arn.rpartition(":")[2].replace("/", "~")
+    return redirect("execution", machine_name, started.name)
+
+
+def _with_masked_values(
+    execution: Execution, step: str, visit: str, typed: dict[str, str]
+) -> dict[str, str]:
+    """Return a typed input with masks replaced by the origin's hidden values."""
+    if mask.MASK not in typed["input"] + typed["variables"]:
+        return typed
+    recorded, true = recorded_input(execution, step, visit)
+    filled = {
+        name: mask.fill_mask(typed[name], recorded[name], true[name])
+        for name in ("input", "variables")
+    }
+    if masked_execution.shows_hidden(execution, filled["input"], filled["variables"]):
+        raise ValidationException(masked_execution.HIDDEN_ELSEWHERE)
+    return typed | filled
+
+
+def recorded_input(
+    execution: Execution, step: str, visit: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a visit's input, masked and unmasked; raise ``Http404`` without one."""
+    return recorded_fields(execution, step, visit), recorded_fields(
+        masked_execution.unmask_execution(execution), step, visit
+    )
+
+
+def recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
+    """Return input and variables of a visit; raise ``Http404`` without one."""
+    number = _visit_number(visit)
+    try:
+        with open_trace(execution) as trace:
+            recorded_panel = panel.panel_of_state(execution, trace, step, number)
+            entered = (
+                traces.payload_of(recorded_panel.read, event_types.STATE_ENTRIES, "input")
+                if recorded_panel
+                else None
+            )
+            if entered is None:
+                raise Http404(f"“{execution.name}” did not enter a state “{step}”.")
+            variables = data_flow.variables_at(execution, trace, entered[0])
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
+    return {"input": entered[1], "variables": variables}
+
+
+def _render_form(
+    request: HttpRequest, execution: Execution, step: str, *, status: int = 200, **fields: Any
+) -> HttpResponse:
+    name = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
+    machine = execution.state_machine
+    drifted = replay.has_changed(execution)
+    keeps = drifted and machine is not None and replay.begins_in(machine.definition.text, step)
+    context = {
+        **base_context(execution, name),
+        "step": step,
+        "refused": _refusal(execution, step),
+        "drifted": drifted,
+        "keeps": keeps,
+        "changed": keeps,  # who fixed the definition wants to see the fix run
+        **_replayed_calls(execution, step, request.GET.get("visit", ""), keeps=keeps),
+    }
+    return render(request, "execution/replay.html", context | fields, status=status)
+
+
+def _replayed_calls(execution: Execution, step: str, visit: str, *, keeps: bool) -> dict[str, Any]:
+    """Return the calls that a replay would make again, by definition.
+
+    ``keeps``: the current definition has changed, and an execution can begin there.
+    """
+    number, machine = _visit_number(visit), execution.state_machine
+    try:
+        with open_trace(execution) as trace:
+            own = replay_point.calls_of_replay(trace, trace.graph, step, number)
+            if not keeps or machine is None:
+                return {"own_calls": own}
+            graph = engine.build_graph(engine.parse_stored(machine.definition.text))
+            new = replay_point.calls_of_replay(trace, graph, step, number)
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {}
+    return {"own_calls": own, "new_calls": new}
+
+
+def _visit_number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+
+
+def _refusal(execution: Execution, step: str) -> str:
+    """Return why no execution can begin in a state, "" if it can."""
+    if execution.map_run_id is not None:
+        return "the execution is a child of a Map Run"
+    if execution.state_machine is None:
+        return "its state machine was deleted"
+    try:
+        replay.check_state(execution.definition.text, step)
+    except ServiceError as error:
+        return error.message
+    return ""
+
+
+def runs_only_fail(graph: Graph, again: Sequence[str]) -> bool:
+    """Whether a redrive would only run uncaught Fail states."""
+    nodes = [graph.by_id[graph.by_name[name]] for name in again if name in graph.by_name]
+    # inside a Parallel or Map it may be retried or caught
+    return (
+        bool(again)
+        and len(nodes) == len(again)
+        and all(node.type == "Fail" and node.group == engine.TOP for node in nodes)
+    )
+
+
+def executions_with_only_fail(executions: Sequence[Execution]) -> list[Execution]:
+    """Return the executions of which a redrive would run only a Fail state."""
+    again = redrive.repeated_states_of([execution.pk for execution in executions])
+    numbers = {execution.definition_id for execution in executions}
+    texts = dict(Definition.objects.filter(pk__in=numbers).values_list("pk", "text"))
+    graphs = {number: _graph_of(text) for number, text in texts.items()}
+    return [
+        execution
+        for execution in executions
+        if (graph := graphs.get(execution.definition_id)) is not None
+        and runs_only_fail(graph, again[execution.pk])
+    ]
+
+
+def _graph_of(text: str) -> Graph | None:
+    try:
+        return engine.build_graph(engine.parse_stored(text))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return None
+
+
+# Pages of the release before send ``look`` and ``leave``.
+_ASSIGNS = {"assign": True, "unassign": False, "look": True, "leave": False}
+
+
+@require_POST
+def change_note(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Save the note, or set or remove the reader as the assignee."""
+    scope = scope_of(request)
+    require(scope, "PutNote")
+    execution = scope.execution(machine_name, execution_name)
+    sent = NoteForm(request.POST).values
+    act = sent["act"]
+    if act not in ("note", *_ASSIGNS):
+        raise Http404(f"This page has no action “{act}”.")
+    try:
+        if act == "note":
+            notes.put_note(execution, sent["note"], actor_of(scope))
+        else:
+            notes.set_assignee(execution, actor_of(scope), on=_ASSIGNS[act])
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    own = reverse("execution", args=[machine_name, execution.name])
+    return redirect(local_address(request, sent["next"], own))
+
+
+FIELDS = (
+    ("history", "Event history", "get-execution-history"),
+    ("machine", "State machine", "describe-state-machine-for-execution"),
+    ("execution", "Execution (optional)", "describe-execution"),
+)
+_NAMED_IN = {
+    "The history": "history",
+    "The state machine": "machine",
+    "The definition": "machine",
+    "The execution": "execution",
+}
+"""The beginning of a refusal -> the field that is wrong."""
+_MOST_LISTED = 50
+
+
+@require_http_methods(["GET", "POST"])
+def import_page(request: HttpRequest) -> HttpResponse:
+    """Show ``/import/``: the form, and earlier imports."""
+    scope = scope_of(request)
+    refused, status = "", 200
+    form, fetch = ImportForm(request.POST, request.FILES), FetchForm(request.POST)
+    profile = aws_fetch.profile_of(scope.project)
+    if request.method == "POST":
+        require(scope, "ImportExecution")
+        try:
+            if "arn" in request.POST:
+                execution = _fetch(scope, profile, fetch.values["arn"])
+            else:
+                execution = imports.import_execution(scope.project, _read(form), actor_of(scope))
+        except ValidationException as error:
+            refused, status = error.message, 422
+        else:
+            messages.success(request, "The execution was imported. It is read-only.")
+            return redirect("execution", imports.machine_address(execution), execution.name)
+    rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
+    context = {
+        "section": "executions",
+        "fields": _shown_fields(form, refused),
+        "commands": _commands(),
+        "refused": refused,
+        "allowed": scope.may("ImportExecution"),
+        "profile": profile if scope.may("FetchExecution") else "",
+        "arn": fetch.data.get("arn", ""),
+        "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
+    }
+    return render(request, "execution/import.html", context, status=status)
+
+
+def _fetch(scope: Scope, profile: str, arn: str) -> Execution:
+    """Import an execution of AWS; raise ``ValidationException``."""
+    require(scope, "FetchExecution")
+    if not profile:
+        raise ValidationException("The operator has set no AWS profile for this project.")
+    printed = aws_fetch.fetch_execution(profile, arn)
+    reason = f"fetched with the profile {profile}"
+    return imports.import_execution(scope.project, printed, actor_of(scope), reason)
+
+
+@require_POST
+def delete_import(request: HttpRequest, number: int) -> HttpResponse:
+    """Delete an imported execution."""
+    scope = scope_of(request)
+    require(scope, "ImportExecution")
+    if imports.delete_import(scope.project, number, actor_of(scope)):
+        messages.success(request, "The import was deleted.")
+    return redirect("import")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedField:
+    """One text to import. ``text``: as pasted; ``problem``: its error."""
+
+    name: str
+    word: str
+    text: str
+    problem: str
+
+
+def _shown_fields(form: ImportForm, refused: str) -> list[PrintedField]:
+    wrong = _NAMED_IN.get(refused.partition(":")[0])
+    return [
+        PrintedField(name, word, form.data.get(name, ""), refused if name == wrong else "")
+        for name, word, _ in FIELDS
+    ]
+
+
+def _commands() -> str:
+    """Return the CLI commands that print the texts, in field order."""
+    lines = [
+        f'aws stepfunctions {command} --execution-arn "$ARN" --output json > {name}.json'
+        for name, _, command in FIELDS
+    ]
+    return "\n".join(("ARN=arn:aws:states:REGION:ACCOUNT:execution:MACHINE:NAME", *lines))
+
+
+def _read(form: ImportForm) -> Printed:
+    """Parse the texts; raise ``ValidationException`` with the reason."""
+    if not form.is_valid():
+        raise ValidationException(form.first_error[1])
+    return read_printed(*(form.printed[name] for name, _, _ in FIELDS))
