@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _KINDS = {"activity:": "Activity", "harness:": "Harness"}
-"""How a name in ``functions.json`` begins that is no function's -> what it is."""
+"""The prefix of a name in ``functions.json`` that is not a function's -> its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class FunctionTarget:
 class TaskCall:
     """A Task with its call plan, and the ``template`` of its input.
 
-    ``node``: its id in the graph; ``activity`` and ``function``: the name of the one that it calls,
-    "" if it calls something else or that is known at run time only; ``denied``: IAM's name of the
-    action that the machine's role is denied, "" if it may.
+    ``node``: its id in the graph; ``activity`` and ``function``: the called name, "" for another
+    kind of call or a name that is only known at run time; ``denied``: IAM's name of the action that
+    the machine's role is denied, "" if it may.
     """
 
     state: str
@@ -82,7 +82,7 @@ class TaskCall:
 
 
 def list_services(project: Project) -> list[ServiceTarget]:
-    """Return the targets of services: general ones first, then those of state machines."""
+    """Return the targets of services: general targets first, then those of state machines."""
     return [
         ServiceTarget(machine, name, explain.describe_entry(setting, name))
         for machine, section in targets.sections_of(project.name)
@@ -197,7 +197,7 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         if node.type != "Task" or resource is None:
             continue
         template = state.get("Arguments", state.get("Parameters"))
-        shown = (
+        where = (
             None
             if template is None
             else json_view.payload_view(json.dumps(template, ensure_ascii=False))
@@ -208,13 +208,17 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         kind, _, name = plan.what.partition(",")[0].partition(" ")
         calls.append(
             TaskCall(
-                *(node.name, resource.arn, plan, shown, denied, node.id),
+                *(node.name, resource.arn, plan, where, denied, node.id),
                 activity=name if kind == "activity" else "",
                 function=name if kind == "function" else "",
             )
         )
-    named = {call.resource for call in calls if call.activity}
-    existing = Activity.objects.filter(project=machine.project_id, arn__in=named) if named else ()
+    activity_arns = {call.resource for call in calls if call.activity}
+    existing = (
+        Activity.objects.filter(project=machine.project_id, arn__in=activity_arns)
+        if activity_arns
+        else ()
+    )
     arns_there = {activity.arn for activity in existing}
     return [
         replace(call, activity=call.activity if call.resource in arns_there else "")

@@ -1,13 +1,19 @@
-"""Compare the texts of two definitions line by line."""
+"""Compare two definitions line by line; detect a change after the last ``stateyard deploy``."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import engine
+from console.models import MachineRevision, Tag
 from console.web.graph.definition_text import readable_text
+
+if TYPE_CHECKING:
+    from console.models import StateMachine
+
 
 _MOST_LINES = 20_000
 _CONTEXT = 3
@@ -54,19 +60,24 @@ def _first_names(names: list[str]) -> str:
 def state_changes(before: str, after: str) -> StateChanges | None:
     """Compare the states of two definitions by name; None if one is invalid JSON."""
     try:
-        old, new = _states(engine.loads(before)), _states(engine.loads(after))
+        old, new = states_of(engine.loads(before)), states_of(engine.loads(after))
     except engine.JsonTextError:
         return None
     return StateChanges(
         [name for name in new if name not in old],
         [name for name in old if name not in new],
-        [name for name in new if name in old and new[name] != old[name]],
+        [name for name in new if name in old and canonical(new[name]) != canonical(old[name])],
     )
 
 
-def _states(definition: Any) -> dict[str, Any]:
+def canonical(value: Any) -> str:
+    """Return a JSON value as a text, by which values are compared: ``true`` is not ``1``."""
+    return json.dumps(value, sort_keys=True, default=str)  # YAML has dates
+
+
+def states_of(definition: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return name -> place and fields of each state, also inside branches and Maps."""
-    states: dict[str, Any] = {}
+    states: dict[str, tuple[Any, dict[str, Any]]] = {}
     waiting: list[tuple[Any, Any]] = [((), definition)]
     while waiting:
         place, scope = waiting.pop()
@@ -105,3 +116,52 @@ def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[Dif
         return [DiffRow("", a + place, b + place, text) for place, text in enumerate(old)]
     removed = [DiffRow("-", a + place, None, text) for place, text in enumerate(old)]
     return removed + [DiffRow("+", None, b + place, text) for place, text in enumerate(new)]
+
+
+DEPLOYED = "stateyard:deployed"
+"""Key of the tag with the SHA-256 of the text that was deployed last."""
+_SOURCE = "stateyard:source"
+"""Key of the tag with the ARN that the deployed definition was pulled from."""
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Whether a state machine was changed after its last deployment.
+
+    ``deployed``: the revision with the deployed definition, None if it was not kept; ``later``: at
+    most 20 revisions after it, newest first; the newest 20 of all if ``deployed`` is None;
+    ``source``: the ARN that the definition was pulled from before it was deployed, "" if it was not
+    pulled.
+    """
+
+    changed: bool
+    deployed: MachineRevision | None
+    later: list[MachineRevision]
+    source: str = ""
+
+
+def drift_of(machine: StateMachine) -> Drift | None:
+    """Return the drift of a state machine, None if it was never deployed."""
+    tags = Tag.objects.filter(arn=machine.arn, key__in=(DEPLOYED, _SOURCE))
+    values = dict(tags.values_list("key", "value"))
+    if DEPLOYED not in values:
+        return None
+    text_hash, source = values[DEPLOYED], values.get(_SOURCE, "")
+    rows = MachineRevision.objects.filter(state_machine=machine).select_related("definition")
+    deployed = rows.filter(definition_id=text_hash).order_by("-number").first()
+    if machine.definition_id == text_hash or _is_same(machine, deployed):
+        return Drift(changed=False, deployed=deployed, later=[], source=source)
+    after = rows.filter(number__gt=deployed.number) if deployed else rows
+    later_saves = list(after.order_by("-number")[:_MOST])
+    return Drift(changed=True, deployed=deployed, later=later_saves, source=source)
+
+
+def _is_same(machine: StateMachine, deployed: MachineRevision | None) -> bool:
+    """Whether two texts are the same JSON."""
+    if deployed is None:
+        return False
+    try:
+        return bool(json.loads(machine.definition.text) == json.loads(deployed.definition.text))
+    except (ValueError, RecursionError):
+        return False

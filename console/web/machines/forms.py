@@ -37,7 +37,7 @@ class StartForm(PageForm):
     """A new execution. ``timeout``: in seconds; ``origin``: the execution that gave the input.
 
     ``saved``: the named input that it comes from, "" for none. ``run``: a version's number or an
-    alias's name, "" for the current definition. ``break_state``: where it stops, "" for nowhere.
+    alias's name, "" for the current definition.
     """
 
     name = TextField()
@@ -47,8 +47,6 @@ class StartForm(PageForm):
     run = TextField(strip=False)
     timeout = TextField()
     case = TextField(strip=False)
-    break_state = TextField(strip=False)
-    break_when = TextField(default="before")
 
     def __init__(self, sent: Mapping[str, Any], machine: MachineKey) -> None:
         super().__init__(sent)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Max
@@ -13,23 +15,21 @@ from console.models import Definition, Execution, MachineRevision
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.graph.definition_text import picture_context
-from console.web.graph.folding import FOLD_ABOVE, states_inside
-from console.web.graph.graph_view import graph_view_of
+from console.web.graph.graph_view import FOLD_ABOVE, graph_view_of, states_inside
 from console.web.graph.shapes import fitting_line
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
-from console.web.machines.grid import MOST_LINES, SIZES
-from console.web.machines.grid import visit_grid as gridded
-from console.web.machines.machine_views import machine_context
 from console.web.machines.past_executions import LOOKED_AT
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
     from console.web.machines.insights import Insight
+    from console.web.machines.past_executions import PastExecution
     from engine import Graph
 
 
@@ -44,8 +44,8 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     most = _asked_size(request)
     context = machine_context(machine)
     graph = _graph_of(machine)
-    apart = seen.states_elsewhere(graph) if graph is not None else frozenset()
-    grid = gridded(past_executions.last_executions(machine, most), graph, apart)
+    distributed_states = seen.states_elsewhere(graph) if graph is not None else frozenset()
+    grid = visit_grid(past_executions.last_executions(machine, most), graph, distributed_states)
     definitions = list({span.sha256: None for span in grid.spans})
     context |= {
         "tab": "grid",
@@ -67,15 +67,15 @@ def _graph_of(machine: StateMachine) -> engine.Graph | None:
 
 @require_safe
 def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Show ``/machines/<name>/insights/``: frequency, duration, and untested ways."""
+    """Show ``/machines/<name>/insights/``: frequency, duration, and untested points."""
     machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
     ran = ran_definitions(machine)
     chosen = chosen_definition(ran, request.GET.get("definition", ""))
-    text = Definition.objects.get(pk=chosen.sha256).text if not chosen.current else ""
-    context = machine_context(machine) | picture_context(
-        text or machine.definition.text, machine.type, graph_view_of(request)
+    text = (
+        machine.definition.text if chosen.current else Definition.objects.get(pk=chosen.sha256).text
     )
+    context = machine_context(machine) | picture_context(text, machine.type, graph_view_of(request))
     context |= {
         "tab": "insights",
         "most": most,
@@ -87,7 +87,7 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     }
     if context["picture"] is not None and chosen.executions:
         executions = past_executions.last_executions(machine, most, definition=chosen.sha256)
-        context |= _insights(context["graph"], executions, _asked_order(request))
+        context |= _insights(context["graph"], text, executions, _asked_order(request))
         context["summaries"] = {
             box.node.id: context["folded" if box.folded else "summaries"][box.node.id]
             for box in context["picture"].boxes
@@ -97,14 +97,15 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 def _insights(
     graph: engine.Graph,
+    text: str,
     executions: list[past_executions.PastExecution],
     asked: dict[str, str],
 ) -> dict[str, Any]:
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     insights = seen.list_insights(graph, executions, inner)
-    ways = seen.list_ways(graph, [*executions, *inner], insights)
-    never = [way for way in ways if way.tried is False]
-    unknown = [way for way in ways if way.tried is None]
+    points = seen.list_points(graph, [*executions, *inner], text)
+    never = [point for point in points if point.tried is False]
+    unknown = [point for point in points if point.tried is None]
     return {
         "runs": executions,
         "inner": len(inner),
@@ -118,7 +119,9 @@ def _insights(
         "summaries": insights,
         "folded": folded_insights(graph, insights),
         "taken": seen.taken_lines(graph, [*executions, *inner], insights),
-        "coverage": seen.measure_coverage(ways),
+        "coverage": seen.measure_coverage(points),
+        "limits": (limits := seen.list_limits([*executions, *inner]))[:MOST_LINES],
+        "limits_ahead": len(limits),
         "never": never[:MOST_LINES],
         "never_tried": len(never),
         "unknown": unknown[:MOST_LINES],
@@ -143,7 +146,7 @@ def _asked_size(request: HttpRequest) -> int:
 class FoldedInsight:
     """The insight of a folded group, like ``Insight``.
 
-    ``inside``: of the states that are folded into the box.
+    ``inside``: the insights of the states that are folded into the box.
     """
 
     own: Insight
@@ -166,7 +169,7 @@ class FoldedInsight:
 
     @property
     def label(self) -> str:
-        """Return the group in words, for screen readers."""
+        """Return a description of the group for screen readers."""
         return ", ".join([self.own.node.name, self.own.node.type, self._entered, *self._parts])
 
     @property
@@ -187,7 +190,7 @@ class FoldedInsight:
 def folded_insights(graph: Graph, insights: Mapping[str, Insight]) -> dict[str, FoldedInsight]:
     """Return Parallel or Map -> its insight while folded; empty for a small state machine.
 
-    ``insights``: node id -> what happened in it, for all states.
+    ``insights``: node id -> its insight, for all states.
     """
     if len(graph.nodes) <= FOLD_ABOVE:
         return {}
@@ -199,7 +202,7 @@ def folded_insights(graph: Graph, insights: Mapping[str, Insight]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class RanDefinition:
-    """A definition of the state machine. ``executions``: how many recent ones used it.
+    """A definition of the state machine. ``executions``: number of recent executions with it.
 
     ``revision``: the newest save that has it, None if none was kept; ``current``: new executions
     run with it.
@@ -223,7 +226,7 @@ class RanDefinition:
 
 
 def ran_definitions(machine: StateMachine) -> list[RanDefinition]:
-    """Return the current definition, then those of recent executions, latest use first."""
+    """Return the current definition, then others of recent executions, latest use first."""
     own = Execution.objects.filter(state_machine=machine, map_run=None)
     recent = own.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
     counted = (
@@ -254,6 +257,188 @@ def revisions_of(machine: StateMachine, definitions: Sequence[str]) -> dict[str,
 
 def chosen_definition(ran: Sequence[RanDefinition], key: str) -> RanDefinition:
     """Return the definition in the URL, else the current one if executed, else the last used."""
-    named = (each for each in ran if key and each.key == key)
-    used = (each for each in ran if each.executions)
-    return next(named, None) or next(used, ran[0])
+    with_key = (each for each in ran if key and each.key == key)
+    with_executions = (each for each in ran if each.executions)
+    return next(with_key, None) or next(with_executions, ran[0])
+
+
+SIZES = (25, 50, 100)
+MOST_LINES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCell:
+    """One state in one execution. ``note``: duration and count; ``long``: unusually long.
+
+    ``changed``: the execution ran with another definition than the previous execution.
+    """
+
+    execution: Execution
+    status: formatting.StatusLabel
+    note: str = ""
+    long: bool = False
+    changed: bool = False
+
+    @property
+    def entered(self) -> bool:
+        """Whether the execution entered the state, so that the cell has a link."""
+        return self.status.tone != "idle"
+
+    @property
+    def label(self) -> str:
+        """Return a description of the cell for screen readers."""
+        return f"{self.execution.name}, {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        """Return the status in words, with the note and the mark of an outlier."""
+        parts = [self.status.word.lower(), self.note]
+        return ", ".join([part for part in parts if part] + ["unusually long"] * self.long)
+
+
+@dataclass(frozen=True, slots=True)
+class GridLine:
+    """One state in all executions. ``depth``: the number of Parallels and Maps around it.
+
+    ``removed``: it is not in the current definition. ``elsewhere``: it runs in executions that a
+    distributed Map starts.
+    """
+
+    name: str
+    type: str
+    depth: int
+    cells: tuple[StatusCell, ...]
+    median: int | None
+    removed: bool = False
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionSpan:
+    """Consecutive executions with the same definition. ``before``: the previous execution."""
+
+    sha256: str
+    first: Execution
+    columns: int
+    before: Execution | None
+
+
+@dataclass(frozen=True, slots=True)
+class VisitGrid:
+    """Executions, oldest first, and a line per state. ``total``: line of whole executions.
+
+    ``spans``: the executions by their definitions; ``states``: the number of all states; states
+    beyond ``MOST_LINES`` have no line.
+    """
+
+    runs: tuple[PastExecution, ...]
+    total: GridLine
+    lines: tuple[GridLine, ...]
+    states: int
+    spans: tuple[DefinitionSpan, ...]
+
+    @property
+    def oldest(self) -> Execution:
+        """Return the execution with the first start."""
+        return self.runs[0].execution
+
+    @property
+    def newest(self) -> Execution:
+        """Return the execution with the last start."""
+        return self.runs[-1].execution
+
+
+def visit_grid(
+    executions: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]
+) -> VisitGrid:
+    """Return the grid of executions, given newest first; up to ``MOST_LINES`` states."""
+    order = tuple(reversed(executions))
+    states = [(node.name, node.type) for node in graph.nodes] if graph else []
+    names = {name for name, _ in states}
+    removed_names = dict.fromkeys(name for run in order for name in run.cells if name not in names)
+    depths = _depths(graph)
+    lines = [
+        GridLine(name, kind, depths[name], (), None, elsewhere=True)
+        if name in elsewhere and not any(name in run.cells for run in order)
+        else _grid_line(name, kind, depths[name], order)
+        for name, kind in states[:MOST_LINES]
+    ]
+    room = MOST_LINES - len(lines)
+    lines += [_grid_line(name, "", 0, order, removed=True) for name in list(removed_names)[:room]]
+    total = _total_line(order)
+    return VisitGrid(
+        order,
+        total,
+        tuple(lines),
+        len(states) + len(removed_names),
+        tuple(_definition_spans(order)),
+    )
+
+
+def _definition_spans(order: Sequence[PastExecution]) -> Iterator[DefinitionSpan]:
+    before = None
+    for sha256, runs in groupby(order, key=lambda run: run.execution.definition_id):
+        executions = [run.execution for run in runs]
+        yield DefinitionSpan(sha256, executions[0], len(executions), before)
+        before = executions[-1]
+
+
+def _mark_changes(cells: Sequence[StatusCell]) -> tuple[StatusCell, ...]:
+    """Return the cells of a line, with marks where the definition changed."""
+    pairs = pairwise(cells)
+    return (
+        *cells[:1],
+        *(
+            replace(cell, changed=cell.execution.definition_id != before.execution.definition_id)
+            for before, cell in pairs
+        ),
+    )
+
+
+def _depths(graph: Graph | None) -> dict[str, int]:
+    """Return the number of Parallels and Maps around each state."""
+    if graph is None:
+        return {}
+    groups: dict[str, int] = {}
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        groups[group.id] = 0 if owner is None else groups[owner.group] + 1
+    return {node.name: groups[node.group] for node in graph.nodes}
+
+
+def _grid_line(
+    name: str, kind: str, depth: int, order: Sequence[PastExecution], *, removed: bool = False
+) -> GridLine:
+    summaries = [run.cells.get(name) for run in order]
+    times = [each.typical for each in summaries if each is not None and each.typical is not None]
+    limit = past_executions.unusual_duration(times)
+    cells = []
+    for run, summary in zip(order, summaries, strict=True):
+        if summary is None:
+            cells.append(StatusCell(run.execution, formatting.STEP[""]))
+            continue
+        spent = summary.spent
+        parts = [] if spent is None else [formatting.duration_text(spent)]
+        if summary.visits > 1:
+            parts.append(f"{summary.visits} visits")
+        if summary.retries:
+            parts.append(f"{summary.retries} retries" if summary.retries > 1 else "1 retry")
+        long = limit is not None and summary.typical is not None and summary.typical >= limit
+        cells.append(StatusCell(run.execution, summary.label, ", ".join(parts), long))
+    typical = int(median(times)) if times else None
+    return GridLine(name, kind, depth, _mark_changes(cells), typical, removed)
+
+
+def _total_line(order: Sequence[PastExecution]) -> GridLine:
+    times = [run.typical for run in order if run.typical is not None]
+    limit = past_executions.unusual_duration(times)
+    cells = tuple(
+        StatusCell(
+            run.execution,
+            formatting.EXECUTION[run.execution.status],
+            "" if run.spent is None else formatting.duration_text(run.spent),
+            limit is not None and run.typical is not None and run.typical >= limit,
+        )
+        for run in order
+    )
+    return GridLine("", "", 0, _mark_changes(cells), int(median(times)) if times else None)

@@ -1,4 +1,4 @@
-"""Summarize each state over recent executions, and find ways that no execution took.
+"""Summarize each state over recent executions, and find points that no execution reached.
 
 Only executions with the same definition count.
 """
@@ -10,29 +10,29 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import engine
 from console.web.core import formatting
 from console.web.execution.taken_ways import ways_of_pairs
 from console.web.graph.shapes import fitting_line
 from console.web.machines import past_executions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from console.models import Execution
     from console.web.machines.past_executions import PastExecution
-    from engine import Edge, Graph, Node
-
-_NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
+    from engine import Graph, LimitAhead, Node
 
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One state over several executions. ``ran``: in how many; ``p50``, ``p95``: of a visit.
+    """One state over several executions.
 
-    Visits that were aborted or still run do not count in the percentiles. ``failed``: how often a
-    visit failed, also if a redrive went on with it; ``failed_before``: those. ``redriven``: how
-    often a redrive went on with a visit. ``newest``: figure -> the newest execution that is in it,
-    of ``p95`` the one with the longest visit.
+    ``ran``: how many ran it; ``p50``, ``p95``: percentiles of a visit's duration. Visits that were
+    aborted or still run do not count in the percentiles. ``failed``: how often a visit failed,
+    including visits that a redrive continued (``failed_before``). ``redriven``: how often a redrive
+    continued a visit. ``newest``: figure -> the newest execution that counts in it; for ``p95`` the
+    execution with the longest visit.
     """
 
     node: Node
@@ -64,7 +64,7 @@ class Insight:
 
     @property
     def unfinished(self) -> str:
-        """Return the numbers of aborted and running visits in words, "" for none."""
+        """Return the numbers of aborted and running visits as text, "" for none."""
         counts = {"aborted": self.aborted, "running": self.running}
         return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
@@ -88,23 +88,26 @@ class Insight:
 
     @property
     def label(self) -> str:
-        """Return the state in words, for screen readers."""
+        """Return a description of the state for screen readers."""
         return f"{self.node.name}, {self.node.type}, {self.under}"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A possible way through a definition. ``tried``: None if a history cannot tell."""
+class CoveragePoint:
+    """A point of coverage, such as a transition or a Choice rule.
+
+    ``node``: None for the execution; ``tried``: whether an execution reached it, None if uncertain.
+    """
 
     kind: str
-    node: Node
+    node: Node | None
     detail: str
     tried: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The number of tried ways of a kind, and of all."""
+    """The number of reached points of a kind, and of all its points."""
 
     kind: str
     tried: int
@@ -113,15 +116,15 @@ class Coverage:
 
 def states_elsewhere(graph: Graph) -> frozenset[str]:
     """Return the names of states that run in a distributed Map's child executions."""
-    apart: set[str] = set()
+    inner_nodes: set[str] = set()
     states: dict[str, list[str]] = {}
     for node in graph.nodes:
         states.setdefault(node.group, []).append(node.id)
     for group in graph.groups:  # outer groups come first
         owner = graph.by_id.get(group.owner)
-        if owner is not None and (owner.id in apart or _distributed(owner)):
-            apart.update(states[group.id])
-    return frozenset(graph.by_id[node].name for node in apart)
+        if owner is not None and (owner.id in inner_nodes or _distributed(owner)):
+            inner_nodes.update(states[group.id])
+    return frozenset(graph.by_id[node].name for node in inner_nodes)
 
 
 def _distributed(node: Node) -> bool:
@@ -133,9 +136,10 @@ def list_insights(
     graph: Graph, executions: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
 ) -> dict[str, Insight]:
     """Return node id -> insight. ``inner``: child executions of distributed Maps."""
-    apart = states_elsewhere(graph)
+    distributed_states = states_elsewhere(graph)
     return {
-        node.id: _insight(node, inner if node.name in apart else executions) for node in graph.nodes
+        node.id: _insight(node, inner if node.name in distributed_states else executions)
+        for node in graph.nodes
     }
 
 
@@ -211,7 +215,7 @@ def taken_lines(
     """Return the keys of taken lines, in the format of ``EdgeLine.way``.
 
     ``executions``: with the children of distributed Maps. As in the graph of one execution, the
-    first state of a branch tells that the branch began, and its last one that it ended.
+    first state of a branch shows that the branch began, and its last state that it ended.
     """
     ids = graph.by_name
     pairs = {way for run in executions for way in run.ways}
@@ -230,56 +234,53 @@ def taken_lines(
     return lines
 
 
-def list_ways(
-    graph: Graph, executions: Sequence[PastExecution], insights: dict[str, Insight]
-) -> list[Way]:
-    """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
-    taken = {way for run in executions for way in run.ways}
-    result = [Way("State", node, "", bool(insights[node.id].visits)) for node in graph.nodes]
-    out: dict[str, list[Edge]] = {}
-    for edge in graph.edges:
-        out.setdefault(edge.source, []).append(edge)
-    for node in graph.nodes:
-        result += _edge_ways(graph, node, out.get(node.id, ()), taken, insights[node.id])
-        result += _retrier_ways(node, insights[node.id])
-    return result
+def list_points(
+    graph: Graph, executions: Sequence[PastExecution], text: str
+) -> list[CoveragePoint]:
+    """Return all points of a definition, and whether an execution reached each.
 
-
-def _edge_ways(
-    graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], insight: Insight
-) -> Iterator[Way]:
-    """Yield the ways opened by a condition or an error.
-
-    Where two ways of a state lead to the same place, a history shows only that one was taken.
+    ``executions``: with the children of distributed Maps. ``text``: the definition.
     """
-    ways_to = Counter(edge.target for edge in edges)
-    catchers = sum(edge.kind == "catch" for edge in edges)
-    for edge in edges:
-        if edge.kind not in _NAMES:
-            continue
-        tried: bool | None = (node.name, graph.by_id[edge.target].name) in taken
-        if tried and ways_to[edge.target] > 1:
-            tried = None
-        if edge.kind == "catch" and (catchers == 1 or not insight.caught):
-            tried = insight.caught > 0
-        yield Way(_NAMES[edge.kind], node, edge.label or edge.kind, tried)
+    reached = {key for run in executions for key in run.reached.keys}
+    uncertain = {key for run in executions for key in run.reached.uncertain}
+    return [
+        CoveragePoint(
+            str(point.kind),
+            graph.by_id[graph.by_name[point.state]] if point.state else None,
+            point.detail,
+            point.key in reached or (None if point.key in uncertain else False),
+        )
+        for point in engine.CoverageReader(engine.parse_stored(text), graph).points
+    ]
 
 
-def _retrier_ways(node: Node, insight: Insight) -> Iterator[Way]:
-    retriers = json.loads(node.text).get("Retry") or []
-    for retrier in retriers:
-        tried = None if insight.retried and len(retriers) > 1 else bool(insight.retried)
-        yield Way("Retrier", node, ", ".join(retrier["ErrorEquals"]), tried)
+@dataclass(frozen=True, slots=True)
+class NearLimit:
+    """A limit that executions come near. ``limit``: the value of the ``nearest`` execution."""
+
+    limit: LimitAhead
+    nearest: Execution
+    executions: int
 
 
-def measure_coverage(ways: Sequence[Way]) -> list[Coverage]:
-    """Count tried ways by kind."""
-    kinds = dict.fromkeys(way.kind for way in ways)
+def list_limits(executions: Sequence[PastExecution]) -> list[NearLimit]:
+    """Return the limits that some executions come near, the nearest first."""
+    pairs = [(limit, run.execution) for run in executions for limit in run.limits]
+    counts = Counter(limit.key for limit, _ in pairs)
+    nearest: dict[tuple[str, str, str], NearLimit] = {}
+    for limit, execution in sorted(pairs, key=lambda pair: -pair[0].value / pair[0].limit):
+        nearest.setdefault(limit.key, NearLimit(limit, execution, counts[limit.key]))
+    return list(nearest.values())
+
+
+def measure_coverage(points: Sequence[CoveragePoint]) -> list[Coverage]:
+    """Count reached points by kind."""
+    kinds = dict.fromkeys(point.kind for point in points)
     return [
         Coverage(
             kind,
-            sum(way.kind == kind and way.tried is True for way in ways),
-            sum(way.kind == kind for way in ways),
+            sum(point.kind == kind and point.tried is True for point in points),
+            sum(point.kind == kind for point in points),
         )
         for kind in kinds
     ]

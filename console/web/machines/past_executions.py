@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING
 from django.db.models import Case, F, Q, TextField, Value, When
 
 import engine
+from console.db import clock
 from console.models import Execution, HistoryEvent
 from console.statuses import ExecutionStatus
+from console.store.state import history_columns
+from console.web.core.formatting import DAY
 from console.web.execution import steps
+from console.web.execution.header import limits_of
 from console.web.history.traces import details_of
 from engine import event_types
 
@@ -31,10 +35,10 @@ if TYPE_CHECKING:
     from console.web.core.formatting import StatusLabel
 
 MOST_EVENTS = 50_000
-"""How many events of several executions are read for one page."""
+"""The number of events of several executions that are read for one page."""
 
 LOOKED_AT = 1_000
-"""Among how many executions those with one definition are looked for."""
+"""The number of latest executions that are searched for executions with a definition."""
 
 _KEPT = 2_000
 _MOST_CHILDREN = 200
@@ -48,11 +52,11 @@ class GridCell:
 
     Aborted visits are left out, because they do not show how long the state takes.
 
-    ``spent``: wall time of all visits in milliseconds, parallel ones of a Map counted once; None
+    ``spent``: wall time of all visits in milliseconds, where simultaneous visits count once; None
     while one is running. ``status``, ``label``: as in the execution's graph; ``succeeded``,
     ``failed`` (also by the execution's timeout), ``caught``, ``aborted``, ``running``: numbers of
-    visits. ``redriven``: number of redrives that continued a visit; ``failed_before``: those of
-    them after a failure.
+    visits. ``redriven``: number of redrives that continued a visit; ``failed_before``: such
+    redrives after a failure.
     """
 
     status: str
@@ -77,11 +81,16 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class PastExecution:
-    """A summarized execution. ``ways``: (state, next state)."""
+    """A summarized execution. ``ways``: (state, next state); ``reached``: points of coverage.
+
+    ``limits``: the limits of AWS that it comes near.
+    """
 
     execution: Execution
     cells: dict[str, GridCell]
     ways: frozenset[tuple[str, str]]
+    reached: engine.Reached
+    limits: tuple[engine.LimitAhead, ...] = ()
 
     @property
     def spent(self) -> int | None:
@@ -100,7 +109,8 @@ def last_executions(
 ) -> list[PastExecution]:
     """Return the latest executions, newest first; fewer if histories are very long.
 
-    ``definition``: the SHA-256 of the only one that counts, "" for all. ``among``: a condition.
+    ``definition``: the SHA-256 of the definition that the executions must have, "" for any.
+    ``among``: a condition.
     """
     executions = recent_executions(machine, definition, among)
     return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
@@ -150,58 +160,106 @@ def _chosen_rows(executions: QuerySet[Execution], most: int) -> list[tuple[Execu
 
 # -- folding ---------------------------------------------------------------------------------------
 
-_Folded = tuple[dict[str, GridCell], frozenset[tuple[str, str]]]
-_known: OrderedDict[tuple[int, int], _Folded] = OrderedDict()
+_Folded = tuple[
+    dict[str, GridCell],
+    frozenset[tuple[str, str]],
+    engine.Reached,
+    tuple[engine.LimitAhead, ...],
+]
+_NOTHING: _Folded = ({}, frozenset(), engine.Reached(), ())
+_DETAILED = {"MapStateStarted", "ExecutionFailed"} | {
+    name
+    for name, kind in engine.EVENT_TYPES.items()
+    if kind.is_failure and name not in event_types.STATE_ENTRIES
+}
+"""Types of events whose details are read: they have a number of items, or an error."""
+_known: OrderedDict[tuple[int, int, int], _Folded] = OrderedDict()
+"""(Execution, length of its history, days of running) -> its folded history."""
 _lock = Lock()
 
 
 def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[PastExecution]:
     with _lock:
-        records = {row.pk: _known.get((row.pk, length)) for row, length in chosen}
+        records = {row.pk: _known.get(_key_of(row, length)) for row, length in chosen}
     missing = {row.pk: (row, length) for row, length in chosen if records[row.pk] is None}
-    for number, events in groupby(_events(missing), key=lambda pair: pair[0]):
+    readers = {row.definition_id: _reader_of(row.definition.text) for row, _ in missing.values()}
+    choices = {name for reader in readers.values() if reader for name in reader.ambiguous}
+    large: dict[int, list[int]] = {}
+    for number, events in groupby(_events(missing, choices, large), key=lambda pair: pair[0]):
         row, length = missing[number]
-        records[number] = record = _fold(row, length, [event for _, event in events])
+        reader = readers[row.definition_id]
+        record = _fold(reader, row, [event for _, event in events if event.id <= length], large)
+        records[number] = record
         with _lock:
-            _known[number, length] = record
+            _known[_key_of(row, length)] = record
             while len(_known) > _KEPT:
                 _known.popitem(last=False)
-    return [PastExecution(row, *(records[row.pk] or ({}, frozenset()))) for row, _ in chosen]
+    return [PastExecution(row, *(records[row.pk] or _NOTHING)) for row, _ in chosen]
 
 
-def _events(numbers: Collection[int]) -> Iterator[tuple[int, engine.Event]]:
-    """Yield (execution, event) without payloads, in order."""
+def _key_of(row: Execution, length: int) -> tuple[int, int, int]:
+    running = row.status == ExecutionStatus.RUNNING
+    return row.pk, length, (clock.now_ms() - row.start_ms) // DAY if running else 0
+
+
+def _events(
+    numbers: Collection[int], choices: Collection[str], large: dict[int, list[int]]
+) -> Iterator[tuple[int, engine.Event]]:
+    """Yield (execution, event) in order, without payloads except the inputs of ``choices``.
+
+    ``large``: gets execution -> its events that may have a payload near the limit.
+    """
     if not numbers:
         return
+    detailed = Q(type__in=_DETAILED) | Q(type="ChoiceStateEntered", state__in=choices)
     length = Case(
-        When(type="MapStateStarted", then=F("details")),
+        When(detailed, then=F("details")),
         default=Value(""),
         output_field=TextField(),
     )
     rows = (
         HistoryEvent.objects.filter(execution_id__in=list(numbers))
+        .annotate(size=history_columns.ByteLength("details"))
         .order_by("execution_id", "event_id")
-        .values_list("execution_id", "event_id", "previous", "at_ms", "type", length, "state")
+        .values_list(
+            *("execution_id", "event_id", "previous", "at_ms", "type", length, "state", "size")
+        )
     )
-    for execution, number, previous, at_ms, kind, details, state in rows.iterator(chunk_size=5000):
+    least = engine.least_size()
+    for execution, number, previous, at_ms, kind, details, state, size in rows.iterator(
+        chunk_size=5000
+    ):
+        if size >= least:
+            large.setdefault(execution, []).append(number)
         event = engine.Event(number, previous, at_ms, kind, details_of(details), state)
         yield execution, event
 
 
-def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folded:
+def _reader_of(text: str) -> engine.CoverageReader | None:
     try:
-        graph = engine.build_graph(engine.parse_stored(row.definition.text))
+        return engine.CoverageReader(engine.parse_stored(text))
     except engine.DefinitionError:  # stored by a version that checked less
-        return {}, frozenset()
-    trace = engine.Trace(graph)
-    trace.feed(event for event in events if event.id <= length)
+        return None
+
+
+def _fold(
+    reader: engine.CoverageReader | None,
+    row: Execution,
+    events: Sequence[engine.Event],
+    large: Mapping[int, Sequence[int]],
+) -> _Folded:
+    if reader is None:
+        return _NOTHING
+    graph = reader.graph
+    trace, reached = reader.fold(events)
     counts = trace.counts()
     statuses = trace.statuses(counts)
     cells = {
         graph.by_id[node].name: _cell(statuses.get(node, ""), visits, counts.get(node, {}))
         for node, visits in trace.visits.items()
     }
-    return cells, _ways(events)
+    trace.payloads.update(history_columns.read_sizes(row.pk, large.get(row.pk, ())))
+    return cells, _ways(events), reached, limits_of(row, trace)
 
 
 def _cell(status: str, visits: engine.Visits, latest: Mapping[str, int]) -> GridCell:

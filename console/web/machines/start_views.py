@@ -9,21 +9,20 @@ from django.db.models.functions import Left, Length
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-import engine
-from console.errors import ServiceError, ValidationException
-from console.feature import Hook, has_feature, hooked
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.feature import Hook, hooked
 from console.integrations.targets import MachineKey
 from console.masking import mask
 from console.masking.masked_execution import masks_of
 from console.models import Execution
-from console.store.executions import breakpoints
 from console.store.executions.start import start_execution
-from console.store.machines import machines, versions
+from console.store.machines import versions
 from console.web.core import cli_commands
-from console.web.core.formatting import BREAK_TIMES, visible_text
+from console.web.core.formatting import visible_text
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
-from console.web.machines.machine_views import graph_beside, machine_context, suggested_input
+from console.web.machines.start_debugging import debug_fields, sent_breakpoints, sent_faults
+from console.web.machines.views import graph_beside, machine_context, suggested_input
 from engine import MachineType
 
 if TYPE_CHECKING:
@@ -54,14 +53,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     require(scope, "StartExecution")
     machine = scope.machine(machine_name)
     if request.method == "GET":
-        return _render_form(
-            request,
-            machine,
-            input=_prefilled_input(
-                scope, machine, request.GET.get("origin", ""), request.GET.get("saved", "")
-            ),
-            run=request.GET.get("run", ""),
-        )
+        return _render_new_form(request, scope, machine)
     form = StartForm(request.POST, MachineKey(machine.project.name, machine.name))
     if not form.is_valid():
         field, message = form.first_error
@@ -72,10 +64,14 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         target = _target(scope, machine, sent["run"])
     except ServiceError as error:
         return _render_form(request, machine, status=422, **form.texts, run_error=error.message)
-    try:
-        places = _breakpoints(scope, target, sent)
-    except ServiceError as error:
-        return _render_form(request, machine, status=422, **form.texts, break_error=error.message)
+    debugging: dict[str, Any] = {}
+    for name, read in (("breakpoints", sent_breakpoints), ("faults", sent_faults)):
+        try:
+            debugging[name] = read(scope, target, request.POST)
+        except ServiceError as error:
+            errors = {f"{name}_error": error.message}
+            debug = debug_fields(scope, machine, request.POST, **errors)
+            return _render_form(request, machine, status=422, **form.texts, debug=debug)
     try:
         started = start_execution(
             target.machine,
@@ -86,13 +82,32 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             test_case=sent["case"],
             ahead=True,
             timeout_s=sent["timeout"],
-            breakpoints=places,
+            **debugging,
             actor=actor_of(scope),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         return _render_form(request, machine, status=422, **form.texts, **{field: error.message})
     return redirect("execution", machine.name, started.name)
+
+
+def _render_new_form(request: HttpRequest, scope: Scope, machine: StateMachine) -> HttpResponse:
+    """Render the form; say if the input or the version that the address names is gone."""
+    run, origin, saved = (request.GET.get(name, "") for name in ("run", "origin", "saved"))
+    fields: dict[str, Any] = {"run": run}
+    status = 200
+    try:
+        _target(scope, machine, run)
+    except ServiceError as gone:
+        fields |= {"run": "", "run_error": gone.message}
+        status = 404
+    try:
+        fields["input"] = _prefilled_input(scope, machine, origin, saved)
+    except ServiceError as gone:
+        fields |= {"saved": "", "origin": "", "input": suggested_input(machine.name)}
+        fields["input_error"] = gone.message
+        status = 404
+    return _render_form(request, machine, status=status, **fields)
 
 
 def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
@@ -102,86 +117,78 @@ def _target(scope: Scope, machine: StateMachine, run: str) -> versions.Target:
     return versions.resolve_target(scope.project, f"{machine.arn}:{run}")
 
 
-def _breakpoints(
-    scope: Scope, target: versions.Target, sent: Mapping[str, Any]
-) -> tuple[engine.Breakpoint, ...]:
-    """Return where the new execution stops; raise ValidationException if it may not."""
-    if not sent["break_state"]:
-        return ()
-    if not has_feature("breakpoints"):
-        raise ValidationException("This server has no breakpoints.")
-    if not scope.may(breakpoints.ACTION):
-        raise ValidationException("Only editors and owners set breakpoints.")
-    place = {"state": sent["break_state"], "when": sent["break_when"]}
-    text = engine.dumps([place])
-    return breakpoints.breakpoints_of_start(target.machine, target.version, text)
+def _run_choices(machine: StateMachine, run: str) -> dict[str, str]:
+    """Return qualifier -> label of aliases and versions; {} without any.
 
-
-def _break_states(scope: Scope, machine: StateMachine) -> list[str]:
-    """Return the states at which the reader may let a new execution stop."""
-    offers = has_feature("breakpoints") and scope.may(breakpoints.ACTION)
-    is_forbidden = offers and breakpoints.is_forbidden(scope.project.name)
-    if not offers or is_forbidden or machine.type == MachineType.EXPRESS:
-        return []
-    try:
-        compiled = machines.compiled_machines.get(machine.definition_id)
-    except engine.DefinitionError:  # stored by a version that checked less
-        return []
-    return sorted(name for name, _ in engine.own_states(compiled))
-
-
-def _run_choices(machine: StateMachine) -> dict[str, str]:
-    """Return qualifier -> label of aliases and versions; {} without any."""
+    ``run``: the chosen qualifier, which may be that of an older version than the listed ones.
+    """
     aliases = versions.list_aliases(versions.Target(machine))
     numbers = [each.number for each in versions.list_versions(machine, limit=_MOST_VERSIONS)]
     if not aliases and not numbers:
         return {}
-    return {
+    choices = {
         "": "Current definition",
         **{each.name: f"Alias {each.name}" for each in aliases},
         **{str(number): f"Version {number}" for number in numbers},
     }
+    kind = "Version" if run.isdecimal() else "Alias"
+    return choices if run in choices else {**choices, run: f"{kind} {run}"}
 
 
-def _named_inputs(machine: StateMachine) -> Any:
+def named_inputs_of(machine: StateMachine) -> Any:
     """Return the named inputs, None without the feature."""
     return next((offer(machine) for offer in hooked(Hook.START_INPUTS)), None)
 
 
 def _prefilled_input(scope: Scope, machine: StateMachine, origin: str, saved: str) -> str:
-    """Return an earlier execution's input, a named one, or a sample's."""
-    named = _named_inputs(machine) if saved else None
-    if named is not None and (text := named.shown(saved)):
-        return str(text)
+    """Return an earlier execution's input, a named one, or a sample's.
+
+    Raise a ServiceError if the execution or the named input does not exist.
+    """
+    named_inputs = named_inputs_of(machine) if saved else None
+    if named_inputs is not None:
+        return str(named_inputs.shown(saved))
     if not origin:
         return suggested_input(machine.name)
-    earlier = _earlier_execution(scope, machine, origin)
-    return scope.shown(earlier).input if earlier else suggested_input(machine.name)
+    return scope.shown(_earlier_execution(scope, machine, origin)).input
 
 
-def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Execution | None:
+def _earlier_execution(scope: Scope, machine: StateMachine, origin: str) -> Execution:
     rows = Execution.objects.filter(project=scope.project)
     if machine.type == MachineType.EXPRESS:  # its ARN ends with an id: names may be used again
-        return rows.filter(state_machine_arn=machine.arn, name=origin).order_by("-pk").first()
-    return rows.filter(arn=scope.arn("execution", machine.name, origin)).first()
+        rows = rows.filter(state_machine_arn=machine.arn, name=origin).order_by("-pk")
+    else:
+        rows = rows.filter(arn=scope.arn("execution", machine.name, origin))
+    execution = rows.first()
+    if execution is None:
+        raise ServiceError(
+            ErrorCode.ResourceNotFound, f"{machine.name} has no execution “{origin[:80]}”."
+        )
+    return execution
 
 
 def _with_hidden_values(scope: Scope, machine: StateMachine, sent: Mapping[str, Any]) -> str:
-    """Return an input with the hidden values of its source: named input or execution."""
+    """Return an input with the hidden values of its source: named input or execution.
+
+    Raise a ServiceError if the source is gone, or if a mask stands where it has no hidden value.
+    """
     text: str = sent["input"]
-    if mask.MASK in text and sent["saved"]:
-        named = _named_inputs(machine)
-        return text if named is None else str(named.filled(sent["saved"], text))
-    return _with_masked_values(scope, machine, sent["origin"], text)
-
-
-def _with_masked_values(scope: Scope, machine: StateMachine, origin: str, text: str) -> str:
-    """Replace masks in an input by the original values of the execution ``origin``."""
-    earlier = _earlier_execution(scope, machine, origin) if origin and mask.MASK in text else None
-    if earlier is None:
+    if mask.MASK not in text:
         return text
-    true = earlier.input
-    return mask.fill_mask(text, scope.shown(earlier).input, true)
+    named_inputs = named_inputs_of(machine) if sent["saved"] else None
+    if named_inputs is not None:
+        original, shown = named_inputs.text(sent["saved"]), named_inputs.shown(sent["saved"])
+    elif sent["origin"]:
+        earlier = _earlier_execution(scope, machine, sent["origin"])
+        original, shown = earlier.input, scope.shown(earlier).input
+    else:
+        return text
+    filled = mask.fill_mask(text, shown, original)
+    if mask.MASK in filled and mask.MASK not in original:
+        raise ValidationException(
+            f"{mask.MASK} stands for a hidden value that is not known at this place. Enter a value."
+        )
+    return filled
 
 
 def _render_form(
@@ -191,12 +198,11 @@ def _render_form(
     context = machine_context(machine) | {
         "origin": request.GET.get("origin", ""),
         "saved": request.GET.get("saved", ""),
-        "named": _named_inputs(machine),
+        "named": named_inputs_of(machine),
         "last": executions[0] if executions else None,
         "recent": recent_inputs(scope.project, executions),
-        "runs": _run_choices(machine),
-        "break_states": _break_states(scope, machine),
-        "break_times": BREAK_TIMES,
+        "runs": _run_choices(machine, fields.get("run", "")),
+        "debug": debug_fields(scope, machine, request.POST),
         **graph_beside(request, machine),
         **fields,
     }

@@ -1,8 +1,13 @@
-"""Views of call targets: of the whole project, and of each Task of a state machine."""
+"""Views of call targets: registered Lambda functions with callers, and the calls of a machine."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -11,19 +16,26 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
+from console.db.branch_names import parent_name
 from console.errors import ServiceError
+from console.models import StateMachine
+from console.statuses import MachineStatus
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines import calls, function_list, insights, past_executions
+from console.web.machines import calls, insights, past_executions
 from console.web.machines.forms import OptionsForm
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Execution, StateMachine
+    from console.models import Execution, Project
+    from console.web.core.scope import Scope
     from console.web.machines.insights import Insight
+
 
 _LABELS = {
     machine_options.CHILD_POLICY: "Child executions when the parent ends",
@@ -36,14 +48,14 @@ _WORDS = {
     machine_options.REDISPATCH: "call again",
     machine_options.FAIL: "fail the task",
 }
-"""What each choice of an option means."""
+"""The meaning of each choice of an option."""
 
 _BROKEN = formatting.StatusLabel("failed", "Broken")
 """A registered function that cannot be called."""
 _DENIED = formatting.StatusLabel("failed", "Denied")
 """A call that the role of the state machine is denied."""
 MOST_EXECUTIONS = 20
-"""How many of the last executions count."""
+"""The number of latest executions that count."""
 
 
 @require_safe
@@ -51,8 +63,8 @@ def target_list(request: HttpRequest) -> HttpResponse:
     """Show ``/targets/``: configured services, functions and addresses."""
     scope = scope_of(request)
     project = scope.project
-    users = function_list.read_users(scope)
-    functions = function_list.list_functions(scope, users)
+    users = read_users(scope)
+    functions = list_functions(scope, users)
     services = calls.list_services(project)
     changed, targets_problem = settings.STATEYARD_TARGETS_FILE.find_change()
     context = {
@@ -61,7 +73,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "services": services,
         "own_services": calls.list_own_services(project),
         "functions": functions,
-        "missing": function_list.list_missing(functions, services, users),
+        "missing": list_missing(functions, services, users),
         "broken_count": sum(bool(each.function.problem) for each in functions),
         "functions_problem": calls.functions_problem(),
         "targets_changed": changed,
@@ -116,9 +128,9 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class RecentCalls:
-    """A Task's calls in recent executions. ``last``: the latest one that entered it, or None.
+    """A Task's calls in recent executions. ``last``: the latest execution with the Task, or None.
 
-    The step of that execution shows what was sent and answered.
+    The page of that execution shows the input and output of the call.
     """
 
     insight: Insight
@@ -132,12 +144,162 @@ def call_records(machine: StateMachine) -> tuple[int, dict[str, RecentCalls]]:
     """
     graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     executions = past_executions.last_executions(machine, MOST_EXECUTIONS)
-    apart = insights.states_elsewhere(graph)
-    inner = past_executions.child_executions(executions) if apart else []
+    distributed_states = insights.states_elsewhere(graph)
+    inner = past_executions.child_executions(executions) if distributed_states else []
     records = {}
     for node, insight in insights.list_insights(graph, executions, inner).items():
         name = insight.node.name
-        entered = (run for run in (inner if name in apart else executions) if name in run.cells)
+        entered = (
+            run
+            for run in (inner if name in distributed_states else executions)
+            if name in run.cells
+        )
         run = next(entered, None)
         records[node] = RecentCalls(insight, run.execution if run else None)
     return len(executions), records
+
+
+MOST_MACHINES = 500
+"""The number of definitions, by name, that the page searches for users of a function."""
+_LISTED = 5
+_NAMED = re.compile(r'"FunctionName"\s*:\s*"((?:[^"\\]|\\.)*)"|:(function|activity):([\w-]+)')
+_REMEDIES = {
+    "Runtime.ImportModuleError": (
+        "Install the module for the function's Python, or put its file into the function's folder "
+        "or the data folder."
+    ),
+    "Runtime.UserCodeSyntaxError": "Correct the source.",
+    "Runtime.HandlerNotFound": "Correct the name after the colon, or define it in the module.",
+    "Runtime.InvalidWorkingDir": "Create the folder, or correct “folder” in the entry.",
+}
+_OTHERWISE = "Correct the entry or its target."
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFunction:
+    """A function. ``source``: its file, and its names in that file.
+
+    ``remedy``: how to repair it, "" if it works. ``machines``: the first that name it in their
+    definition; ``more``: how many others do.
+    """
+
+    function: calls.FunctionTarget
+    source: str
+    remedy: str
+    machines: tuple[str, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFunction:
+    """A function without an implementation. ``machines``: its first callers.
+
+    ``more``: how many others do.
+    """
+
+    name: str
+    machines: tuple[str, ...]
+    more: int
+
+
+Users = Mapping[tuple[str, str], set[str]]
+"""(kind, name) of a function or activity -> names of the state machines that call it."""
+
+
+def list_missing(
+    functions: Iterable[ListedFunction], services: Iterable[calls.ServiceTarget], users: Users
+) -> list[MissingFunction]:
+    """Return unregistered functions that state machines call, by name.
+
+    A target for ``lambda`` or for every service may have them, so there are none then.
+    """
+    if any(service.name in ("lambda", "*") for service in services):
+        return []
+    patterns = [
+        _name_pattern(each.function.name) for each in functions if each.function.kind == "Function"
+    ]
+    ordered = [(kind, name, sorted(users[kind, name])) for kind, name in sorted(users)]
+    return [
+        MissingFunction(name, tuple(machines[:_LISTED]), len(machines[_LISTED:]))
+        for kind, name, machines in ordered
+        if kind == "function"
+        and not name.startswith("{%")
+        and not any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+
+
+def _name_pattern(registered: str) -> str:
+    """Return the name pattern of a registered name, which may be a pattern of ARNs."""
+    _, separator, name = registered.rpartition(":function:")
+    if separator:
+        return name.partition(":")[0]
+    return "*" if registered.startswith("arn") else registered
+
+
+def list_functions(scope: Scope, users: Users) -> list[ListedFunction]:
+    """Return a project's functions, then its samples'; broken ones first, else by name."""
+    project = scope.project
+    functions = calls.list_functions(project) + calls.list_sample_functions(project)
+    rows = [_listed(each, project, users) for each in functions]
+    return sorted(rows, key=_place)
+
+
+def _place(row: ListedFunction) -> tuple[bool, bool, str, str]:
+    function = row.function
+    return not function.problem, function.sample, function.machine, function.name
+
+
+def _listed(function: calls.FunctionTarget, project: Project, users: Users) -> ListedFunction:
+    machines = _users_of(function, users)
+    remedy = _REMEDIES.get(function.problem.partition(":")[0], _OTHERWISE)
+    return ListedFunction(
+        function,
+        _source(function, project),
+        remedy if function.problem else "",
+        tuple(machines[:_LISTED]),
+        len(machines[_LISTED:]),
+    )
+
+
+def _source(function: calls.FunctionTarget, project: Project) -> str:
+    if function.sample:
+        return "the samples of Stateyard"
+    if function.machine:
+        return f"targets.json: machines: {function.machine}"
+    own = f"functions.json: projects: {parent_name(project.name)}"
+    return own if function.own else "functions.json"
+
+
+def _users_of(function: calls.FunctionTarget, users: Users) -> list[str]:
+    """Return the state machines that use a function, by name; a machine's own has one user."""
+    kind = "activity" if function.kind == "Activity" else "function"
+    by_name: set[str] = set()
+    for (called, name), machines in users.items():
+        if called == kind and fnmatchcase(name, function.name):
+            by_name |= machines
+    return sorted(by_name & {function.machine} if function.machine else by_name)
+
+
+def read_users(scope: Scope) -> Users:
+    """Return called functions and activities -> calling machines, in one query."""
+    machines = StateMachine.objects.filter(
+        project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
+    )
+    rows = machines.order_by("name").values_list("name", "definition__text")[:MOST_MACHINES]
+    users: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for machine, definition in rows:
+        for called in _called_functions(definition):
+            users[called].add(machine)
+    return users
+
+
+def _called_functions(definition: str) -> Iterable[tuple[str, str]]:
+    """Yield kind and name of the functions and activities in a definition."""
+    for match in _NAMED.finditer(definition):
+        written, kind, name = match.groups()
+        if kind:
+            yield kind, name
+        elif ":function:" not in (text := json.loads(f'"{written}"')):
+            yield "function", text.partition(":")[0]
+        else:
+            yield "function", text.partition(":function:")[2].partition(":")[0]

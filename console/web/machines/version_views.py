@@ -14,11 +14,10 @@ from console.models import Alias, MachineRevision, Version
 from console.store.machines import machines, revisions
 from console.store.machines import versions as store
 from console.store.machines.published import revision_numbers, versions_by_revision
-from console.web.core import form_actions
+from console.web.core import forms
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.machines.definition_diff import diff_rows, state_changes
-from console.web.machines.drift import drift_of
+from console.web.machines.definition_diff import diff_rows, drift_of, state_changes
 from console.web.machines.forms import (
     AliasForm,
     DeleteAliasForm,
@@ -26,7 +25,7 @@ from console.web.machines.forms import (
     PublishForm,
     RestoreForm,
 )
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
-    from console.web.core.form_actions import FormActions
+    from console.web.core.forms import FormActions
 
 _PAGE = 50
 _CHOICES = 200
@@ -51,7 +50,7 @@ class AliasRow:
 @require_http_methods(["GET", "POST"])
 def versions_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show ``/machines/<name>/versions/``; a POST runs one of ``_ACTIONS``."""
-    return form_actions.answer_form_action(
+    return forms.answer_form_action(
         request,
         machine_name,
         _ACTIONS,
@@ -116,8 +115,11 @@ def _current_revision(machine: StateMachine) -> MachineRevision | None:
     saved = revisions.find_revision(machine, machine.revision_id)
     newest = None if saved else next(iter(revisions.list_revisions(machine, limit=1)), None)
     if newest is not None:
-        same = (newest.definition_id, newest.role_arn) == (machine.definition_id, machine.role_arn)
-        saved = newest if same else None
+        is_current = (newest.definition_id, newest.role_arn) == (
+            machine.definition_id,
+            machine.role_arn,
+        )
+        saved = newest if is_current else None
     return saved
 
 
@@ -332,6 +334,6 @@ def _side_of_revision(key: str, label: str, row: MachineRevision) -> DiffSide:
 
 
 def _is_restorable(side: DiffSide, machine: StateMachine) -> bool:
-    """Tell whether a side is a revision that differs from the current machine."""
+    """Return whether a side is a revision that differs from the current machine."""
     now = (machine.definition.text, machine.role_arn)
     return side.revision > 0 and (side.text, side.role_arn) != now
