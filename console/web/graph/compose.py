@@ -13,10 +13,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, TypeVar
 
-from console.web.graph.columns import in_columns
-from console.web.graph.diagram import Arrow, Diagram, Direction, Rectangle
+from console.web.graph.diagram import Arrow, Curve, Diagram, Direction, Drawn, Rectangle
+from console.web.graph.plain_layers import mirrored, turned
 from console.web.graph.shapes import (
     ENTRY,
     EXIT,
@@ -36,9 +37,12 @@ from console.web.graph.shapes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from console.web.graph.diagram import Curve, Drawn
     from console.web.graph.graph_view import GraphView
     from engine import Edge, Graph, Node, StateGroup
 
@@ -50,12 +54,12 @@ _TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
 """Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
 _MARGIN = 8
 _APART = 16
-"""How much room an edge without a label has beside others that join the same states; pixels.
+"""The space between edges without labels that connect the same two states; pixels.
 
-Without it Graphviz draws all of them in a few pixels, where none can be told or pressed.
+Without it Graphviz draws all of them within a few pixels, too close to be distinguished or clicked.
 """
 _BUS, _CORNER = 14, 8
-"""How far from the branches their ways go across, and the radius of the corners; pixels."""
+"""The distance of crossing edges from the branches, and the radius of the corners; pixels."""
 
 
 def compose_picture(graph: Graph, draw: Draw, view: GraphView) -> Picture:
@@ -148,7 +152,7 @@ def _side_by_side(
     offset = max(0.0, (least - width) / 2)
     height = max(part.height for part in parts)
     middle = max(width, least) / 2
-    alone = len(parts) == 1  # its ways in and out need no place in common with others
+    is_single = len(parts) == 1  # its ways in and out need no place in common with others
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for group, part in zip(groups, parts, strict=True):
@@ -157,11 +161,11 @@ def _side_by_side(
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(x if alone else middle, -ENTRY), (x, y if y < 1 else 0)]
+            turns = [(x if is_single else middle, -ENTRY), (x, y if y < 1 else 0)]
             lines.append(_thread(group, [*turns, (x, y)], "in", Direction.DOWN))
         if moved.end is not None:
             x = moved.end[0]
-            turns = [(x, height), (x if alone else middle, height + EXIT + PAD)]
+            turns = [(x, height), (x if is_single else middle, height + EXIT + PAD)]
             lines.append(_thread(group, [moved.end, *turns], "out", Direction.DOWN))
         offset += part.width + GAP
     return Picture(max(width, least), height, tuple(boxes), tuple(lines))
@@ -177,7 +181,7 @@ def _one_below_the_other(
     # lines come to the middle of the box around it, which has a head
     corner = _inner_corner(len(name_lines(node, compact=view.compact)), view)[1]
     middle, top = max((height + PAD - corner) / 2, 0), 0.0
-    alone = len(parts) == 1
+    is_single = len(parts) == 1
     boxes: list[Box] = []
     lines: list[EdgeLine] = []
     for group, part in zip(groups, parts, strict=True):
@@ -186,11 +190,11 @@ def _one_below_the_other(
         lines += moved.lines
         if moved.start is not None:
             x, y = moved.start
-            turns = [(-ENTRY - PAD, y if alone else middle), (x if x < 1 else 0, y)]
+            turns = [(-ENTRY - PAD, y if is_single else middle), (x if x < 1 else 0, y)]
             lines.append(_thread(group, [*turns, (x, y)], "in", Direction.RIGHT))
         if moved.end is not None:
             y = moved.end[1]
-            turns = [(width, y), (width + EXIT + PAD, y if alone else middle)]
+            turns = [(width, y), (width + EXIT + PAD, y if is_single else middle)]
             lines.append(_thread(group, [moved.end, *turns], "out", Direction.RIGHT))
         top += part.height + GAP
     return Picture(width, height, tuple(boxes), tuple(lines))
@@ -288,7 +292,7 @@ def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
             f"e{place}",
             edge.source,
             edge.target,
-            _middle_width(edge, view, alone=parallel[edge.source, edge.target] == 1),
+            _middle_width(edge, view, is_single=parallel[edge.source, edge.target] == 1),
         )
         for place, edge in enumerate(states.edges)
     ]
@@ -299,11 +303,11 @@ def _diagram(states: _GroupStates, view: GraphView) -> Diagram:
     return Diagram(tuple(parts), view.direction, tight=view.compact)
 
 
-def _middle_width(edge: Edge, view: GraphView, *, alone: bool) -> float:
+def _middle_width(edge: Edge, view: GraphView, *, is_single: bool) -> float:
     """Return the width to reserve at the middle of an edge: for its label, or parallel edges."""
     if view.compact:  # no edge has a label, and they share the room evenly
         return 0
-    return label_width(cut_text(edge.label)) if edge.label else 0 if alone else _APART
+    return label_width(cut_text(edge.label)) if edge.label else 0 if is_single else _APART
 
 
 def _edge_ends(nodes: list[Node], *, outer: bool) -> list[Node]:
@@ -327,7 +331,7 @@ def _edge_line(curve: Curve, edge: Edge | None, states: _GroupStates, drawn: Dra
             return EdgeLine(source, target, "next", curve.path)
         if source == "start":
             return EdgeLine(source, target, "in", curve.path)
-        # a curve ends beside the point where the ways out meet: without a gap, it leads to it
+        # a curve ends near the point where the outgoing lines meet: extend it to that point
         x, y = drawn.spots["end"]
         return EdgeLine(source, target, "out", f"{curve.path} L{x:.1f},{y:.1f}")
     at = curve.label_at if edge.label else None
@@ -361,9 +365,6 @@ def _move(path: str, x: float, y: float) -> str:
     return _PAIR.sub(shift, path)
 
 
-_PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
-
-
 def _inner_corner(rows: int, view: GraphView) -> Point:
     """Return the corner of the inner area in a Parallel's or Map's box."""
     head = head_height(rows, plain=view.plain, compact=view.compact)
@@ -381,3 +382,229 @@ def _box_size(node: Node, inside: Picture | None, view: GraphView) -> Point:
     if view.direction is Direction.DOWN:
         return inside.width + left + PAD, inside.height + top + PAD + EXIT
     return inside.width + left + EXIT + PAD, inside.height + top + PAD
+
+
+LEAST_ROWS = 20
+"""A diagram with fewer rows has one column."""
+_SLIM = 2.5
+"""The ratio of height to width from which a diagram is wrapped."""
+_RATIO = 1.4
+"""Width of a frame as a multiple of its height."""
+_AWAY, _LANE, _RADIUS = 14, 9, 6
+"""Pixels: from a row to the way of its arrows, between two lanes, of a corner."""
+_CROSSING = 400
+"""Pixels that a cut may be away from its ideal place to be crossed by one arrow less."""
+_PAIR = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
+
+
+def in_columns(diagram: Diagram, drawn: Drawn) -> Drawn:
+    """Return a long slim layout in columns (in rows, if it runs to the right)."""
+    if diagram.direction is Direction.RIGHT:
+        return mirrored(_wrapped(turned(diagram), mirrored(drawn), 1 / _RATIO))
+    return _wrapped(diagram, drawn, _RATIO)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Boxes side by side."""
+
+    top: float
+    bottom: float
+    boxes: frozenset[str]
+
+
+def _wrapped(diagram: Diagram, drawn: Drawn, ratio: float) -> Drawn:
+    if drawn.height < _SLIM * drawn.width:
+        return drawn
+    sizes = {part.id: part for part in diagram.parts if isinstance(part, Rectangle)}
+    arrows = {part.id: part for part in diagram.parts if isinstance(part, Arrow)}
+    rows = _rows(sizes, drawn.spots)
+    if len(rows) < LEAST_ROWS:
+        return drawn
+    count = ceil(sqrt(ratio * drawn.height / (drawn.width + 4 * _AWAY)))
+    cuts = _cuts(rows, list(arrows.values()), drawn.height / count)
+    if not cuts:
+        return drawn
+    return _Columns(rows, cuts, sizes, arrows, drawn).wrapped()
+
+
+def _rows(sizes: Mapping[str, Rectangle], spots: Mapping[str, Point]) -> list[_Row]:
+    """Return the boxes in rows, top to bottom; boxes with overlapping heights share a row."""
+    rows: list[_Row] = []
+    for box in sorted(sizes, key=lambda box: spots[box][1] - sizes[box].height / 2):
+        middle, half = spots[box][1], sizes[box].height / 2
+        if rows and middle - half < rows[-1].bottom:
+            last = rows.pop()
+            rows.append(_Row(last.top, max(last.bottom, middle + half), last.boxes | {box}))
+        else:
+            rows.append(_Row(middle - half, middle + half, frozenset({box})))
+    return rows
+
+
+def _cuts(rows: Sequence[_Row], arrows: Sequence[Arrow], height: float) -> list[int]:
+    """Return the first row of each column: near multiples of a height, crossed by few arrows."""
+    row_of = {box: number for number, row in enumerate(rows) for box in row.boxes}
+    crossed = [0] * (len(rows) + 1)
+    for arrow in arrows:
+        first, last = sorted((row_of[arrow.source], row_of[arrow.target]))
+        for place in range(first + 1, last + 1):
+            crossed[place] += 1
+    cuts: list[int] = []
+    ideal = height
+    while ideal < rows[-1].bottom - height / 2:
+        near = [
+            place
+            for place in range((cuts[-1] if cuts else 0) + 1, len(rows))
+            if abs(rows[place].top - ideal) <= height / 3
+        ]
+        if near:
+            best = min(near, key=lambda at: _CROSSING * crossed[at] + abs(rows[at].top - ideal))
+            cuts.append(best)
+        ideal += height
+    return cuts
+
+
+class _Columns:
+    """The columns of one layout."""
+
+    def __init__(
+        self,
+        rows: Sequence[_Row],
+        cuts: Sequence[int],
+        sizes: Mapping[str, Rectangle],
+        arrows: Mapping[str, Arrow],
+        drawn: Drawn,
+    ) -> None:
+        self._sizes, self._arrows, self._drawn = sizes, arrows, drawn
+        edges = [0, *cuts, len(rows)]
+        self._parts = [rows[first:after] for first, after in pairwise(edges)]
+        self._row_of = {box: row for row in rows for box in row.boxes}
+        self._column_of = {
+            box: number
+            for number, part in enumerate(self._parts)
+            for row in part
+            for box in row.boxes
+        }
+        self._lanes: list[dict[str, int]] = [{} for _ in range(len(self._parts) + 1)]
+        """Gutter (0 is before the first column) -> target -> its lane."""
+        self._below: dict[str, int] = {}  # target -> its lane below all columns
+        for curve in drawn.curves:
+            self._take_lanes(arrows[curve.id])
+
+    def _take_lanes(self, arrow: Arrow) -> None:
+        source, target = self._column_of[arrow.source], self._column_of[arrow.target]
+        if source == target:
+            return
+        for gutter in {source + 1, target}:
+            self._lanes[gutter].setdefault(arrow.target, len(self._lanes[gutter]))
+        if source + 1 != target:
+            self._below.setdefault(arrow.target, len(self._below))
+
+    def wrapped(self) -> Drawn:
+        gutters: list[float] = []
+        shifts: list[Point] = []
+        x = bottom = 0.0
+        for number, part in enumerate(self._parts):
+            gutters.append(x + _AWAY)
+            x += self._gutter_width(number)
+            left, right = self._extent(number)
+            shifts.append((x - left, _AWAY - part[0].top))
+            x += right - left
+            bottom = max(bottom, part[-1].bottom - part[0].top + _AWAY)
+        gutters.append(x + _AWAY)
+        x += self._gutter_width(len(self._parts))
+        floor = bottom + 2 * _AWAY
+        spots = {
+            box: _moved(spot, shifts[self._column_of[box]])
+            for box, spot in self._drawn.spots.items()
+        }
+        curves = tuple(
+            self._curve(curve, spots, shifts, gutters, floor) for curve in self._drawn.curves
+        )
+        return Drawn(x, floor + _LANE * len(self._below), spots, curves)
+
+    def _gutter_width(self, number: int) -> float:
+        lanes = len(self._lanes[number])
+        outer = number in (0, len(self._parts))
+        return 2 * _AWAY + _LANE * (lanes - 1) if lanes else 0.0 if outer else 2.0 * _AWAY
+
+    def _extent(self, column: int) -> tuple[float, float]:
+        """Return the left and right edge of a column's boxes, arrows and labels."""
+        edges: list[float] = []
+        for row in self._parts[column]:
+            for box in row.boxes:
+                middle, half = self._drawn.spots[box][0], self._sizes[box].width / 2
+                edges += (middle - half, middle + half)
+        for curve in self._drawn.curves:
+            arrow = self._arrows[curve.id]
+            if self._column_of[arrow.source] == column == self._column_of[arrow.target]:
+                edges += (float(x) for x, _ in _PAIR.findall(curve.path))
+                if curve.label_at:
+                    half = arrow.label_width / 2
+                    edges += (curve.label_at[0] - half, curve.label_at[0] + half)
+        return min(edges), max(edges)
+
+    def _curve(
+        self,
+        curve: Curve,
+        spots: Mapping[str, Point],
+        shifts: Sequence[Point],
+        gutters: Sequence[float],
+        floor: float,
+    ) -> Curve:
+        arrow = self._arrows[curve.id]
+        source, target = self._column_of[arrow.source], self._column_of[arrow.target]
+        if source == target:
+            shift = shifts[source]
+            label_at = curve.label_at and _moved(curve.label_at, shift)
+            return replace(curve, path=_moved_path(curve.path, shift), label_at=label_at)
+        (x, y), (to_x, to_y) = spots[arrow.source], spots[arrow.target]
+        y += self._sizes[arrow.source].height / 2
+        to_y -= self._sizes[arrow.target].height / 2
+        out = self._row_of[arrow.source].bottom + shifts[source][1] + _AWAY
+        come = self._row_of[arrow.target].top + shifts[target][1] - _AWAY
+
+        def lane(gutter: int) -> float:
+            return gutters[gutter] + _LANE * self._lanes[gutter][arrow.target]
+
+        points = [(x, y), (x, out), (lane(source + 1), out)]
+        if source + 1 != target:
+            low = floor + _LANE * self._below[arrow.target]
+            points += [(lane(source + 1), low), (lane(target), low)]
+        points += [(lane(target), come), (to_x, come), (to_x, to_y)]
+        label_at = ((x + points[2][0]) / 2, out) if curve.label_at else None
+        return Curve(curve.id, _round_corners(points), label_at)
+
+
+def _moved(point: Point, shift: Point) -> Point:
+    return point[0] + shift[0], point[1] + shift[1]
+
+
+def _moved_path(path: str, shift: Point) -> str:
+    def moved(match: re.Match[str]) -> str:
+        return f"{float(match[1]) + shift[0]:.1f},{float(match[2]) + shift[1]:.1f}"
+
+    return _PAIR.sub(moved, path)
+
+
+def _round_corners(points: Sequence[Point]) -> str:
+    """Return a path through points, alternately across and along, with round corners."""
+    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        radius = min(_RADIUS, _length(before, corner) / 2, _length(corner, after) / 2)
+        begin, end = _towards(corner, before, radius), _towards(corner, after, radius)
+        path += (
+            f" L{begin[0]:.1f},{begin[1]:.1f}"
+            f" Q{corner[0]:.1f},{corner[1]:.1f} {end[0]:.1f},{end[1]:.1f}"
+        )
+    return f"{path} L{points[-1][0]:.1f},{points[-1][1]:.1f}"
+
+
+def _length(first: Point, second: Point) -> float:
+    return abs(first[0] - second[0]) + abs(first[1] - second[1])
+
+
+def _towards(point: Point, other: Point, distance: float) -> Point:
+    length = _length(point, other)
+    share = distance / length if length else 0
+    return point[0] + (other[0] - point[0]) * share, point[1] + (other[1] - point[1]) * share

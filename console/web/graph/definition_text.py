@@ -13,7 +13,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 import engine
-from console.web.graph import folding, svg
+from console.web.graph import graph_view, svg
 from console.web.graph.graph_view import graph_view_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def definition_context(
 ) -> dict[str, Any]:
     """Return the template context of ``graph/_definition.html``.
 
-    The address may name a state by its ``state`` id, and a ``page`` of a long text. ``plain``: its
-    boxes have no room for statuses. ``steps``: as in ``StateLinks``.
+    The address may name a state by its ``state`` id, and a ``page`` of a long text. ``plain``: the
+    states' boxes have no space for statuses. ``steps``: as in ``StateLinks``.
     """
     asked_state, asked_page = request.GET.get("state", ""), request.GET.get("page", "")
     view = replace(graph_view_of(request), plain=plain)
@@ -49,8 +49,8 @@ def definition_context(
     readable = readable_text(text)
     ids = context["graph"].by_name if context["picture"] else {}
     number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
-    whole = readable.count("\n") < PAGE_LINES
-    jump = "#src-" if whole else f"?region={region}&state="
+    fits_page = readable.count("\n") < PAGE_LINES
+    jump = "#src-" if fits_page else f"?region={region}&state="
     return context | {
         "text": text_page(readable, ids, number, asked_state, StateLinks(steps, jump)),
         "raw_text": text,
@@ -71,13 +71,13 @@ def picture_context(
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
     node = graph.by_id.get(state)
-    view = folding.view_around(graph, node.name if node else "", view)
+    view = graph_view.view_around(graph, node.name if node else "", view)
     picture = svg.definition_picture(text, machine_type, view)
     return {
         "graph": graph,
         "picture": picture,
         "graph_view": view,
-        "fold_links": folding.fold_links(view, picture),
+        "fold_links": graph_view.fold_links(view, picture),
     }
 
 
@@ -114,8 +114,8 @@ class TextPage:
 class StateLinks:
     """The URLs of links on state names and on references to states.
 
-    ``steps``: the address of an execution's step, up to the state's name, "" for none;
-    ``places``: that of a state's place in the text, up to its id.
+    ``steps``: the address of an execution's step, up to the state's name, "" for none; ``places``:
+    the URL of a state's place in the text, without the id.
     """
 
     steps: str = ""
@@ -153,14 +153,14 @@ def text_page(
             focus = " autofocus" if ids[name] == chosen else ""
             span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
             marks += [(start, 2, span), (min(stop, end), 0, "</span>")]
-    named = {start for name, start, _ in places}
-    marks += _token_marks(text, (begin, end), ids, named, links)
+    name_places = {start for name, start, _ in places}
+    marks += _token_marks(text, (begin, end), ids, name_places, links)
     ordered = sorted(marks, key=lambda mark: mark[:2])
     return TextPage(_with_tags(text, (begin, end), ordered), number, len(pages))
 
 
 _Mark = tuple[int, int, str]
-"""Where a tag stands in a text; its order among those that stand there; the tag."""
+"""A tag in a text: its place, its order among tags of the same place, the tag."""
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _COLOURED = re.compile(
     rf"(?P<key>{_STRING})(?=\s*:)|(?P<string>{_STRING})|(?P<number>-?\d[\d.eE+-]*)"
@@ -174,17 +174,20 @@ def _token_marks(
     text: str,
     part: tuple[int, int],
     ids: Mapping[str, str],
-    named: set[int],
+    name_places: set[int],
     links: StateLinks,
 ) -> Iterator[_Mark]:
-    """Yield the colours and links of a part of a text. ``named``: keys that name states."""
+    """Yield the colours and links of a part of a text.
+
+    ``ids``: name -> id of each state; ``name_places``: the offsets of keys that name states.
+    """
     key = ""
     for match in _COLOURED.finditer(text, *part):
         start, end, kind = match.start(), match.end(), match.lastgroup or ""
         closing, token = "</span>", match[0]
         if kind == "key":
             key = token
-            if start not in named:
+            if start not in name_places:
                 continue
             opening = '<span class="state-key">'
             if links.steps:
@@ -222,8 +225,8 @@ def _with_tags(text: str, part: tuple[int, int], marks: Iterable[_Mark]) -> Safe
 
 def coloured_text(text: str) -> SafeString:
     """Return a JSON text as HTML, coloured by type of value."""
-    whole = 0, len(text)
-    return _with_tags(text, whole, _token_marks(text, whole, {}, set(), NO_LINKS))
+    span = 0, len(text)
+    return _with_tags(text, span, _token_marks(text, span, {}, set(), NO_LINKS))
 
 
 def state_places(text: str) -> Iterator[tuple[str, int, int]]:
@@ -250,7 +253,7 @@ def _is_state(path: Path) -> bool:
 
 @dataclass(slots=True)
 class _Open:
-    """A container being read; ``key``: its current key, ``start``: of its own key."""
+    """A container being read; ``key``: its current key, ``start``: the position of its own key."""
 
     start: int
     index: int | None
@@ -268,8 +271,8 @@ def _objects(text: str) -> Iterator[tuple[Path, int, int]]:
             start = stack[-1].key_at if keyed else match.start()
             stack.append(_Open(start, 0 if token == "[" else None))
         elif token in "}]":
-            done = stack.pop()
-            yield _path(stack), done.start, match.end()
+            entry = stack.pop()
+            yield _path(stack), entry.start, match.end()
         elif token == ",":
             stack[-1].key = None
             if stack[-1].index is not None:

@@ -16,9 +16,9 @@ class Direction(StrEnum):
     """The direction of a graph; the values are used in cookies and URLs."""
 
     DOWN = "down"
-    """From the top to the bottom."""
+    """Top to bottom."""
     RIGHT = "right"
-    """From the left to the right."""
+    """Left to right."""
 
 
 @dataclass(frozen=True, slots=True)

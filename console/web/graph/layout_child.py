@@ -94,7 +94,7 @@ def _installed_graphviz(dot: str, seconds: float) -> str:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
 
     command = ["dot", "-Tjson0"]
-    done = subprocess.run(  # noqa: S603 - the command is ours
+    process = subprocess.run(  # noqa: S603 - the command is ours
         command,
         input=dot,
         capture_output=True,
@@ -102,10 +102,10 @@ def _installed_graphviz(dot: str, seconds: float) -> str:
         check=False,
         preexec_fn=limit if _POSIX else None,  # this process has one thread
     )
-    if _POSIX and done.returncode == -signal.SIGXCPU:
+    if _POSIX and process.returncode == -signal.SIGXCPU:
         os.kill(os.getpid(), signal.SIGPROF)
-    done.check_returncode()
-    return done.stdout
+    process.check_returncode()
+    return process.stdout
 
 
 def _limit_memory(most: int) -> None:

@@ -38,7 +38,10 @@ PROCESSOR_S = 1.5
 CHILDREN = 2
 MOST_WAITING = 8
 WAIT_S = 0.5
-"""How long a caller waits for a child. With ``LIMIT_S`` and the page itself it is below 3 s."""
+"""The time for which a caller waits for a child.
+
+With ``LIMIT_S`` and the page itself it is below 3 s.
+"""
 _START_S = 5.0
 _ENDING_S = 1.0
 _MOST_PICTURES = 200  # of one child: what Graphviz does not give back would fill its memory
@@ -52,9 +55,9 @@ class LayoutFailure(StrEnum):
     """The reason why Graphviz made no layout."""
 
     TIME = "time"
-    """It took more than ``PROCESSOR_S`` of processor time."""
+    """The layout took more than ``PROCESSOR_S`` of processor time."""
     SLOW = "slow"
-    """It took more than ``LIMIT_S``, beside a busy processor."""
+    """The layout took more than ``LIMIT_S``, because the processor was busy."""
     CRASH = "crash"
     """The child ended: by the limit of memory, or by a fault of Graphviz."""
     QUEUE = "queue"
@@ -108,7 +111,7 @@ class LayoutChild:
                 self.start()
         except OSError:
             raise NotLaidOut(LayoutFailure.QUEUE) from None
-        if not self._ready and not _bounded(self._line, time.monotonic() + _START_S):
+        if not self._ready and not _within_deadline(self._line, time.monotonic() + _START_S):
             self.end()
             raise NotLaidOut(LayoutFailure.QUEUE)
         self._ready = True
@@ -137,7 +140,7 @@ class LayoutChild:
 
     def _exchange(self, request: bytes, deadline: float) -> bytes | None:
         """Return the child's line; empty if it ended, None at the deadline."""
-        return _bounded(lambda until: self._talk(request, until), deadline)
+        return _within_deadline(lambda until: self._talk(request, until), deadline)
 
     def _talk(self, request: bytes, deadline: float) -> bytes | None:
         process = self._process
@@ -185,7 +188,7 @@ class LayoutChild:
         return process.returncode
 
 
-def _bounded(talk: Callable[[float], bytes | None], deadline: float) -> bytes | None:
+def _within_deadline(talk: Callable[[float], bytes | None], deadline: float) -> bytes | None:
     """Return the result of ``talk``, called with the deadline; None at the deadline.
 
     Windows has no poll: there ``talk`` blocks, in a thread, and ends when the child is killed.
@@ -219,7 +222,7 @@ class LayoutSession:
         self._deadline = time.monotonic() + LIMIT_S
 
     def lay_out(self, dot: str) -> dict[str, Any]:
-        """Return what the child drew (see ``layout_child``); raise ``NotLaidOut``."""
+        """Return the layout of the child (see ``layout_child``); raise ``NotLaidOut``."""
         if self._seconds <= 0:
             raise NotLaidOut(LayoutFailure.TIME)
         answer = self._child.ask(dot, self._seconds, self._deadline)

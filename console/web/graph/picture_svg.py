@@ -100,9 +100,9 @@ def _write_words(box: Box, rows: Sequence[tuple[float, str]], below: float, *, p
         f'<text class="title" y="{y:.1f}">{escape(visible_text(line))}</text>' for y, line in rows
     ]
     if not box.compact:
-        beside = ' x="20"' if plain else ""
+        x_attribute = ' x="20"' if plain else ""
         kind = escape(visible_text(box.kind))
-        parts.append(f'<text class="node-type" y="{below:.1f}"{beside}>{kind}</text>')
+        parts.append(f'<text class="node-type" y="{below:.1f}"{x_attribute}>{kind}</text>')
         if plain:
             parts.append(_type_icon(box, f' y="{below - 11:.1f}"'))
     return "".join(parts)
@@ -127,14 +127,14 @@ def _type_icon(box: Box, place: str) -> str:
     return f'<use class="type-icon" href="#state-icon-{box.icon}"{place}></use>'
 
 
-def write_lines(lines: Sequence[EdgeLine], taken: Collection[str]) -> SafeString:
+def write_lines(lines: Sequence[EdgeLine], taken_ways: Collection[str]) -> SafeString:
     """Return the lines of a picture.
 
     Taken lines come last, so that they are on top.
     """
     drawn: tuple[list[str], list[str]] = ([], [])
     for line in lines:
-        was_taken = line.way in taken
+        was_taken = line.way in taken_ways
         drawn[was_taken].append(_write_line(line, taken=was_taken))
     return SafeString("\n".join(drawn[False] + drawn[True]))
 

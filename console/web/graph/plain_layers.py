@@ -103,7 +103,7 @@ def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[s
 
     A depth-first search with a stack of its own: a chain may be longer than Python's.
     """
-    done: list[str] = []
+    finished: list[str] = []
     state: dict[str, bool] = {}  # False: on the way, True: done
     loops: set[tuple[str, str]] = set()
     for root in targets:
@@ -116,14 +116,14 @@ def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[s
             target = next(following, None)
             if target is None:
                 state[node] = True
-                done.append(node)
+                finished.append(node)
                 stack.pop()
             elif target not in state:
                 state[target] = False
                 stack.append((target, iter(targets[target])))
             elif not state[target]:
                 loops.add((node, target))
-    return done[::-1], loops
+    return finished[::-1], loops
 
 
 def _broken(boxes: Mapping[str, Rectangle], layer: Sequence[str]) -> list[list[str]]:

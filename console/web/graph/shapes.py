@@ -1,21 +1,23 @@
 """Shapes of a graph's picture, such as ``Box``, and the sizes their texts need.
 
-Sizes are pixels; ``font_metrics`` measures texts.
+Sizes are pixels. A graph keeps the states nearest to its start, as many as can be drawn.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
-
-from console.web.graph.font_metrics import text_width_px
+from unicodedata import combining, east_asian_width
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from engine import Node
+    from engine import Graph, Node, StateGroup
+
 
 Point = tuple[float, float]
 
@@ -27,21 +29,21 @@ MIN_WIDTH, MAX_NAME, MAX_DETAIL = 220, 270, 292
 callback, "Task · states: startExecution.waitForTaskToken"."""
 NAME_SIZE, DETAIL_SIZE = 13, 12
 SIGNS = 52
-"""What stands beside the words: the sign on their left, and padding."""
+"""The width next to the words: the sign on their left, and padding."""
 STATUS_ROOM = MIN_WIDTH - 44
-"""What the line of a status has in the smallest box: the template cuts what is beyond."""
+"""The width of the status line in the smallest box; the template cuts longer texts."""
 MAP_ROOM = STATUS_ROOM + 2 * PAD
-"""What it has in the head of a Parallel or Map, which stands around other boxes."""
+"""The same in the head of a Parallel or Map, which surrounds other boxes."""
 CLOCK = " · 59 min 59 s"
-"""What a script adds to the line of a state in progress."""
+"""The text that a script adds to the line of a state in progress."""
 FOLD_ROOM = 44
 """Beside the words in the head of a Parallel or Map: the sign that folds it."""
 BADGE_SIZE, BADGE_RIGHT, BADGE_LEAST, BADGE_PAD = 11.5, 8, 42, 16
 """The badge of visits and retries: its text, its way to the right edge, its width."""
 COMPACT_NAME, COMPACT_SIGNS = 86, 33
-"""In a compact box: where its name is wrapped, and what stands beside the name."""
+"""The width of the name in a compact box, and the width next to it."""
 MOST_OF_DETAIL = 500
-"""How many characters of what a state calls stand in its title."""
+"""The number of characters of a state's call in its title."""
 LABEL_WORDS, LABEL_HEIGHT = 30, 18
 
 
@@ -185,7 +187,7 @@ class EdgeLine:
 class Picture:
     """Everything to draw; boxes of groups precede their contents.
 
-    ``notices``: sentences about what is not drawn, or not in the usual way.
+    ``notices``: notes on states that are not drawn, or drawn differently.
     """
 
     width: float
@@ -208,7 +210,7 @@ class Picture:
 
 
 def way_between(source: str, target: str, *, caught: bool = False) -> str:
-    """Return the key of a line between two states. ``caught``: of a Catcher."""
+    """Return the key of a line between two states. ``caught``: the line is a Catcher's."""
     return f"{source}-{target}{'-caught' * caught}"
 
 
@@ -225,7 +227,7 @@ def lines_below(*, plain: bool, compact: bool = False) -> int:
 
 
 def head_height(lines: int, *, plain: bool, compact: bool = False) -> int:
-    """Return the height of a Parallel's or Map's head. ``lines``: of its name."""
+    """Return the height of a Parallel's or Map's head. ``lines``: the lines of its name."""
     return HEAD + LINE * (lines - 1 + lines_below(plain=plain, compact=compact))
 
 
@@ -277,7 +279,7 @@ def wrap_text(name: str, most: float = MAX_NAME) -> list[str]:
 
 _LONG_WORD = 30
 _INNER_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[_.:/-])(?=\w)")
-"""Where the words of a long one without blanks begin: ``CheckStock``, ``check_stock``."""
+"""The beginnings of words in a long name without blanks: ``CheckStock``, ``check_stock``."""
 
 
 def _words(name: str) -> list[str]:
@@ -312,7 +314,7 @@ _SERVICES = {
     "s3": "archive",
     "http": "globe",
 }
-"""Service -> our picture of what it does; of any other one that of its type."""
+"""Service -> the icon of its purpose; other services have the icon of the state type."""
 
 
 def state_icon(kind: str, detail: str) -> str:
@@ -329,3 +331,93 @@ def cut_text(label: str) -> str:
 def label_width(label: str) -> float:
     """Return the width of the background of a label."""
     return text_width_px(label, DETAIL_SIZE) + 10
+
+
+_FIRST = 0x20
+_REGULAR_TEXT = """
+318 401 460 838 637 951 780 275 391 391 500 838 318 361 318 337 637 637 637 637 637
+637 637 637 637 637 337 337 838 838 838 557 1016 685 687 723 771 667 611 778 752 295
+500 667 558 863 749 788 667 788 723 667 611 732 685 989 686 667 686 391 337 391 838
+557 500 613 635 550 635 616 353 635 634 278 278 580 278 975 634 612 635 635 412 521
+393 634 592 818 592 592 525 637 337 637 838
+"""
+_BOLD_TEXT = """
+349 457 521 838 696 1002 873 307 458 458 523 838 380 416 380 366 696 696 696 696 696
+696 696 696 696 696 400 400 838 838 838 611 1000 774 763 734 831 684 684 821 837 373
+557 775 638 996 837 851 733 851 771 721 683 813 774 1104 771 725 726 458 366 458 838
+557 500 675 716 593 716 679 436 716 712 343 343 666 343 1042 712 688 716 716 494 596
+479 712 652 924 646 652 583 712 366 712 838
+"""
+_REGULAR = tuple(map(int, _REGULAR_TEXT.split()))
+_BOLD = tuple(map(int, _BOLD_TEXT.split()))
+_WIDE, _OTHER = 1250, 900
+"""The widths of a character of East Asia or a picture, and of other characters beyond ASCII."""
+
+
+def text_width_px(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the maximum width in pixels of a text at a font size."""
+    return _thousandths(text, bold=bold) * size / 1000
+
+
+@lru_cache(maxsize=20_000)
+def _thousandths(text: str, *, bold: bool) -> int:
+    widths = _BOLD if bold else _REGULAR
+    total = 0
+    for char in text:
+        place = ord(char) - _FIRST
+        if 0 <= place < len(widths):
+            total += widths[place]
+        elif not combining(char):
+            total += _WIDE if east_asian_width(char) in "WF" else _OTHER
+    return total
+
+
+MOST_STATES = 1000
+PART = 500
+"""The number of drawn states of a graph with more than ``MOST_STATES``."""
+MOST_ARROWS = 2000
+"""Graphviz is not asked for more, and no more are drawn in plain layers.
+
+(2,000 arrows between layers of 20 states took it a second; a page with them has a megabyte.)
+"""
+
+
+def bound_graph(graph: Graph) -> Graph:
+    """Return the part of a graph to draw: the states nearest to the start.
+
+    A state inside a Parallel or Map is as near as the state that holds it.
+    """
+    if len(graph.nodes) <= MOST_STATES:
+        return graph
+    nearest = _nearest(graph)
+    kept_nodes = {node for node, _ in zip(nearest, range(PART), strict=False)}
+    nodes = tuple(node for node in graph.nodes if node.id in kept_nodes)
+    return replace(
+        graph,
+        nodes=nodes,
+        edges=tuple(
+            edge for edge in graph.edges if edge.source in kept_nodes and edge.target in kept_nodes
+        ),
+        groups=tuple(group for group in graph.groups if group.start in kept_nodes),
+        by_name={node.name: node.id for node in nodes},
+        by_id={node.id: node for node in nodes},
+    )
+
+
+def _nearest(graph: Graph) -> Iterator[str]:
+    """Yield the ids of all reachable states, breadth first."""
+    inner: dict[str, list[StateGroup]] = {}
+    for group in graph.groups:
+        inner.setdefault(group.owner, []).append(group)
+    targets: dict[str, list[str]] = {}
+    for edge in graph.edges:
+        targets.setdefault(edge.source, []).append(edge.target)
+    queue = deque(group.start for group in inner.get("", ()))
+    reached = set(queue)
+    while queue:
+        node = queue.popleft()
+        yield node
+        for near in (*(group.start for group in inner.get(node, ())), *targets.get(node, ())):
+            if near not in reached:
+                reached.add(near)
+                queue.append(near)
