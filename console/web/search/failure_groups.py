@@ -6,13 +6,15 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console import arns
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions.failed_states import failed_states
+from console.store.executions.start import EXPRESS_S
 from console.web.core.causes import normalized_text
-from console.web.search.endings import ending_without_error
+from console.web.core.formatting import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,17 +22,19 @@ if TYPE_CHECKING:
     from console.masking.mask import Mask
     from console.models import Project
 
+
 STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 MOST = 5_000
-"""How many of the newest failures are grouped."""
+"""The number of latest failures that are grouped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The failure of one execution. ``cause``: without numbers, ids and times.
 
-    ``machine``: its number, None if the machine was deleted; ``name``: of the execution;
-    ``ending``: how it ended, where it has no error; ``is_express``: so that nobody redrives it.
+    ``machine``: the state machine's number, None if it was deleted; ``name``: the execution's name;
+    ``ending``: how the execution ended, if it has no error; ``is_express``: so that the page does
+    not offer to redrive it.
     """
 
     number: int
@@ -75,7 +79,7 @@ class Failure:
 
     @property
     def is_child(self) -> bool:
-        """Whether it is a Map Run child: its state machine's ARN ends in a label."""
+        """Whether the execution is a Map Run child: its state machine's ARN ends in a label."""
         return "/" in self.machine_arn
 
     @property
@@ -172,3 +176,26 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
         (FailureGroup(tuple(every)) for every in kinds.values()),
         key=lambda group: (-len(group.failures), -group.last_ms),
     )
+
+
+def ending_without_error(status: str, arn: str, took_ms: int) -> str:
+    """Describe the end of an execution without an error; "" if running or succeeded.
+
+    ``arn``: the execution's ARN; ``took_ms``: the time since its start or its last redrive.
+    """
+    match ExecutionStatus(status):
+        case ExecutionStatus.TIMED_OUT:
+            return f"Timed out: {_limit(arn, took_ms)}"
+        case ExecutionStatus.ABORTED:
+            return "Stopped, no error given"
+        case ExecutionStatus.FAILED:
+            return "No error name"
+        case _:
+            return ""
+
+
+def _limit(arn: str, took_ms: int) -> str:
+    """Return the exceeded time limit; a timeout ends an execution exactly when due."""
+    if arns.is_express(arn):
+        return "5 minutes of Express" if took_ms >= EXPRESS_S * SECOND else "TimeoutSeconds"
+    return "one year" if took_ms >= engine.MAX_EXECUTION_S * SECOND else "TimeoutSeconds"

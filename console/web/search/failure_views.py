@@ -1,10 +1,11 @@
-"""View of the failure groups of the last day or week."""
+"""View of the failure groups of the last day or week, with their trends."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.db.models import F
 from django.views.decorators.http import require_safe
@@ -13,11 +14,11 @@ from console.db import clock
 from console.models import Execution, StateMachine
 from console.statuses import BulkAction, ExecutionStatus, MachineStatus
 from console.store.executions.refusals import refusals_of
-from console.web.core.formatting import DAY
+from console.web.core.formatting import DAY, iso_text, rough_duration
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
+from console.web.search import failure_groups, scan
 from console.web.search import failure_groups as store
-from console.web.search import failure_trends, scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from console.web.execution.root_cause import RootCause
     from console.web.search.failure_groups import FailureGroup
 
+
 MOST_ROOTS = 20
-"""Of how many groups, the largest ones, the history of the newest failure is read."""
+"""The number of largest groups for which the history of the latest failure is read."""
 MOST_SHOWN = 200
 SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 MOST_PARENTS = 100
-"""How many executions one address names."""
+"""The maximum number of executions in one address."""
 
 
 @require_safe
@@ -69,7 +71,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "children": min(len(children), store.MOST),
         "most_children": len(children) > store.MOST,
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
-        "groups": failure_trends.trending_failures(groups[:MOST_SHOWN], span, now),
+        "groups": trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),
         "roots": _root_causes(scope, groups),
         "map_runs": map_runs_of(scope.project, groups[:MOST_SHOWN]) if with_children else {},
@@ -124,7 +126,7 @@ def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, Ro
 
 @dataclass(frozen=True, slots=True)
 class MapRunsOfKind:
-    """The Map Runs of a kind of failure. ``task``, ``parent``: of the latest Map Run.
+    """The Map Runs of a kind of failure. ``task``, ``parent``: those of the latest one.
 
     ``redrivable``: the numbers of the executions that a redrive can take, the newest first.
     """
@@ -161,3 +163,79 @@ def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, M
 def _read_parents(project: Project, numbers: set[int]) -> dict[int, Execution]:
     rows = Execution.objects.filter(project=project, pk__in=numbers).select_related("state_machine")
     return rows.defer(*scan.BARE).in_bulk()
+
+
+BARS = 12
+_LATE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrendingFailure:
+    """Failures of one kind. ``bars``: count in each twelfth of the period, oldest first.
+
+    ``span``: that time in milliseconds; ``address``: the query string of the list of them.
+    """
+
+    group: FailureGroup
+    address: str
+    bars: tuple[int, ...]
+    span: int
+
+    @property
+    def count(self) -> int:
+        """Return the number of failures."""
+        return len(self.group.failures)
+
+    @property
+    def rectangles(self) -> list[tuple[int, int, int]]:
+        """Return x, y and height of each bar in a picture of 60 by 20."""
+        most = max(self.bars) or 1
+        heights = [max(round(18 * bar / most), 2) if bar else 1 for bar in self.bars]
+        return [(5 * place, 20 - height, height) for place, height in enumerate(heights)]
+
+    @property
+    def trend(self) -> str:
+        """Return the trend in words: the last quarter compared with an earlier one."""
+        late = sum(self.bars[-_LATE:])
+        before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
+        quarter = rough_duration(self.span * _LATE // BARS)
+        if late == self.count:
+            return f"New in the last {quarter}"
+        if not late:
+            return f"None in the last {quarter}"
+        if late > 1.5 * before:
+            return "Rising"
+        return "Falling" if late < before / 1.5 else "Steady"
+
+
+def trending_failures(
+    groups: Sequence[FailureGroup], span: int, now_ms: int
+) -> list[TrendingFailure]:
+    """Return the kinds of failures with their trends in a period that ends now."""
+    return [
+        TrendingFailure(
+            group,
+            group_address(group),
+            _bars(group, span, now_ms),
+            span,
+        )
+        for group in groups
+    ]
+
+
+def _bars(group: FailureGroup, span: int, now_ms: int) -> tuple[int, ...]:
+    ages = [now_ms - failure.start_ms for failure in group.failures]
+    counts = Counter(min(max(age, 0) * BARS // span, BARS - 1) for age in ages)
+    return tuple(counts[place] for place in reversed(range(BARS)))
+
+
+def group_address(group: FailureGroup) -> str:
+    """Return the query string for the executions of a group."""
+    first, last = group.started
+    pairs = [("status", status) for status in failure_groups.STATUSES]
+    if group.like.machine is not None:  # its index makes the list faster
+        pairs.append(("machine", group.like.owner_arn.rpartition(":")[2]))
+    if group.like.is_child:
+        pairs.append(("children", "only"))
+    times = [("from", iso_text(first)), ("to", iso_text(last))]
+    return urlencode([*pairs, ("failure", group.like.key), *times])

@@ -8,19 +8,71 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
+from django.db.models import Q
+
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
-from console.web.search.key_order import NEWEST_FIRST, KeyOrder
 from console.web.search.moments import parse_moment, parse_span, quoted_text
+from console.web.search.payload_columns import PayloadColumn, read_columns
 from console.web.search.query import PayloadSearch
 from console.web.search.query_parser import parse_search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from django.db.models import QuerySet
     from django.http import QueryDict
+
+    from console.models import Execution
+
+
+Key: TypeAlias = tuple[int, int]
+"""Start (epoch ms) and number: the place of an execution in every list."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """One of the two orders of a list."""
+
+    oldest_first: bool = False
+
+    def sort(self, keys: Iterable[Key]) -> list[Key]:
+        """Return keys in this order."""
+        return sorted(keys, reverse=not self.oldest_first)
+
+    def nearest(self, keys: Iterable[Key]) -> Key | None:
+        """Return the first key in this order, None without any."""
+        return min(keys, default=None) if self.oldest_first else max(keys, default=None)
+
+    def keys_of(self, rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
+        """Return the keys of rows in this order."""
+        return self.ordered(rows).values_list("start_ms", "pk")
+
+    def ordered(self, rows: QuerySet[Execution]) -> QuerySet[Execution]:
+        """Return rows in this order."""
+        return rows.order_by(*(("start_ms", "pk") if self.oldest_first else ("-start_ms", "-pk")))
+
+    def after(self, rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
+        """Return the condition for rows after a key; its last part lets the index begin there."""
+        if key is None:
+            return rows
+        if self.oldest_first:
+            return rows.filter(Q(start_ms__gt=key[0]) | Q(pk__gt=key[1]), start_ms__gte=key[0])
+        return rows.filter(Q(start_ms__lt=key[0]) | Q(pk__lt=key[1]), start_ms__lte=key[0])
+
+    def up_to(self, rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
+        """Return the condition for rows up to and including a key."""
+        if key is None:
+            return rows
+        if self.oldest_first:
+            return rows.filter(Q(start_ms__lt=key[0]) | Q(pk__lte=key[1]), start_ms__lte=key[0])
+        return rows.filter(Q(start_ms__gt=key[0]) | Q(pk__gte=key[1]), start_ms__gte=key[0])
+
+
+NEWEST_FIRST = KeyOrder()
+
 
 T = TypeVar("T")
 STATUSES = (
@@ -38,7 +90,7 @@ FIELDS = (
 """The names in the query string that narrow a list."""
 _LONGEST = 256
 ORDERS = {"": NEWEST_FIRST, "oldest": KeyOrder(oldest_first=True)}
-"""What ``sort`` says in an address -> the order of the list."""
+"""The value of ``sort`` in an address -> the order of the list."""
 _CHOICES = {"redriven": ("yes", "no"), "paused": ("yes",), "children": ("with", "only")}
 
 
@@ -48,7 +100,7 @@ class ExecutionFilters:
 
     Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
     the form; ``problems``: why a field was not understood; ``before``: key of the page, "" for the
-    first. ``sort``: the name of the order.
+    first. ``sort``: the name of the order. ``columns``: typed path -> a column from the payloads.
     """
 
     statuses: tuple[str, ...] = ()
@@ -68,6 +120,8 @@ class ExecutionFilters:
     find: PayloadSearch = field(default_factory=PayloadSearch)
     before: str = ""
     sort: str = ""
+    columns: Mapping[str, PayloadColumn] = field(default_factory=dict)
+    typed_columns: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,6 +150,10 @@ class ExecutionFilters:
                 problems[name] = (
                     f"{quoted_text(typed[name])} is unknown. Use {' or '.join(choices)}."
                 )
+        typed_columns = query.get("columns", "").strip()
+        columns, problem = read_columns(typed_columns, outputs=True)
+        if problem:
+            problems["columns"] = problem
         filters = cls(
             statuses=statuses,
             search=typed["q"],
@@ -114,6 +172,8 @@ class ExecutionFilters:
             find=read("find", parse_search) or PayloadSearch(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
             sort=sort if sort in ORDERS else "",
+            columns=columns,
+            typed_columns=typed_columns,
             typed=typed,
             problems=problems,
         )
@@ -150,8 +210,9 @@ class ExecutionFilters:
 
     @property
     def order_pairs(self) -> list[tuple[str, str]]:
-        """Return the sort order as URL parameters."""
-        return [("sort", self.sort)] if self.sort else []
+        """Return the order and the columns, which exclude no execution, as URL parameters."""
+        pairs = (("sort", self.sort), ("columns", self.typed_columns))
+        return [(name, value) for name, value in pairs if value]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

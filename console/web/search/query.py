@@ -44,7 +44,7 @@ _PLAIN = {
 
 
 class Operator(StrEnum):
-    """What a condition asks of a value. ``!=`` asks for another value: none is not another."""
+    """The operators. ``!=`` needs a value: a missing value does not differ."""
 
     EQUALS = "="
     DIFFERS = "!="
@@ -69,14 +69,14 @@ _MIRRORED = {
     Operator.BELOW: "gt",
     Operator.AT_MOST: "gte",
 }
-"""A longer span began earlier."""
+"""Operators for the start instead of a duration: the longer it took, the earlier it started."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchCondition:
-    """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too.
+    """One ``field.path = value``. ``or_text``: for an unquoted number, its text matches, too.
 
-    Of moments the value is epoch milliseconds, of spans milliseconds; ``typed``: as it was written.
+    Times have a value in epoch milliseconds, durations in milliseconds; ``typed``: as typed.
     """
 
     field: str
@@ -99,7 +99,7 @@ class SearchCondition:
         if self.field == "state":
             return Q(status=ExecutionStatus.RUNNING) & self._in_snapshot()
         if self.field in ("duration", "age"):
-            return self._lasted()
+            return self._duration_condition()
         if self.field in _PLAIN or not self.path:
             return self._column(_PLAIN.get(self.field, self.field))
         return self._in_payload()
@@ -114,7 +114,7 @@ class SearchCondition:
             case _:
                 return Q()
 
-    def _lasted(self) -> Q:
+    def _duration_condition(self) -> Q:
         """Return the condition on duration, running time, or time since the start."""
         now = Value(clock.now_ms(), BigIntegerField())
         until = Coalesce("stop_ms", now) if self.field == "duration" else now
@@ -169,10 +169,10 @@ class SearchCondition:
         return same or (self.or_text is not None and value == self.or_text)
 
     def meets(self, shown: Mapping[str, str | None], stored: Mapping[str, str | None]) -> bool:
-        """Tell of texts as they may be read, and as they are stored, without the database.
+        """Return whether masked and stored texts meet the condition, without the database.
 
-        Where the two differ in what the condition compares, it is hidden and meets nothing. What
-        is never hidden is left to the database.
+        If the compared value differs between the two, it is masked and meets nothing. Conditions on
+        fields that are never masked are left to the database.
         """
         column = COLUMNS.get(self.field, self.field)
         if column not in shown or self.field in HISTORY:
@@ -254,9 +254,9 @@ class PayloadSearch:
         )
 
     def holds(self, shown: Mapping[str, str | None], stored: Mapping[str, str | None]) -> bool:
-        """Tell of an execution's texts, as they may be read and as stored, if everything holds.
+        """Return whether an execution's masked and stored texts meet all conditions.
 
-        But for what is never hidden and for the histories, which others decide.
+        Conditions on unmasked fields and on histories are checked elsewhere.
         """
         if not all(condition.meets(shown, stored) for condition in self.conditions):
             return False
@@ -272,7 +272,7 @@ class PayloadSearch:
 
 
 def _certain_texts(value: Any) -> tuple[str, ...]:
-    """Return parts that every plain way of writing a value has."""
+    """Return the parts that every spelling of a value contains."""
     if isinstance(value, float):
         return ()
     return (value if isinstance(value, str) else json.dumps(value),)
@@ -287,7 +287,7 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def _same_at(path: tuple[str | int, ...], shown: str | None, stored: str | None) -> bool:
-    """Whether the value at a path is not masked."""
+    """Whether the value at a path is unmasked."""
     if shown == stored:
         return True
     try:
@@ -298,12 +298,12 @@ def _same_at(path: tuple[str | int, ...], shown: str | None, stored: str | None)
 
 
 def _is_same(value: Any, expected: Any) -> bool:
-    """Compare as JSON does: a number is no boolean."""
+    """Compare as JSON values: a number is not a boolean."""
     return isinstance(value, bool) == isinstance(expected, bool) and bool(value == expected)
 
 
 def _is_ordered(value: Any, operator: Operator, limit: Any) -> bool:
-    """Compare numbers with numbers, else texts; RFC 3339 dates sort as texts."""
+    """Compare numbers with numbers, else texts; RFC 3339 times sort as texts."""
     if isinstance(value, str) and isinstance(limit, int | float):
         value = _as_number(value)
     if isinstance(value, bool) or isinstance(limit, bool):

@@ -236,11 +236,11 @@ def _unknown_field(match: re.Match[str]) -> ValueError:
     name = field.removeprefix("$").removeprefix(".")
     close = get_close_matches(name.lower(), _OPERATORS, 1, 0.8)
     root, inner = close[0] if close else "", name and f".{name}"
-    meant = root if root and (not path or root in PAYLOADS) else f"input{inner}"
-    got = visible_text(f"{field}{path}"[:60])
+    suggestion = root if root and (not path or root in PAYLOADS) else f"input{inner}"
+    field_text = visible_text(f"{field}{path}"[:60])
     return ValueError(
-        f"At character {match.start() + 1}: “{got}” is not a field. Did you mean"
-        f" {visible_text(f'{meant}{path}'[:60])}?"
+        f"At character {match.start() + 1}: “{field_text}” is not a field. Did you mean"
+        f" {visible_text(f'{suggestion}{path}'[:60])}?"
     )
 
 

@@ -16,7 +16,7 @@ from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus
 from console.store.executions.failed_states import failed_states
 from console.store.executions.open_states import open_states
 from console.store.executions.refusals import ACTIONS, refusals_of
-from console.web.search.endings import ending_without_error
+from console.web.search.failure_groups import ending_without_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,8 +103,9 @@ def _parents_of(project: Project, executions: Sequence[Execution]) -> dict[int, 
 def read_refusals(scope: Scope, executions: Sequence[Execution]) -> dict[int, dict[str, str]]:
     """Return execution id -> bulk action -> why the action would skip it.
 
-    Of the actions that lists offer and the reader may do, as the dry run says it. ``executions``:
-    with their state machines and pauses. A list without a paused execution offers no resume.
+    For the actions that lists offer to the reader; the texts are those of the dry run.
+    ``executions``: with their state machines and pauses. A list without a paused execution offers
+    no resume.
     """
     refusals: dict[int, dict[str, str]] = {}
     any_paused = any(hasattr(execution, "pause") for execution in executions)

@@ -41,7 +41,7 @@ class OfferedView:
 
 @dataclass(frozen=True, slots=True)
 class SavedViewList:
-    """The saved views. ``named``: the one in the URL; ``query``: what *Save* would store.
+    """The saved views. ``named``: the view in the URL; ``query``: the filters that *Save* stores.
 
     ``changed``: the list differs from the saved view. ``default``: this state machine's page opens
     with a saved view.

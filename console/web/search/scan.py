@@ -23,8 +23,7 @@ from console.models import Execution, StateMachine
 from console.models.executions import NAMED
 from console.statuses import ExecutionStatus
 from console.web.search import failure_groups, verify
-from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
-from console.web.search.key_order import NEWEST_FIRST
+from console.web.search.filters import BAD_ENDS, NEWEST_FIRST, STATUSES, ExecutionFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,30 +32,30 @@ if TYPE_CHECKING:
 
     from console.models import Project
     from console.web.core.scope import Scope
-    from console.web.search.filters import ExecutionFilters
-    from console.web.search.key_order import Key, KeyOrder
+    from console.web.search.filters import ExecutionFilters, Key, KeyOrder
 
 PAGE = 50
 WINDOW = 20_000
-"""How many executions (of each status in the filter) one page examines."""
+"""The number of executions (of each status in the filter) that one page examines."""
 FIND_WINDOW = 10_000
 """The same for searches in payloads and for groups of failures."""
 MOST_EXACT = 1_000
-"""How many executions (of each status in the filter) are examined to count a list."""
+"""The number of executions (of each status in the filter) examined to count a list."""
 EVERY_S = 20.0
-"""How many seconds a bulk action searches for matching executions."""
+"""The time in seconds for which a bulk action searches for matching executions."""
 COUNTED, MOST_COUNTED = 2_000, 99
-"""How many executions (of each status in the filter) are examined for a count; its maximum."""
+"""The number of executions (of each status in the filter) examined for a count; its maximum."""
 MOST_NEW = 200
-"""How many new executions a poll of a list counts, where payloads must be read for it."""
+"""The number of new executions that a poll of a list counts if it has to read payloads."""
 _OWN = Q(imported_ms=None)
 BARE = (
     *("input", "output", "cause", "error", "trace_header", "definition"),
     *("state_machine__logging", "state_machine__tracing", "state_machine__encryption"),
+    "state_machine__next_starts",  # up to 64 KiB in each row
 )
 """Columns of executions and their state machines that lists do not read."""
 MOST_NAMES = 200
-"""How many names of errors are read. There are more if names contain numbers."""
+"""The number of error names that are read. There are more if names contain numbers."""
 _ERROR = f"SUBSTR(error, 1, {NAMED})"
 _FIRST = f"""SELECT {_ERROR} FROM console_execution
     WHERE project_id = %s AND error IS NOT NULL AND map_run_id IS NULL {{}}
@@ -96,7 +95,7 @@ class ExecutionPage:
 
 
 _LAST_STARTED = 50
-"""How many executions are read for the highest id: ids are not committed in strict order."""
+"""The number of executions read for the highest id: ids are not committed in strict order."""
 
 
 def _read_last_started(project: int) -> QuerySet[Execution, tuple[int]]:
@@ -113,7 +112,7 @@ def _read_executions(numbers: Sequence[int]) -> QuerySet[Execution]:
 def find_executions(
     scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
-    """Return a page of the executions of one state machine, or of all."""
+    """Return a page of the executions of a state machine, or of all state machines."""
     last_started = read_rows("last started", _read_last_started, scope.project.pk)
     newest = max((number for (number,) in last_started), default=0)
     filters = check_machine_name(scope, machine, filters)

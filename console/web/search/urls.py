@@ -1,18 +1,21 @@
-"""URLs of the package search."""
+"""URLs of the execution list, its saved views, and the page *Failures*."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.web.search import failure_views, list_views, saved_list_views
+from console.feature import ViewModule
+
+failure_views = ViewModule("console.web.search.failure_views")
+list_views = ViewModule("console.web.search.list_views")
 
 urlpatterns = [
     path("executions/", list_views.execution_list, name="executions"),
     path("executions/_new", list_views.execution_list_changes, name="executions-updates"),
-    path("executions/views/", saved_list_views.change_saved_view, name="views"),
+    path("executions/views/", list_views.change_saved_view, name="views"),
     path(
         "executions/views/<number:number>/_count",
-        saved_list_views.saved_view_count,
+        list_views.saved_view_count,
         name="view-count",
     ),
     path("failures/", failure_views.failures_page, name="failures"),
