@@ -21,7 +21,7 @@ _CODE = (
     r"|\b[45]\d\d(?= (?:Client|Server) Error\b)"
     r"|\b[DESTU]\d{4}\b"  # JSONata's are of this form
 )
-"""Digits that name what went wrong: ``Status Code: 404``, ``T2001``. Those of ids do not."""
+"""Digits that identify the error: ``Status Code: 404``, ``T2001``. Those of ids do not."""
 
 
 def _code_or_number(match: re.Match[str]) -> str:
@@ -58,14 +58,14 @@ class Cause:
 
 
 _DEEPEST = 5
-"""How many causes may stand in each other: each nested execution wraps that of its child."""
+"""The maximum nesting of causes: each nested execution wraps the cause of its child."""
 
 
 def cause_of(text: str | None, depth: int = 0) -> Cause | None:
     """Parse a Cause such as ``{"errorMessage", "errorType", "stackTrace"}``.
 
-    A nested execution reports ``{"ExecutionArn", "Error", "Cause", …}``, whose cause may be such
-    a text again: the innermost one says what happened.
+    A nested execution reports ``{"ExecutionArn", "Error", "Cause", …}``, and its Cause may have
+    this form, too. Message, kind and stack are those of the innermost Cause.
     """
     if not text:
         return None
@@ -92,12 +92,12 @@ def normalized_text(text: str | None) -> str:
     if cause is None:
         return ""
     message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
-    whole = message or cause.raw
-    message = whole[: 4 * _LONGEST]
+    full_text = message or cause.raw
+    message = full_text[: 4 * _LONGEST]
     for pattern, word in _NOISE:
         message = pattern.sub(word, message)
     message = message.strip()
-    if len(message) <= _LONGEST and len(whole) <= 4 * _LONGEST:
+    if len(message) <= _LONGEST and len(full_text) <= 4 * _LONGEST:
         return message
     return f"{message[: _LONGEST - 1].rstrip()}…"
 

@@ -65,7 +65,7 @@ def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
 
 
 def updated_choice(before: str, table: str, keys: Collection[str]) -> str:
-    """Return the choice to store; no columns means the default ones."""
+    """Return the choice to store; an empty list restores the default columns."""
     choices: dict[str, list[str]] = json.loads(before) if before else {}
     choices.pop(table, None)
     columns = _known_columns(table, keys)

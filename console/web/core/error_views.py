@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from console.web.core.scope import Scope
 
 _OWNERS = 5
 
@@ -44,7 +43,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
         refusals.record_refused(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     if isinstance(exception, ActionNotAllowed):
-        context |= _who_may(exception.scope, exception.action)
+        context |= _who_may(exception)
     context["back"] = page_before(request)
     return render(request, "core/error.html", context, status=403)
 
@@ -83,11 +82,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "core/error.html", context, status=404)
 
 
-def _who_may(scope: Scope, action: str) -> dict[str, Any]:
+def _who_may(refused: ActionNotAllowed) -> dict[str, Any]:
     """Return the reader's role, the missing right, roles with the right, and the owners.
 
-    Of an archived project: that it is read-only.
+    For an archived project: a note that it is read-only.
     """
+    scope, action = refused.scope, refused.action
     if scope.project.archived_ms is not None:
         return {"reason": f"{access.archive_words(scope.project)}."}
     owners = Membership.objects.filter(project=scope.project, role=Role.OWNER)
@@ -95,9 +95,9 @@ def _who_may(scope: Scope, action: str) -> dict[str, Any]:
     return {
         "reason": "",
         "role": scope.principal.role,
-        "needed": access.least_role(action),
+        "needed": access.least_role(*(refused.any_of or (action,))),
         "action": action,
-        "act": action_words(action),
+        "act": "A change on this page" if refused.any_of else action_words(action),
         "owners": ", ".join(names[:_OWNERS]),
         "reader_owns": scope.principal.role == Role.OWNER,
     }
@@ -106,8 +106,9 @@ def _who_may(scope: Scope, action: str) -> dict[str, Any]:
 def _meant_page(request: HttpRequest, names: dict[str, Any]) -> dict[str, Any]:
     """Return the suggested page for a wrong URL.
 
-    That is its last name, to search for; its state machine, if there is one here; and the reader's
-    other projects that have one of this name: addresses do not say which project they are of.
+    ``meant``: the last name in the URL, to search for; ``machine_name``: its state machine, if the
+    project has it; ``elsewhere``: the reader's other projects with a state machine of this name,
+    because a URL does not name the project.
     """
     texts = [name for name in names.values() if isinstance(name, str)]
     machine = names.get("machine_name", "").partition("~")[0]

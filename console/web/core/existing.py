@@ -1,4 +1,4 @@
-"""Find which resources named on a page still exist, so that links lead only to existing ones."""
+"""Find which executions and other resources named on a page still exist, for its links."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def existing_arns(arns: Iterable[str | None]) -> set[str]:
 
     A version or an alias counts as its state machine, which has their page.
     """
-    asked: dict[Manager[Any], dict[str, list[str]]] = {}
+    arns_of_manager: dict[Manager[Any], dict[str, list[str]]] = {}
     for arn in arns:
         manager = _managers().get(arn_kind(arn)) if arn else None
         if arn and manager is not None:
-            asked.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
+            arns_of_manager.setdefault(manager, {}).setdefault(_object_arn(arn), []).append(arn)
     existing: set[str] = set()
-    for manager, written in asked.items():
+    for manager, written in arns_of_manager.items():
         rows = manager.filter(arn__in=written)
         for arn in rows.values_list("arn", flat=True):
             existing.update(written[arn])

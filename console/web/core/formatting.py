@@ -40,7 +40,7 @@ BREAK_TIMES = {
     "after": "After its success",
     "error": "When it fails",
 }
-"""When a line of control stops at a state, in words."""
+"""The time at which a line of control halts at a state, in words."""
 STEP = {
     "": StatusLabel("idle", "Not entered"),
     "running": StatusLabel("running", "In progress"),
@@ -52,9 +52,9 @@ STEP = {
 }
 """Status of a visit -> its label, "" for a state that was not entered."""
 LEGEND = tuple(label for status, label in STEP.items() if status != "timed_out")
-"""One label a colour: what timed out has that of what failed."""
+"""The labels of the legend, one per colour: timed-out states share the entry of failed states."""
 IN_CHILD_EXECUTIONS = StatusLabel("idle", "In child executions")
-"""Of a state inside a distributed Map that has been entered."""
+"""The label of an entered state inside a distributed Map."""
 
 
 def duration_text(milliseconds: int) -> str:

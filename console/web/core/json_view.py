@@ -25,7 +25,7 @@ TREE_LIMIT = 64 * 1024
 """Payloads above this many characters are shown cut, as text, with a link to all of it."""
 OPEN_LEVELS, DEEPEST = 2, 40
 MOST_CHILDREN = 200
-"""Of longer arrays and objects the beginning is shown; copying takes all of it."""
+"""The number of children shown of an array or object; copying takes all of it."""
 SMALL = 60  # an object or array whose text is at most this long stays on one line
 
 
@@ -169,14 +169,14 @@ def _branch_html(value: list[Any], level: int, label: str, quote: str = "") -> s
     signs = "{}" if isinstance(value, _Members) else "[]"
     noun = ("key", "keys") if isinstance(value, _Members) else ("item", "items")
     count = f"{len(value)} {noun[len(value) != 1]}{', JSON in a string' if quote else ''}"
-    shown = value[:MOST_CHILDREN]
+    children = value[:MOST_CHILDREN]
     parts = (
-        [_tree_html(inner, level + 1, _key_html(key)) for key, inner in shown]
+        [_tree_html(inner, level + 1, _key_html(key)) for key, inner in children]
         if isinstance(value, _Members)
-        else [_tree_html(inner, level + 1, "") for inner in shown]
+        else [_tree_html(inner, level + 1, "") for inner in children]
     )
-    if len(value) > len(shown):
-        rest = f"… {len(value) - len(shown):,} more {noun[1]}: the raw text and a copy have them"
+    if len(value) > len(children):
+        rest = f"… {len(value) - len(children):,} more {noun[1]}: the raw text and a copy have them"
         parts.append(f'<div class="leaf"><i>{rest}</i></div>')
     state = " open" if level < OPEN_LEVELS else ""
     return (

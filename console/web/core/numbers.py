@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from django.urls import register_converter
 from django.urls.converters import IntConverter
 
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
@@ -13,6 +14,9 @@ class NumberConverter(IntConverter):
     """``<number:name>`` in a URL: below 10^18, where Django's ``int`` has no limit."""
 
     regex = r"[0-9]{1,18}"
+
+
+register_converter(NumberConverter, "number")
 
 
 def whole_number(text: str) -> int | None:

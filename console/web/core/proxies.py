@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 _FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-original-", "cf-connecting-ip", "via")
-"""How the names of headers begin that proxies add."""
+"""Prefixes of headers that proxies add."""
 
 
 def forwarding_header(request: HttpRequest) -> str:

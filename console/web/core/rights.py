@@ -17,8 +17,7 @@ from console import access
 from console.feature import chosen_features
 from console.web.core.error_views import method_not_allowed
 from console.web.core.query_parameters import refuse_unknown
-from console.web.core.scope import ActionNotAllowed, scope_of
-from console.web.core.unread_parameters import record_query, unread_parameters
+from console.web.core.scope import ActionNotAllowed, record_query, scope_of, unread_parameters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -148,7 +147,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Name of the address -> method -> actions of which the reader needs one.
 
-Where there are several, the form says which is meant, and the view requires that one.
+If a page has several actions, the form names one of them, and the view requires the right for it.
 """
 
 
@@ -186,8 +185,8 @@ class RightsMiddleware(MiddlewareMixin):
         response.close()
         words = " ".join(
             f"This address has no parameter “{name}”."
-            + (f" Did you mean “{meant}”?" if meant else "")
-            for name, meant in unread
+            + (f" Did you mean “{suggestion}”?" if suggestion else "")
+            for name, suggestion in unread
         )
         return HttpResponse(f"{words}\n", status=400, content_type="text/plain; charset=utf-8")
 
@@ -204,7 +203,7 @@ def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -
         return
     scope = scope_of(request)
     if not any(scope.may(action) for action in actions):
-        # which of several the form asked for, its view would know, which does not run
-        raise ActionNotAllowed(
-            scope, actions[0] if len(actions) == 1 else f"any act of the page {page}"
-        )
+        if len(actions) == 1:
+            raise ActionNotAllowed(scope, actions[0])
+        # only the view would know which of the actions the form names, and it does not run
+        raise ActionNotAllowed(scope, f"any act of the page {page}", actions)

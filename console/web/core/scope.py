@@ -9,21 +9,25 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django import shortcuts
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, Exists, OuterRef, Q, Value, When
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, QueryDict
+from django.utils.functional import SimpleLazyObject
 from structlog.contextvars import bind_contextvars
 
 from console import access, arns
 from console.config import logging_setup
-from console.db import audit, branch_names, clock
+from console.db import audit, clock
+from console.db.branch_names import MARK
 from console.db.prepared import read_models
 from console.feature import Hook, hooked
 from console.masking import masked_execution
@@ -31,11 +35,11 @@ from console.models import DebugEdit, Execution, Project, StateMachine
 from console.samples import PROJECT as SAMPLES
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
-from console.web.core.unread_parameters import unread_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping, Sequence
 
+    from django.contrib.auth.models import User
     from django.db.models import QuerySet
     from django.http import HttpResponse
     from django_htmx.middleware import HtmxDetails
@@ -62,7 +66,7 @@ class HtmxRequest(HttpRequest):
 class Scope:
     """The project and region that a page shows, and its reader's rights.
 
-    ``revealed``: by number, until when the reader sees what is hidden of an execution.
+    ``revealed``: number of an execution -> the time until which the reader sees its masked values.
     """
 
     principal: access.Principal
@@ -103,8 +107,8 @@ class Scope:
     def machine(self, name: str) -> StateMachine:
         """Return a state machine by name, with its alarm state; raise ``Http404``."""
         arn = self.arn("stateMachine", name.partition("~")[0])
-        named = read_models("machine", _machines_named, arn, self.project.pk)
-        machine = next(iter(named), None)
+        rows = read_models("machine", _machines_named, arn, self.project.pk)
+        machine = next(iter(rows), None)
         if machine is None:
             raise Http404(f"There is no state machine “{name}” in {self.region}.")
         machine.project = self.project
@@ -113,17 +117,17 @@ class Scope:
     def execution(self, machine: str, name: str, *, with_success: bool = False) -> Execution:
         """Return an execution, also imported or of a deleted state machine; raise ``Http404``.
 
-        ``with_success``: and whether there is a success to compare it with, which a poll need not
-        know and which takes a tenth of its time to ask.
+        ``with_success``: also read whether there is a success to compare it with. Polls do not need
+        this, which would take a tenth of their time.
         """
         imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
         if imported is not None:
             return self._imported(int(imported[1]), name)
         machine = machine.replace("~", "/")
-        asked = self.project.pk, self.arn("execution", machine, name)
+        identity = self.project.pk, self.arn("execution", machine, name)
         key = ("execution", with_success)
-        named = read_models(key, partial(_executions_named, with_success), *asked)
-        execution = next(iter(named), None)
+        rows = read_models(key, partial(_executions_named, with_success), *identity)
+        execution = next(iter(rows), None)
         if execution is None:
             execution = self._express(machine, name, with_success=with_success)
         if execution is None:
@@ -178,10 +182,25 @@ def _executions_named(with_success: bool, project: int, arn: str) -> QuerySet[Ex
 
 
 def _shown_executions(project: int, *, with_success: bool) -> QuerySet[Execution]:
-    beside = ("definition", "state_machine", "runrow", "note", "pause", "halted")
-    rows = Execution.objects.select_related(*beside).filter(project_id=project)
+    related = ("definition", "state_machine", "runrow", "note", "pause", "halted")
+    rows = Execution.objects.select_related(*related).filter(project_id=project)
     rows = rows.annotate(has_edits=_HAS_EDITS)
     return rows.annotate(has_last_success=_HAS_LAST_SUCCESS) if with_success else rows
+
+
+def person_of(request: HttpRequest) -> User:
+    """Return the signed-in reader."""
+    if not isinstance(request.user, get_user_model()):
+        raise PermissionDenied("Sign in first.")
+    return request.user
+
+
+def administrator_of(request: HttpRequest, action: str) -> User:
+    """Return the reader; raise ``PermissionDenied`` without an administrator's right."""
+    user = person_of(request)
+    if not access.may_administer(user, action):
+        raise PermissionDenied(f"Only an administrator of the server may do this: {action}.")
+    return user
 
 
 def scope_of(request: HttpRequest) -> Scope:
@@ -198,7 +217,7 @@ def scope_of(request: HttpRequest) -> Scope:
 
 
 REVEALED = "revealed"
-"""Key of the session: execution's number -> until when its reader sees what is hidden of it."""
+"""Key of the session: execution's number -> time until which its masked values are shown."""
 
 
 def _revealed_until(request: HttpRequest) -> dict[int, int]:
@@ -208,12 +227,16 @@ def _revealed_until(request: HttpRequest) -> dict[int, int]:
 
 
 class ActionNotAllowed(PermissionDenied):
-    """The reader's role does not allow an action."""
+    """The reader's role does not allow an action.
 
-    def __init__(self, scope: Scope, action: str) -> None:
+    ``any_of``: the actions of a page, if ``action`` names all of them because the page has several.
+    """
+
+    def __init__(self, scope: Scope, action: str, any_of: tuple[str, ...] = ()) -> None:
         super().__init__(f"Your role does not allow {action}.")
         self.scope = scope
         self.action = action
+        self.any_of = any_of
 
 
 def require(scope: Scope, action: str) -> None:
@@ -232,6 +255,7 @@ def render(
     common = _common_context(request)
     if request.method == "GET" and status not in _REFUSED:  # a refusal comes before its view reads
         common["unread"] = unread_parameters(request)
+        common["doubled"] = doubled_parameters(request)
     response = shortcuts.render(request, template, {**common, **(context or {})}, status=status)
     response["Cache-Control"] = "no-store"
     return response
@@ -258,8 +282,8 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
     }
     scope = _reader_scope(request)
     if scope is not None:
-        is_branch = branch_names.is_branch(scope.project.name)
-        parent = branch_names.parent_name(scope.project.name) if is_branch else ""
+        parent, mark, _ = scope.project.name.partition(MARK)
+        parent = parent if mark else ""
         common |= {
             "parent_project": parent,
             "region": scope.region,
@@ -271,7 +295,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
             "ra": f"&region={scope.region}" if scope.elsewhere else "",
             "masks": bool(scope.project.masked),
             "archived_ms": scope.project.archived_ms,
-            "columns": columns.chosen_columns(scope.principal.columns),
+            "columns": SimpleLazyObject(partial(columns.chosen_columns, scope.principal.columns)),
             "may": {
                 "start": scope.may("StartExecution"),
                 "stop": scope.may("StopExecution"),
@@ -301,16 +325,15 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
 def _project_choices(scope: Scope) -> dict[str, Any]:
     """Return the projects of the menu: the reader's; of branches only the open one.
 
-    ``own_projects``: those without the samples. ``has_branches``: the page Projects lists some.
+    ``own_projects``: the projects other than the samples. ``has_branches``: the page Projects lists
+    some.
     """
     projects = scope.principal.projects
-    choices = [
-        name for name in projects if not branch_names.is_branch(name) or name == scope.project.name
-    ]
+    choices = [name for name in projects if MARK not in name or name == scope.project.name]
     return {
         "projects": choices,
         "own_projects": [name for name in choices if name != SAMPLES],
-        "has_branches": any(branch_names.is_branch(name) for name in projects),
+        "has_branches": any(MARK in name for name in projects),
     }
 
 
@@ -334,4 +357,75 @@ def _reader_scope(request: HttpRequest) -> Scope | None:
 
 def actor_of(scope: Scope) -> audit.Actor:
     """Return the actor of a request for the audit trail."""
-    return audit.Actor(scope.principal.user.get_username(), request_id=logging_setup.request_id())
+    return own_actor(scope.principal.user)
+
+
+def own_actor(user: User) -> audit.Actor:
+    """Return a person as the actor of this request."""
+    return audit.Actor(user.get_username(), request_id=logging_setup.request_id())
+
+
+_MOST_NAMED = 5
+_LONGEST = 40
+
+
+class RecordingQuery(QueryDict):
+    """A query string that records which parameters are read."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        self.asked: set[str] = set()
+        self.listed: set[str] = set()
+        super().__init__(*arguments, **keywords)
+        self.asked.clear()  # to fill it reads it
+        self.listed.clear()
+
+    def __getitem__(self, key: str) -> Any:
+        """Return the last value."""
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a parameter was sent."""
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+    def getlist(self, key: str, default: Any = None) -> Any:
+        """Return all values."""
+        self.asked.add(key)
+        self.listed.add(key)
+        return super().getlist(key, default)
+
+    def __deepcopy__(self, memo: MutableMapping[int, Any]) -> RecordingQuery:
+        """Return a copy whose reads are recorded here, too."""
+        copied: RecordingQuery = super().__deepcopy__(memo)
+        copied.asked, copied.listed = self.asked, self.listed
+        return copied
+
+
+def record_query(request: HttpRequest) -> None:
+    """Record which query parameters of a request are read."""
+    query = RecordingQuery(request.META.get("QUERY_STRING", ""), encoding=request.encoding)
+    request.GET = query  # type: ignore[assignment]  # Django's stubs know the immutable class
+
+
+def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the unread parameters, each with the name probably meant."""
+    query = request.GET
+    if not isinstance(query, RecordingQuery):
+        return []
+    unread: Sequence[str] = [key for key in query.keys() if key not in query.asked]  # noqa: SIM118 - "in query" is a reading
+    return [(key[:_LONGEST], _meant(key, query.asked)) for key in unread[:_MOST_NAMED]]
+
+
+def doubled_parameters(request: HttpRequest) -> list[str]:
+    """Return the parameters with several values, where the page reads a single value."""
+    query = request.GET
+    if not isinstance(query, RecordingQuery):
+        return []
+    single = query.asked - query.listed
+    doubled = [key for key, values in query.lists() if len(values) > 1 and key in single]
+    return [key[:_LONGEST] for key in doubled[:_MOST_NAMED]]
+
+
+def _meant(key: str, names: set[str]) -> str:
+    return next(iter(get_close_matches(key.lower(), sorted(names), 1, 0.6)), "")

@@ -1,15 +1,17 @@
-"""URLs of the package core."""
+"""URLs of health checks, of the reset of a test server, and of a person's preferences."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.web.core import health_views, preference_views, reset_views
+from console.feature import ViewModule
+
+views = ViewModule("console.web.core.views")
 
 urlpatterns = [
-    path("healthz", health_views.liveness, name="healthz"),
-    path("readyz", health_views.readiness, name="readyz"),
-    path("reset", reset_views.reset_server, name="reset"),
-    path("preferences/", preference_views.save_preferences, name="preferences"),
-    path("preferences/columns/", preference_views.choose_columns, name="columns"),
+    path("healthz", views.liveness, name="healthz"),
+    path("readyz", views.readiness, name="readyz"),
+    path("reset", views.reset_server, name="reset"),
+    path("preferences/", views.save_preferences, name="preferences"),
+    path("preferences/columns/", views.choose_columns, name="columns"),
 ]
