@@ -1,4 +1,4 @@
-"""All URLs: those of features and of the packages. A leading underscore marks a fragment.
+"""All URLs: the URLs of features and of the packages. A leading underscore marks a fragment.
 
 Django uses the first match. Features come first, then the packages from last to first, so that a
 specific URL (``machines/new/``, ``scenario.json``) precedes the general one of an earlier package

@@ -1,6 +1,7 @@
-"""Read what people changed at breakpoints: notes beside the history, as their reader may see them.
+"""Read the changes that people made at breakpoints, masked for their reader.
 
-``DebugEdit.event_id`` is the last event of the line, which tells the visit that a change is of.
+They are stored beside the history as ``DebugEdit``; ``event_id`` is the last event of the line of
+control at that time, which determines the visit.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 MOST = 50
-"""So many changes a page shows, the newest ones."""
+"""Maximum number of changes on a page: the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownEdit:
-    """What a person did to a line, with its hidden values masked."""
+    """A person's change of a line of control, with hidden values masked."""
 
     row: DebugEdit
     before: str
@@ -31,9 +32,9 @@ class ShownEdit:
 
 
 def shown_edits(execution: Execution, state: str = "") -> list[ShownEdit]:
-    """Return the changes of an execution, the newest first. ``state``: of this one only.
+    """Return the changes of an execution, newest first. ``state``: only of this state.
 
-    Without a query if the execution was read with ``has_edits``, and has none.
+    No query is made if the execution was read with ``has_edits`` and has none.
     """
     if not getattr(execution, "has_edits", True):
         return []
@@ -48,7 +49,7 @@ def shown_edits(execution: Execution, state: str = "") -> list[ShownEdit]:
 
 
 def exported_edits(execution: Execution) -> Iterator[dict[str, Any]]:
-    """Yield all changes of an execution as the export has them, the oldest first."""
+    """Yield all changes of an execution for an export, oldest first."""
     if not getattr(execution, "has_edits", True):
         return
     rows = DebugEdit.objects.filter(execution=execution.pk).order_by("pk")

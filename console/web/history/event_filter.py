@@ -28,8 +28,8 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|\+0
 class EventFilter:
     """The requested filter. ``at``: the event to show; ``opened``: expanded rows.
 
-    ``paged``: a page was named, so ``at`` does not choose it.
-    ``since`` and ``until`` are as typed, "" where they make no sense; they stand for UTC.
+    ``paged``: the query string has a page number, so ``at`` does not choose the page.
+    ``since`` and ``until`` are as typed, "" if they are no times; they are in UTC.
     """
 
     kind: str = ""
@@ -90,18 +90,20 @@ class EventFilter:
             rows = rows.filter(at_ms__gte=parse_moment(self.since))
         if self.until:
             rows = rows.filter(at_ms__lte=parse_moment(self.until))
-        return self._saying(rows, execution) if self.text else rows
+        return self._events_with_text(rows, execution) if self.text else rows
 
-    def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
+    def _events_with_text(
+        self, rows: QuerySet[HistoryEvent], execution: Execution
+    ) -> QuerySet[HistoryEvent]:
         """Return events that contain the text in their readable parts."""
         matching = rows.filter(_text_condition(self.text))
         masked = masked_execution.masked_execution(execution)
         if not masked.mask.places:
             return matching
-        named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
+        by_name = Q(type__icontains=self.text) | Q(state__icontains=self.text)
         unsaid = [
             number
-            for number, text in matching.exclude(named)
+            for number, text in matching.exclude(by_name)
             .values_list("event_id", "details")
             .iterator()
             if not _holds_text(self.text, masked.event(number, text))
@@ -129,7 +131,7 @@ def _text_condition(text: str) -> Q:
 
 
 def _holds_text(text: str, details: str) -> bool:
-    """Whether a row contains the text, as ``_says`` asks the database."""
+    """Whether a row contains the text, as ``_text_condition`` asks the database."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
     return text.lower() in details.lower() or within.lower() in details.lower()
 

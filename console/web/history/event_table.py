@@ -15,7 +15,7 @@ from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.web.core import json_view
 from console.web.graph import svg
-from console.web.history import task_timeouts, timed_out, traces
+from console.web.history import timed_out, traces
 from console.web.history.traces import details_of
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 PAGE = 50
 MOST_ROWS = 200
-"""How far a live page grows before it points to the next page instead."""
+"""The number of rows at which a live page stops growing and links to the next page."""
 MOST_NAMES = 1000
-"""How many states the event table can be filtered by, the first ones of the definition."""
-HEAD = 600  # characters of the details that are read for a row: the resource stands in them
+"""The maximum number of states in the filter of the event table: the first of the definition.
+"""
+HEAD = 600  # characters of the details that are read for a row; they include the resource
 
 
 _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT)
@@ -42,7 +43,7 @@ class EventRow:
     """One row of the table. ``step``/``resource``: "" if the event has none.
 
     ``elapsed``: since the start, in ms; ``after``: since the event before it, None of the first.
-    ``error``: of an event that tells of a failure, as its reader may see it.
+    ``error``: the error of a failed event, masked for the reader.
     """
 
     id: int
@@ -67,7 +68,8 @@ class EventRow:
 class EventDetail:
     """An expanded row: short facts, and payloads as trees.
 
-    ``child_arn``: of the execution that it says was started, "" if none; ``child``: that one.
+    ``child_arn``: the ARN of the execution that the event started, "" if none; ``child``: that
+    execution.
     """
 
     facts: tuple[tuple[str, str], ...]
@@ -86,7 +88,7 @@ class EventCounts:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """One page of the table. ``total``: all events; ``matching``: the filtered ones.
+    """One page of the table. ``total``: number of all events; ``matching``: of the filtered ones.
 
     ``types``, ``states``: the values that events can be filtered by.
     """
@@ -128,7 +130,7 @@ class EventPage:
 
     @property
     def numbers(self) -> str:
-        """Return the events of all rows, as the URL parameter of expanded ones."""
+        """Return the ids of all rows' events, in the format of the parameter of expanded rows."""
         return ".".join(str(row.id) for row in self.rows)
 
     @property
@@ -151,9 +153,9 @@ def event_page(
     order = "-event_id" if filters.newest_first else "event_id"
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
     opened = {*filters.opened, filters.at} if chosen else {*filters.opened}
-    shown = tuple(_event_rows(execution, found_rows, opened))
+    event_rows = tuple(_event_rows(execution, found_rows, opened))
     return EventPage(
-        rows=shown,
+        rows=event_rows,
         filters=filters,
         number=number,
         pages=pages,
@@ -218,7 +220,7 @@ def _event_rows(
         )
     )
     rows_read = list(lean)
-    clocks = task_timeouts.clocks_of_events(
+    clocks = timed_out.clocks_of_events(
         execution,
         {row[0]: row[1] for row in rows_read if row[0] in texts and row[2] in _TIMED_OUT},
     )

@@ -1,4 +1,4 @@
-"""Read an execution's history: its trace, the events of a visit, and child executions.
+"""Read an execution's history: its trace, now or in the past, events of a visit, and children.
 
 Traces (``engine.Trace``) are cached in memory by execution and fed only with new events, so that no
 history is read twice. They hold ids and times, no payloads.
@@ -7,6 +7,7 @@ history is read twice. They hold ids and times, no payloads.
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,18 +26,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from django.db.models import QuerySet
+    from django.http import QueryDict
 
     from engine import Visit
 
 EVENTS_KEPT = 200_000
-"""How many events the traces in memory may hold together."""
+"""The maximum number of events in all cached traces."""
 MOST_EVENTS = 200
-"""A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
-_AT_ONCE = 500
+"""The maximum number of events of a Map that a panel shows: the first."""
+PAST_KEPT = 4
+"""The number of past traces that are cached: a slider asks for one event after the other."""
 _OF_ITERATIONS = engine.event_names(frozenset({engine.Family.MAP_ITERATION}))
 _GROUP_FAILED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.FAILED)
 MOST_CHILDREN = 20
-"""How many children one step or one page of events names."""
+"""The number of children named by one step or one page of events."""
 _TELL_OF_CHILDREN = ("TaskSubmitted", "TaskSucceeded")
 _CHILD_COLUMNS = (
     "arn",
@@ -64,8 +67,7 @@ class _Traces:
         with self._lock:
             entry = self._known.get(execution.pk)
             if entry is None:
-                machine = engine.parse_stored(execution.definition.text)
-                entry = self._known[execution.pk] = (Lock(), Trace(engine.build_graph(machine)))
+                entry = self._known[execution.pk] = (Lock(), _new_trace(execution))
             self._known.move_to_end(execution.pk)
             total = sum(trace.last for _, trace in self._known.values())
             while total > EVENTS_KEPT and len(self._known) > 1:
@@ -75,6 +77,8 @@ class _Traces:
 
 
 _TRACES = _Traces()
+_PAST_LOCK = Lock()
+_past: OrderedDict[int, Trace] = OrderedDict()
 
 
 @contextmanager
@@ -86,15 +90,38 @@ def open_trace(execution: Execution) -> Iterator[Trace]:
         yield trace
 
 
-def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
-    """Return a trace of the events up to a given one; raise ``engine.DefinitionError``.
+@contextmanager
+def open_trace_at(execution: Execution, number: int) -> Iterator[Trace]:
+    """Yield the trace up to event ``number``, 0 for all; raise ``engine.DefinitionError``."""
+    if not number:
+        with open_trace(execution) as trace:
+            yield trace
+        return
+    with _PAST_LOCK:
+        past = _past.pop(execution.pk, None)
+    # A trace can only be continued forward: for an earlier event a new one is made.
+    trace = past if past is not None and past.last <= number else _new_trace(execution)
+    _feed(trace, execution.pk, number)
+    yield trace
+    with _PAST_LOCK:
+        _past[execution.pk] = trace
+        while len(_past) > PAST_KEPT:
+            _past.popitem(last=False)
 
-    ``trace``: one that has not come so far, to go on with; None begins anew.
-    """
-    if trace is None:
-        trace = Trace(engine.build_graph(engine.parse_stored(execution.definition.text)))
-    _feed(trace, execution.pk, upto)
-    return trace
+
+def _new_trace(execution: Execution) -> Trace:
+    return Trace(engine.build_graph(engine.parse_stored(execution.definition.text)))
+
+
+def past_ms(execution: Execution, trace: Trace) -> int:
+    """Return the time of the last event of ``trace``."""
+    return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
+
+
+def asked_event(query: QueryDict) -> int:
+    """Return the event number in the URL, 0 for the present."""
+    text = query.get("at", "")
+    return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
 
 
 def _feed(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
@@ -126,7 +153,7 @@ class VisitEvent:
 def events_of_visit(
     execution: Execution, visit: Visit, *, with_iterations: bool = True
 ) -> list[VisitEvent]:
-    """Return the events of a visit: the first ones and the last two.
+    """Return the events of a visit: the first of them and the last two.
 
     ``with_iterations``: False omits a Map's iteration events, which are most of them.
     """
@@ -149,28 +176,15 @@ def read_events(
     build: Callable[[int, Sequence[int]], QuerySet[HistoryEvent, Any]] = _read_events,
 ) -> list[VisitEvent]:
     """Return events by their ids, in order. ``build``: makes the query."""
-    asked = tuple(numbers)
-    if not asked:
+    event_ids = tuple(numbers)
+    if not event_ids:
         return []
-    rows = read_rows(("events", build), build, execution.pk, asked)
+    rows = read_rows(("events", build), build, execution.pk, event_ids)
     masked = masked_execution.masked_execution(execution)
     return [
         VisitEvent(number, at_ms, kind, details_of(masked.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
-
-
-def events_of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
-    """Yield all events of some types, in order."""
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
-    yield from read_in_pieces(execution, list(rows.values_list("event_id", flat=True)))
-
-
-def read_in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
-    """Yield any number of events by their ids, in order."""
-    ordered = sorted(numbers)
-    for place in range(0, len(ordered), _AT_ONCE):
-        yield from read_events(execution, ordered[place : place + _AT_ONCE])
 
 
 def payload_of(
@@ -225,8 +239,8 @@ def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
 def arn_of_started_child(kind: str, details: Mapping[str, Any]) -> str:
     """Return the ARN of the child execution in an event, "" without one.
 
-    ``details``: as the reader may see them, which ``masked_execution`` made: what the project hides
-    is looked for in no output.
+    ``details``: as the reader may see them, which ``masked_execution`` made: masked values of
+    outputs are not searched.
     """
     if kind not in _TELL_OF_CHILDREN or details.get("resourceType") not in NESTED:
         return ""

@@ -36,7 +36,7 @@ _ROWS = (
     ("aborted", "aborted", "Aborted", ExecutionStatus.ABORTED),
 )
 _NEVER_STARTED = ("pending", "idle", "Never started", "")
-"""What the API calls pending, of a Map Run that has ended."""
+"""The words for the API's *pending* children of a Map Run that has ended."""
 
 
 # -- finding it ------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ class BarSegment:
 def _segments(counts: list[ChildCount], total: int) -> list[BarSegment]:
     """Return the progress bar by status, failed children first."""
     order = {"failed": 0, "aborted": 1, "succeeded": 2, "running": 3}
-    shown = sorted(
+    shown_counts = sorted(
         (count for count in counts if count.executions and count.status.tone in order),
         key=lambda count: order[count.status.tone],
     )
     segments: list[BarSegment] = []
     start = 0.0
-    for count in shown:
+    for count in shown_counts:
         share = 100 * count.executions / max(total, 1)
         status = count.status
         segments.append(BarSegment(status.tone, status.word, count.executions, start, share))
@@ -165,7 +165,7 @@ def page_stamp(context: Mapping[str, Any]) -> str:
 def redrive_refusal(run: MapRun) -> str:
     """Return why a redrive cannot continue a failed Map Run, "" if it can.
 
-    A Map Run goes on when the execution that began it is redriven.
+    A Map Run continues when the execution that started it is redriven.
     """
     if run.parent.map_run_id is not None:
         return "Its execution is a child of a Map Run; redrive the parent"

@@ -1,11 +1,13 @@
-"""URLs of the package map_runs."""
+"""URLs of Map Runs, with the child executions of a distributed Map."""
 
 from __future__ import annotations
 
 from django.urls import path
 
+from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION
-from console.web.map_runs import views
+
+views = ViewModule("console.web.map_runs.views")
 
 urlpatterns = [
     path(f"{EXECUTION}map-runs/<number:number>/", views.map_run_page, name="map-run"),

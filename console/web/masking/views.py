@@ -13,10 +13,10 @@ from console.db import clock
 from console.errors import ConflictException, ServiceError, ValidationException
 from console.masking import path_matches
 from console.store.people import masks as store
-from console.web.core import conflicts, formatting
-from console.web.core.preference_views import local_address
+from console.web.core import formatting, forms
+from console.web.core.forms import PageForm, TextField
 from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
-from console.web.masking.forms import PathsForm, RevealForm
+from console.web.core.views import local_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -38,7 +38,7 @@ def masking_page(request: HttpRequest) -> HttpResponse:
             typed, revision = sent["paths"], sent["revision"]
             paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
-            conflict, status = conflicts.paths_conflict(scope.project), 409
+            conflict, status = forms.paths_conflict(scope.project), 409
         except ServiceError as refused:
             problem, status = refused.message, 422
         else:
@@ -89,3 +89,23 @@ def reveal_execution(request: HttpRequest, machine_name: str, execution_name: st
 
 def _revealed_until(request: HttpRequest) -> dict[str, int]:
     return dict(request.session.get(REVEALED, {}))
+
+
+class PathsForm(PageForm):
+    """The masked paths, one per line.
+
+    ``revision``: the revision of the displayed paths; ``over``: the later revision that the reader
+    has agreed to overwrite, "" for none.
+    """
+
+    paths = TextField(strip=False)
+    revision = TextField(strip=False)
+    over = TextField(strip=False)
+
+
+class RevealForm(PageForm):
+    """The reason for revealing values; ``act``: ``hide`` to mask them again."""
+
+    act = TextField(strip=False)
+    reason = TextField()
+    next = TextField(strip=False)

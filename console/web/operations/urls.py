@@ -1,9 +1,11 @@
-"""URL of the operations page."""
+"""URL of the operations page: workers, availability, and the oldest waiting work."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.web.operations import views
+from console.feature import ViewModule
+
+views = ViewModule("console.web.operations.views")
 
 urlpatterns = [path("operations/", views.operations_page, name="operations")]

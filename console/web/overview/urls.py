@@ -1,10 +1,12 @@
-"""URLs of the package overview."""
+"""URLs of the overview, of the page *Connect*, and of addresses by ARN."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.web.overview import views
+from console.feature import ViewModule
+
+views = ViewModule("console.web.overview.views")
 
 urlpatterns = [
     path("", views.overview_page, name="overview"),

@@ -1,4 +1,4 @@
-"""Forms of the people pages; those of passwords are Django's own."""
+"""Forms of the people pages; forms for passwords are Django's."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from console.models.key_scope import KeyScope
 
 LIST = "list"
-"""In the form of a new key: the actions are listed by their names."""
+"""The value of the form of a new key for actions that are listed by their names."""
 HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
-"""How long an invitation may be used -> in words."""
+"""The lifetime of an invitation in hours -> its words."""
 
 
 class NextForm(PageForm):
@@ -81,7 +81,7 @@ class LimitsForm(PageForm):
 class NewKeyForm(LimitsForm):
     """``member``: the service account that gets the key, "" for oneself.
 
-    ``description``: what uses it.
+    ``description``: the program or person that uses the key.
     """
 
     member = TextField()

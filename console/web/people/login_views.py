@@ -22,12 +22,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import access
 from console.config import logging_setup
-from console.db import audit, clock, refusals
+from console.db import clock, refusals
 from console.db.rows import storable
 from console.feature import Hook, hooked
 from console.models import Membership
 from console.store.people import invitations, login_attempts, login_links, people
-from console.web.core.scope import render, scope_of
+from console.web.core.scope import own_actor, render, scope_of
 from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ def _device(request: HttpRequest, name: str) -> str:
 def limited_address(request: HttpRequest) -> str:
     """Return a request's address for the limit of attempts.
 
-    That is the peer of the connection, or what a proxy of STATEYARD_PROXIES says. Of IPv6 it is the
-    network of 64 bits: everybody has that many addresses.
+    That is the peer of the connection, or the address sent by a proxy of STATEYARD_PROXIES. Of IPv6
+    it is the network of 64 bits: everybody has that many addresses.
     """
     text = str(request.META.get("REMOTE_ADDR", ""))
     try:
@@ -272,7 +272,7 @@ def _set_password(
     request: HttpRequest, user: User, project: Project, password: str
 ) -> HttpResponse:
     encoded = make_password(password)
-    actor = audit.Actor(user.get_username(), request_id=logging_setup.request_id())
+    actor = own_actor(user)
     if not people.set_password(project, user, encoded, actor):
         messages.error(
             request,

@@ -1,11 +1,15 @@
-"""URLs of the package people."""
+"""URLs of members, access keys, the audit, and sign-in by password."""
 
 from __future__ import annotations
 
 from django.urls import path
 from django.views.generic import RedirectView
 
-from console.web.people import audit_views, key_views, login_views, people_views
+from console.feature import ViewModule
+
+audit_views = ViewModule("console.web.people.audit_views")
+login_views = ViewModule("console.web.people.login_views")
+people_views = ViewModule("console.web.people.people_views")
 
 urlpatterns = [
     path("members/", people_views.members_page, name="members"),
@@ -18,8 +22,8 @@ urlpatterns = [
         people_views.revoke_invitation,
         name="invitation-revoke",
     ),
-    path("keys/", key_views.keys_page, name="keys"),
-    path("keys/<str:key>/", key_views.change_key, name="key"),
+    path("keys/", people_views.keys_page, name="keys"),
+    path("keys/<str:key>/", people_views.change_key, name="key"),
     path("audit/", audit_views.audit_page, name="audit"),
     path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("login/", login_views.login_page, name="login"),

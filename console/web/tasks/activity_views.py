@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
+from django.db.models import Count, Max, Min, Q
 from django.http import Http404
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from console.db import clock, signals
+from console.db.writer import is_embedded
 from console.errors import ServiceError
+from console.integrations import targets
+from console.models import Activity, TaskRow
+from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
 from console.store.machines import activity_limits, tags
 from console.store.tasks import activities as store
+from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks import open_work
 from console.web.tasks.forms import ActivityForm, TimeoutsForm
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from console.web.core.scope import Scope
+
 
 _LABELS = {
     "stateyard:scheduleToStartTimeout": "Schedule to start (until a worker picks up the task)",
@@ -82,7 +92,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"The activity {name} was created.")
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    activities = open_work.list_activities(scope, search=search, after=after)
+    activities = list_activities(scope, search=search, after=after)
     unpolled = [work for work in activities.rows if work.unpolled]
     worked = unpolled or activities.rows
     first = worked[0].activity.name if worked else "ACTIVITY"
@@ -105,7 +115,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
 def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     """Show ``/activities/<name>/``: open tasks; an editor sets timeouts or deletes it."""
     scope = scope_of(request)
-    work = open_work.find_activity(scope, activity_name)
+    work = find_activity(scope, activity_name)
     if work is None:
         raise Http404(f"There is no activity “{activity_name}” in {scope.region}.")
     problem = ""
@@ -156,3 +166,138 @@ def worker_program(request: HttpRequest, scope: Scope, name: str) -> str:
         region=scope.region,
         arn=scope.arn("activity", name),
     )
+
+
+PAGE = 50
+_TAKEN_AFTER_MS = 5_000
+"""A worker that polls any process has taken a task by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityWork:
+    """An activity: ``queued`` tasks wait since ``oldest_ms``, ``taken`` tasks have a worker.
+
+    ``worked_ms``: when a worker last took one, in the last 24 hours.
+    """
+
+    activity: Activity
+    queued: int
+    taken: int
+    oldest_ms: int | None
+    worked_ms: int | None
+    worker: str
+
+    @property
+    def builtin(self) -> bool:
+        """Whether a registered callable works it."""
+        project = self.activity.project.name
+        return targets.find_activity(self.activity.name, project, sample=False) is not None
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether a callable works its tasks of sample state machines."""
+        project = self.activity.project.name
+        return targets.find_activity(self.activity.name, project, sample=True) is not None
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether this process sees all polls, as with ``up``."""
+        return is_embedded()
+
+    @property
+    def pollers(self) -> int:
+        """Return the number of open GetActivityTask calls at this process."""
+        return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
+
+    @property
+    def unpolled(self) -> bool:
+        """Whether tasks wait without any worker or callable.
+
+        Workers may poll other processes of the server; they would have taken a task at once.
+        """
+        if self.oldest_ms is None or self.pollers or self.builtin:
+            return False
+        return self.sees_all or clock.now_ms() - self.oldest_ms > _TAKEN_AFTER_MS
+
+    @property
+    def polled(self) -> formatting.StatusLabel:
+        """Return the number of polling workers, if any."""
+        count = self.pollers
+        where = "" if self.sees_all else " this process"
+        return formatting.StatusLabel("succeeded", f"{count} polling{where}")
+
+    alarm = formatting.StatusLabel("caught", "Nobody polls")
+    own_status = formatting.StatusLabel("running", "This server")
+    samples_status = formatting.StatusLabel("running", "This server, for samples")
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityPage:
+    """A page of activities by name; ``after``: key of the next page, "" at the end."""
+
+    rows: tuple[ActivityWork, ...]
+    total: int
+    after: str
+
+
+def list_activities(scope: Scope, *, search: str = "", after: str = "") -> ActivityPage:
+    """Return activities by name. ``search``: a part of the name."""
+    activities = Activity.objects.select_related("project")
+    activities = activities.filter(project=scope.project, region=scope.region)
+    if search:
+        activities = activities.filter(name__icontains=search)
+    rows = list(activities.filter(name__gt=after).order_by("name")[: PAGE + 1])
+    shown = _with_work(rows[:PAGE])
+    return ActivityPage(shown, activities.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
+
+
+def find_activity(scope: Scope, name: str) -> ActivityWork | None:
+    """Return one activity, None without one of this name."""
+    activities = Activity.objects.select_related("project").filter(
+        project=scope.project, arn=scope.arn("activity", name)
+    )
+    return next(iter(_with_work(list(activities))), None)
+
+
+def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
+    arns = [row.arn for row in rows]
+    counted: dict[str, Any] = {row["resource"]: row for row in _counts(arns)}
+    lately = _last_worked(arns)
+    return tuple(
+        ActivityWork(
+            row,
+            counted.get(row.arn, {}).get("queued", 0),
+            counted.get(row.arn, {}).get("taken", 0),
+            counted.get(row.arn, {}).get("oldest"),
+            *lately.get(row.arn, (None, "")),
+        )
+        for row in rows
+    )
+
+
+def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    queued = Q(status=TaskStatus.SCHEDULED)
+    rows = TaskRow.objects.filter(resource__in=arns, kind=TaskKind.ACTIVITY, status__in=OPEN_TASKS)
+    tasks = rows.order_by().values("resource")
+    return list(
+        tasks.annotate(
+            queued=Count("task", filter=queued),
+            taken=Count("task", filter=~queued),
+            oldest=Min("scheduled_ms", filter=queued),
+        )
+    )
+
+
+def _last_worked(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
+    """Return when each activity was last worked, with the worker."""
+    activities = TaskRow.objects.filter(kind=TaskKind.ACTIVITY)
+    rows = activities.filter(resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY)
+    last = dict(rows.order_by().values_list("resource").annotate(Max("started_ms")))
+    if not last:
+        return {}
+    ends = activities.filter(resource__in=last, started_ms__in=last.values())
+    names = {
+        (resource, at): worker
+        for resource, at, worker in ends.values_list("resource", "started_ms", "worker")
+    }
+    return {arn: (at, names.get((arn, at), "").lstrip("\x01")) for arn, at in last.items()}

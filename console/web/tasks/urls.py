@@ -1,11 +1,14 @@
-"""URLs of the package tasks."""
+"""URLs of tasks that wait for an answer, and of activities."""
 
 from __future__ import annotations
 
 from django.urls import path
 
+from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION
-from console.web.tasks import activity_views, task_views
+
+activity_views = ViewModule("console.web.tasks.activity_views")
+task_views = ViewModule("console.web.tasks.task_views")
 
 urlpatterns = [
     path(f"{EXECUTION}tasks/<number:number>/", task_views.task_page, name="task"),

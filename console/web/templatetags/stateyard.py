@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree as ET
+from zipfile import ZipFile
 
 from django import template
 from django.conf import settings
@@ -18,14 +22,13 @@ from console.db import clock
 from console.feature import Hook, has_feature, hooked
 from console.integrations import redaction
 from console.models import StateMachine
-from console.store.executions import imports, redrive
+from console.store.executions import imports, next_starts, redrive
 from console.web.core import cli_commands, columns, formatting
-from console.web.core.icons import icon_svg
 from console.web.core.query_parameters import EVENT_FILTERS
 from console.web.core.scope import scope_of
 from console.web.execution import steps
 from console.web.graph import picture_svg
-from console.web.history import debug_edits, event_row
+from console.web.history import debug_edits
 from console.web.search import filter_words
 
 if TYPE_CHECKING:
@@ -38,13 +41,14 @@ if TYPE_CHECKING:
     from console.web.graph.shapes import Box, Picture
     from console.web.history.event_table import EventPage, EventRow
 
+
 _GENERATED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(_\d+)?", re.ASCII)
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True, name="href")
 def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
-    """Return the URL of a view; a region other than the default stays in it."""
+    """Return the URL of a view, with the region of the page unless it is the default."""
     region = context.get("region")
     if region and region != settings.STATEYARD_REGION:
         query["region"] = region
@@ -78,15 +82,16 @@ _PASSING = frozenset(
         *("note", "notes", "entered", "maps", "beats", "drawn", "ended"),
     }
 )
+"""Parameters of polls, and of other requests for a part of a page. Links do not keep them."""
 
 
 _CHOICES = ("view", "step")
-"""Parameters that say something when they are empty: not the default one."""
+"""Parameters that are kept even if empty, because the empty value is not the default."""
 
 
 @register.filter
 def is_condition(text: str) -> bool:
-    """Whether a text typed as a name is a condition of the execution search."""
+    """Return whether a text typed as a name has an operator, as a search condition has."""
     return bool(filter_words.OPERATOR.search(text))
 
 
@@ -94,7 +99,8 @@ def is_condition(text: str) -> bool:
 def query_string(context: Context, **changes: Any) -> str:
     """Return the page's query string with changes; None removes a key.
 
-    What only polls say of themselves is left out, so fragments hold the page's own links.
+    Parameters of polls (``_PASSING``) are left out, so that links in a polled fragment are the same
+    as on the whole page.
     """
     request = context["request"]
     own: dict[str, Any] | None = getattr(request, "own_parameters", None)
@@ -155,7 +161,7 @@ def alarmed(machine: StateMachine) -> list[Any]:
 
 @register.filter
 def attributes(values: Mapping[str, str] | None, prefix: str) -> SafeString:
-    """Return an element's attributes by the ends of their names; omit None."""
+    """Return a mapping as HTML attributes with ``prefix`` before each name; "" for None."""
     named = ((prefix, name, value) for name, value in (values or {}).items())
     return format_html_join(" ", '{}{}="{}"', named)
 
@@ -175,13 +181,16 @@ _BADGE = f'<span class="status {{}} badge" data-status="{{}}">\n  {_STATUS_ICON}
 
 @register.simple_tag(name="status_icon")
 def status_icon_html(tone: str) -> SafeString:
-    """Return the icon of a status; its word must be beside it."""
+    """Return the icon of a status; the caller must render its word next to it."""
     return format_html(_STATUS_ICON, tone)
 
 
 @register.simple_tag(name="status")
 def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
-    """Return a status as icon and word; in rows an included template takes ten times as long."""
+    """Return a status as icon and word.
+
+    No template is included for it: in the rows of a table, that would take ten times as long.
+    """
     tone, word = escape(status.tone), escape(status.word)
     if badge:
         return SafeString(_BADGE.format(tone, word, tone, word))
@@ -226,7 +235,7 @@ _SECONDS, _MINUTES = len("2026-01-31T12:00:00"), len("2026-01-31T12:00")
 def time_of_day(milliseconds: int, day: str) -> SafeString:
     """Return a time under the heading of its day in UTC, without the date.
 
-    The page's script shows another day where the reader's own time is on another one.
+    The page's script changes the day if it differs in the reader's time zone.
     """
     return format_html(
         '<time datetime="{}" data-bare data-day="{}">{}</time>',
@@ -240,7 +249,7 @@ def time_of_day(milliseconds: int, day: str) -> SafeString:
 def event_row_html(context: Context, row: EventRow) -> SafeString:
     """Return a row of the event table, without its expanded part."""
     events: EventPage | None = context.get("events")
-    return event_row.write_event_row(
+    return write_event_row(
         row,
         breakable_name_html(row.error) if row.error else "",
         time_html(row.at_ms, precise=True, bare=True),
@@ -258,7 +267,11 @@ def duration_text(milliseconds: int | None) -> str:
 
 @register.simple_tag(takes_context=True, name="since")
 def duration_so_far(context: Context, milliseconds: int) -> SafeString:
-    """Return a running duration: it ticks, or stands still in the past."""
+    """Return the time since a moment, which the page's script keeps up to date.
+
+    In the time machine and for an imported execution, return the fixed duration until the time that
+    the page shows.
+    """
     past: int | None = context.get("past_ms")
     execution: Execution | None = context.get("execution")
     if past is None and execution is not None and execution.imported_ms is not None:
@@ -270,7 +283,7 @@ def duration_so_far(context: Context, milliseconds: int) -> SafeString:
 
 @register.filter
 def line_at(summary: InProgress, past_ms: int) -> str:
-    """Return the line of a state in progress at a past time, with its duration by then."""
+    """Return the text under a state that was in progress at a past time, with its duration."""
     return steps.line_at(summary, past_ms)
 
 
@@ -337,7 +350,7 @@ def last_name(arn: str) -> str:
 
 @register.filter
 def is_generated(name: str) -> bool:
-    """Whether the server generated a name, so that it tells readers nothing."""
+    """Return whether the server generated a name, which readers need not see."""
     return _GENERATED.fullmatch(name) is not None
 
 
@@ -390,9 +403,30 @@ def halted_of(execution: Execution) -> HaltedExecution | None:
     return getattr(execution, "halted", None)
 
 
+@register.filter
+def next_starts_of(machine: StateMachine) -> next_starts.NextStarts | None:
+    """Return what the next starts of a state machine get, None for nothing; without a query."""
+    return next_starts.next_starts_of(machine, clock.now_ms())
+
+
+@register.filter
+def next_starts_place(execution: Execution) -> next_starts.TakenPlace | None:
+    """Return the place among the next starts that an execution has taken, None without one."""
+    return next_starts.place_of(execution)
+
+
+@register.simple_tag
+def next_starts_problem(machine: StateMachine) -> str:
+    """Return why the next starts of a state machine take no place, "" if they do."""
+    current = next_starts_of(machine)
+    if current is None:
+        return ""
+    return next_starts.problem_of(current, machine.project.name, machine.definition_id)
+
+
 @register.simple_tag
 def edits_of_step(execution: Execution, state: str) -> list[debug_edits.ShownEdit]:
-    """Return what people changed at a state, without a query if they changed nothing."""
+    """Return the changes that people made at a state; no query if there are none."""
     return debug_edits.shown_edits(execution, state)
 
 
@@ -436,7 +470,7 @@ def existing_machine(execution: Execution) -> str:
 
 @register.filter
 def import_address(execution: Execution) -> str:
-    """Return the placeholder of the state machine in an imported execution's URL."""
+    """Return the name that stands for the state machine in the URL of an imported execution."""
     return imports.machine_address(execution)
 
 
@@ -488,13 +522,13 @@ def grouped_number(count: int) -> str:
 
 @register.simple_tag
 def box_parts(box: Box, plain: object) -> picture_svg.BoxParts:
-    """Return the static SVG parts of a state's box."""
+    """Return the static SVG parts of a state's box. ``plain``: the picture shows no status."""
     return picture_svg.write_box(box, plain=bool(plain))
 
 
 @register.simple_tag
 def edge_lines(picture: Picture, taken: Collection[str]) -> SafeString:
-    """Return the transitions of a picture. ``taken``: keys of the taken ones."""
+    """Return the transitions of a picture. ``taken``: keys of the taken edges."""
     return picture_svg.write_lines(picture.lines, taken)
 
 
@@ -508,3 +542,61 @@ def pixels(value: float, plus: float = 0) -> str:
 def value_of(values: Any, key: str) -> Any:
     """Return a dict's value of a key, None without one."""
     return values.get(key) if isinstance(values, Mapping) else None
+
+
+def write_event_row(
+    row: EventRow, error: str, moment: str, *, base: str, query: str, marked: bool
+) -> SafeString:
+    """Return the row of an event.
+
+    ``error``, ``moment``: HTML of its error, and of when it happened. ``base``: the address of the
+    execution; ``query``: the query string of its pages. ``marked``: it is the one that is shown.
+    """
+    step, resource = _isolate(row.step), _isolate(row.resource or "-")
+    address = escape(f"{base}events/{row.id}/{query}")
+    marks = ("current-event", ' tabindex="-1"') if marked else ("", "")
+    after = "-" if row.after is None else f"+{row.after:,}"
+    lines = f'<span class="event-error">{error}</span>' if error else ""
+    lines += f'<span class="second-line">{step}</span>' if row.step else ""
+    return SafeString(
+        f'<tr id="e{row.id}" class="{" ".join(filter(None, (row.tone, marks[0])))}"{marks[1]}>'
+        f'<td><a class="open" href="{address}" data-open="{row.id}"'
+        f' aria-expanded="{"true" if row.detail else "false"}">{row.id}</a></td>'
+        f'<td><span class="type"><span class="status-icon"></span>{escape(row.type)}</span>'
+        f" {lines}</td>"
+        f'<td class="secondary">{step}</td>'
+        f'<td class="secondary muted mono event-resource{" given" if row.resource else ""}">'
+        f"{resource}</td>"
+        f'<td class="number">{row.elapsed:,}</td>'
+        f'<td class="number secondary{"" if row.after else " muted"}">{after}</td>'
+        f'<td class="secondary muted">{moment}</td></tr>'
+    )
+
+
+def _isolate(text: str) -> str:
+    return f"<bdi>{escape(formatting.visible_text(text))}</bdi>"
+
+
+_NAMESPACE = "{http://www.w3.org/2000/svg}"
+_MOST = 512
+"""Icons that are kept drawn, each in the sizes in use; the console has about 150."""
+
+
+@lru_cache(maxsize=_MOST)
+def icon_svg(name: str, size: int) -> str:
+    """Return an icon as an ``<svg>`` that screen readers skip.
+
+    ``size``: pixels. Raise ``KeyError`` if the package has no icon of this name.
+    """
+    root = ET.fromstring(_archive().read(f"{name}.svg"))  # noqa: S314 - the package's own
+    for element in root.iter():
+        element.tag = str(element.tag).removeprefix(_NAMESPACE)
+    root.set("width", str(size))
+    root.set("height", str(size))
+    root.set("aria-hidden", "true")
+    return ET.tostring(root, encoding="unicode")
+
+
+@cache
+def _archive() -> ZipFile:
+    return ZipFile(BytesIO(files("lucide").joinpath("lucide.zip").read_bytes()))
