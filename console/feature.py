@@ -1,17 +1,19 @@
-"""The one door through which a feature adds to the console.
+"""The interface between the core of the console and its features.
 
-A feature is what can be left out: a package of ``console.features`` whose module ``feature`` has a
-``FEATURE``. Everything else of it is loaded by the names that are in there, when it is first used.
-``STATEYARD_FEATURES`` chooses the features of a server; the address of a feature that is left out
-is not found, and its API actions are unknown operations. Its tables stay.
+A feature is a package of ``console.features`` that a server can do without. Its module ``feature``
+declares a ``FEATURE``: its URLs, rights, API operations, jobs, and functions for the core's
+extension points (``Hook``). Other modules of the feature are imported on first use. A server has
+the features in ``STATEYARD_FEATURES``. For a disabled feature, pages answer 404 and API actions are
+unknown operations; its tables stay.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
@@ -20,145 +22,156 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
 
 class Hook(StrEnum):
-    """Extension points of the core: each line gives the signature of the function to hook in.
+    """Extension points of the core. The docstring of each begins with the function's signature.
 
-    No feature, or one that has nothing to add, leaves the place as it is.
+    The core calls ``hooked(hook)`` and does without the extension if no feature has a function for
+    it.
     """
 
     ACCOUNT_PAUSED = "account-paused"
-    """``(user_id) -> bool``: a person's provider does not confirm them: their keys are refused."""
+    """``(user_id) -> bool``: refuse this person's keys: their provider does not confirm them."""
     ARN_ADDRESS = "arn-address"
-    """``(scope, arn) -> str``: the address of the page of an ARN, "" if it is no ARN of theirs."""
+    """``(scope, arn) -> str``: the URL of an ARN's page, "" if the ARN is not the feature's."""
     ARN_OBJECTS = "arn-objects"
-    """``() -> dict``: kind of an ARN -> the manager of the objects of it that have a page."""
+    """``() -> dict``: kind of ARN -> manager of the objects that have a page."""
     FUNCTION_CALLED = "function-called"
-    """``(execution_id, task, function, CallRecord) -> None``: a function has been called."""
+    """``(execution_id, task, function, CallRecord) -> None``: called after a function call."""
     FUNCTION_LOGS = "function-logs"
     """``(execution, attempts, last) -> list``: ``ShownCall`` of its tasks, the oldest first.
 
     ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
     """
     MACHINE_ALARMS = "machine-alarms"
-    """``(machine) -> list``: its newest alarm in alarm, whose ``total`` counts all."""
+    """``(machine) -> list``: its newest alarm in ALARM, whose ``total`` counts all."""
     MACHINE_ROWS = "machine-rows"
     """``(QuerySet) -> QuerySet``: machines with columns for ``MACHINE_ALARMS``."""
     LOST_PASSWORD = "lost-password"
-    """``() -> bool``: people who forgot their password get a link to ``password-reset`` by mail."""
+    """``() -> bool``: whether ``password-reset`` sends people a link for a new password by mail."""
     METRICS_PORT = "metrics-port"
-    """``(port, *, whole) -> int``: serve this process's metrics there; OSError if it is taken.
+    """``(port, *, whole) -> int``: serve this process's metrics at a port; OSError if it is taken.
 
-    ``whole``: with what the database says of the server and its projects.
+    ``whole``: also the figures of the server and its projects from the database.
     """
     MEMBER_REMOVED = "member-removed"
-    """``(project, username, actor) -> None``: in the transaction that removes, or adds them."""
+    """``(project, username, actor) -> None``: called in the transaction that removes or adds them.
+    """
     NEEDED_SINCE = "needed-since"
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
     """``(execution, transitions) -> dict``: context for the page of an execution."""
     EXECUTION_SUMMARIES = "execution-summaries"
-    """``(project, numbers) -> dict``: execution number -> its summary in a line, where it has one.
+    """``(project, numbers) -> dict``: execution number -> summary in one line, for summarised ones.
 
-    As every reader may see it.
+    Masked as for a reader without rights.
     """
     FRESH_SUMMARY = "fresh-summary"
-    """``(execution) -> str``: the summary of an execution as it is now, "" without one."""
+    """``(execution) -> str``: the current summary of an execution, "" without one."""
     MACHINE_HINT = "machine-hint"
-    """``(machine) -> str``: what is wrong with a setting of a state machine, "" if nothing."""
+    """``(machine) -> str``: a problem of a state machine's settings, "" if there is none."""
     TAG_PROBLEM = "tag-problem"
-    """``(key, value) -> str``: why a page refuses a tag of a state machine, "" if it does not."""
+    """``(key, value) -> str``: why a page rejects a tag of a state machine, "" if it is valid."""
     PAGE_REQUEST = "page-request"
-    """``(request) -> HttpResponse | None``: somebody who is signed in asks for a page.
+    """``(request) -> HttpResponse | None``: called for each page request of a signed-in person.
 
-    An answer takes the place of the page's.
+    A response replaces the page.
     """
     PROJECT_AUDIT_NEEDED = "project-audit-needed"
-    """``(project_id) -> bool``: audit rows of a project to be deleted have to stay for a while."""
+    """``(project_id) -> bool``: whether audit rows of a project being deleted must stay for now."""
     PROJECT_BRANCHES = "project-branches"
     """``(memberships) -> dict``: project id -> ``ShownBranch`` of its branches, for the reader."""
     PROJECT_FUNCTIONS = "project-functions"
-    """``(project) -> dict``: functions that its owners registered, as ``functions.json`` has them.
+    """``(project) -> dict``: functions that its owners registered, as in ``functions.json``.
 
     ``project``: its name.
     """
     PROJECT_TARGETS = "project-targets"
-    """``(project) -> dict``: targets that its owners set, as its section of ``targets.json``."""
+    """``(project) -> dict``: targets that its owners set, as a section of ``targets.json``."""
     PROVIDER_ACCOUNTS = "provider-accounts"
-    """``(user_ids) -> set``: of these, the ids of accounts that belong to a person elsewhere.
+    """``(user_ids) -> set``: the ids among these of accounts that a provider signs in.
 
-    A provider signs them in: they have no password here, and nobody else makes keys of theirs.
+    They have no password here, and nobody else creates keys for them.
     """
     ACCOUNT_CLOSED = "account-closed"
-    """``(user) -> None``: in the transaction that closes an account without a project."""
+    """``(user) -> None``: called in the transaction that closes an account without a project."""
     MEMBERSHIP_ROWS = "membership-rows"
     """``(QuerySet) -> QuerySet``: memberships with a column ``needs_second_factor``."""
     MEMBERS_PAGE = "members-page"
     """``(scope) -> dict``: context for the page of members."""
     START_INPUTS = "start-inputs"
-    """``(machine) -> object``: inputs to start it with: ``names``, ``shown(name)``: the text.
+    """``(machine) -> object``: inputs offered in its start form: ``names``, and ``shown(name)``.
 
-    ``filled(name, text)``: an edited text with its hidden values.
+    ``shown(name)``: the masked text; ``filled(name, text)``: an edited text with its real values.
     """
     SECOND_STEP = "second-step"
-    """``(request, user, after, by) -> HttpResponse | None``: somebody may begin a session.
+    """``(request, user, after, by) -> HttpResponse | None``: called before a session begins.
 
-    An answer asks for more first. ``after`` and ``by``: as for ``start_session`` of the pages.
+    A response asks for a further proof first. ``after``, ``by``: as for
+    ``login_views.start_session``.
     """
     SERVER_CHECKS = "server-checks"
-    """``() -> list``: name, verdict, text and remedy of further checks of the doctor."""
+    """``() -> list``: name, verdict, text and remedy of each further check of the doctor."""
     SERVER_GAUGES = "server-gauges"
-    """``() -> list``: name, meaning and value of further metrics of the server."""
+    """``() -> list``: name, meaning and value of each further metric of the server."""
     SETTING_SECTIONS = "setting-sections"
-    """``() -> tuple``: ``SettingSection`` that the export of a project's settings has besides."""
+    """``() -> tuple``: each ``SettingSection`` to add to the export of a project's settings."""
     SIGN_IN_WAYS = "sign-in-ways"
-    """``() -> list``: name and address of each way to sign in beside the password."""
+    """``() -> list``: name and URL of each way to sign in besides the password."""
     OVERVIEW = "overview"
-    """``(scope, query) -> dict``: context that the overview reads once."""
+    """``(scope, query) -> dict``: template context of the overview when it is opened."""
     OVERVIEW_LIVE = "overview-live"
-    """``(scope, most) -> dict``: context of the overview's poll; ``seen``: what it depends on."""
+    """``(scope, most) -> dict``: context of each poll of the overview; ``seen``: its stamp."""
     TASK_PAGE = "task-page"
-    """``(scope, question) -> dict``: context for the page of a task, which asks that."""
+    """``(scope, question) -> dict``: template context of a task's page; ``question``: shown there.
+    """
     WORKER_STOPPED = "worker-stopped"
-    """``(seconds) -> None``: write what waits in memory, within so many seconds."""
+    """``(seconds) -> None``: write what is buffered in memory, within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicJob:
-    """Work that the leading worker does again and again: one a server, however many workers."""
+    """Work that the leading worker repeats: once per server, not per worker."""
 
     name: str
     run: Callable[[], object]
     every_s: float = 60.0
+    pending: str = ""
+    """An SQL condition: the job runs only while it is true; "" for always. The sweep evaluates all
+
+    conditions in one statement.
+    """
 
 
 class Background(Protocol):
-    """Work of a worker with threads of its own; one object a worker."""
+    """Base of a feature's background work with its own threads; one object per worker."""
 
     def sweep(self, work: Any) -> None:
-        """Find in the rows what there is to do. Called by the leader, often; returns at once.
+        """Look for due work in the rows. Called often, by the leader; returns at once.
 
-        ``work``: the ``OpenWork`` of ``console.store``, the kinds of work that there may be.
+        ``work``: the kinds of work that may exist (``OpenWork`` of ``console.store``).
         """
 
     def wake(self) -> None:
-        """Look at once: there are new events. Returns at once."""
+        """Look for work now, because there are new events. Returns at once."""
 
     def stop(self, seconds: float) -> None:
-        """Take no more, and wait so long for what is under way."""
+        """Accept no more work, and wait up to ``seconds`` for work in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
     """Declaration of a feature. Dotted paths are imported on first use.
 
-    ``urls``: the module of its addresses. ``pages``: the rights that these take, as ``PAGES`` of
-    ``console.web.core.rights`` has them. ``rights``: role -> the actions that take it at least.
-    ``parameters``: address that programs read -> its query parameters; others are refused.
-    ``operations``: botocore's name of a service -> the module
-    whose ``HANDLERS`` answers its actions. ``jobs``: the module whose ``JOBS`` are ``PeriodicJob``.
-    ``background``: a class of ``Background``. ``hooks``: place of the core -> function.
-    ``needs``: the features without which this one does not work.
+    ``urls``: the module of its URLs. ``pages``: the rights that they need, as in
+    ``console.web.core.rights.PAGES``. ``rights``: role -> the actions that need at least this role.
+    ``parameters``: URL for programs -> its query parameters; others are refused. ``operations``:
+    botocore's name of a service -> the module whose ``HANDLERS`` answer its actions. ``jobs``: the
+    module whose ``JOBS`` are ``PeriodicJob`` objects. ``background``: a subclass of ``Background``.
+    ``hooks``: extension point -> function. ``needs``: other features that it requires.
     """
 
     name: str
@@ -181,7 +194,7 @@ def chosen_features() -> tuple[Feature, ...]:
 
 
 def has_feature(name: str) -> bool:
-    """Tell whether this server has a feature."""
+    """Return whether this server has a feature."""
     return name in settings.STATEYARD_FEATURES
 
 
@@ -196,7 +209,54 @@ def missing_need() -> str:
 
 @cache
 def hooked(hook: Hook) -> tuple[Callable[..., Any], ...]:
-    """Return the functions of this server's features for a place of the core."""
+    """Return the functions of this server's features for an extension point."""
     return tuple(
         import_string(feature.hooks[hook]) for feature in chosen_features() if hook in feature.hooks
     )
+
+
+# -- views -----------------------------------------------------------------------------------------
+
+_importing = RLock()
+"""Serializes imports: two threads in circular imports would see half of a module."""
+
+
+class ViewModule:
+    """A module of views, by its dotted path, for ``urls.py``. Its attributes are ``View``."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> View:
+        """Return a view function of the module, for ``path``."""
+        return View(self._path, name)
+
+
+class View:
+    """A view function that is imported on first use.
+
+    A server starts without the modules of its pages; ``console.server.serving`` imports them later.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.__module__, self.__name__, self.__qualname__ = module, name, name
+
+    @cached_property
+    def function(self) -> Callable[..., HttpResponseBase]:
+        """The view function. Raise ``ImportError`` or ``AttributeError`` if it does not exist."""
+        with _importing:
+            module = import_module(self.__module__)
+        function: Callable[..., HttpResponseBase] = getattr(module, self.__name__)
+        return function
+
+    def __call__(self, request: HttpRequest, *parts: Any, **named: Any) -> HttpResponseBase:
+        """Return the response of the view."""
+        return self.function(request, *parts, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the view function, such as ``csrf_exempt``."""
+        if name == "view_class":  # Django asks every address for it; no view here has it
+            raise AttributeError(name)
+        if name == "function":  # the property raised the error: the module has no such view
+            raise AttributeError(f"{self.__module__} has no view {self.__name__}")
+        return getattr(self.function, name)

@@ -1,8 +1,8 @@
-"""The closed sets of the console's tables and messages: every status, kind and action, once each.
+"""Enums of the console: every status, kind and action that is stored in tables or sent in messages.
 
-Their values are what the tables and AWS's API have, so a member may stand wherever the text stands:
-in a query, in JSON, in a comparison with a column. The module imports the engine only, so every
-package of the console may import it.
+Values are those in the tables and in AWS's API, so a member can be used wherever its text can: in a
+query, in JSON, in a comparison with a column. The module imports the engine only, so every package
+of the console may import it.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ import engine
 
 
 class ExecutionStatus(StrEnum):
-    """The status of an execution, by AWS's names; ``engine.ExecutionStatus`` is that of a run."""
+    """The status of an execution row, by AWS's names (``engine.ExecutionStatus``: of a run)."""
 
     RUNNING = "RUNNING"
-    """It has begun (again) and has not ended."""
+    """Started or redriven, and not ended."""
     SUCCEEDED = "SUCCEEDED"
     """It has ended with an output."""
     FAILED = "FAILED"
     """It has ended with an error."""
     TIMED_OUT = "TIMED_OUT"
-    """It ran longer than ``TimeoutSeconds`` of its definition or than the longest time allowed."""
+    """It exceeded ``TimeoutSeconds`` of its definition, or the maximum duration."""
     ABORTED = "ABORTED"
-    """Somebody, or the Map Run or execution above it, stopped it."""
+    """Stopped by a user, or by its Map Run or parent execution."""
     PENDING_REDRIVE = "PENDING_REDRIVE"
-    """A child of a redriven Map Run that waits for its turn. No row has it: it is derived."""
+    """A child that waits for the redrive of its Map Run. Computed for lists, never stored."""
     UNFINISHED = "UNFINISHED"
     """An imported history without an end. AWS has no such status."""
 
 
 UNSUCCESSFUL = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED)
-"""The ends that a redrive may follow."""
+"""The statuses from which a redrive is possible."""
 ENDED = (ExecutionStatus.SUCCEEDED, *UNSUCCESSFUL)
-"""Every end of an execution."""
+"""All final statuses of an execution."""
 
 
 class MapRunStatus(StrEnum):
     """The status of a Map Run, by AWS's names."""
 
     RUNNING = "RUNNING"
-    """Children run or are still to be started."""
+    """Children run, or have not started yet."""
     SUCCEEDED = "SUCCEEDED"
     """All children have ended, and no more failed than the state tolerates."""
     FAILED = "FAILED"
-    """More children failed than the state tolerates, or the items or results could not be used."""
+    """More children failed than the state tolerates, or items or results were unusable."""
     ABORTED = "ABORTED"
-    """The execution above it has ended."""
+    """Its execution has ended."""
 
 
 class RedriveStatus(StrEnum):
@@ -56,7 +56,7 @@ class RedriveStatus(StrEnum):
     REDRIVABLE = "REDRIVABLE"
     """A redrive is accepted."""
     NOT_REDRIVABLE = "NOT_REDRIVABLE"
-    """A redrive is refused; a reason stands beside it."""
+    """A redrive is refused, with a reason."""
     REDRIVABLE_BY_MAP_RUN = "REDRIVABLE_BY_MAP_RUN"
     """A child of a Map Run, which is redriven with the Map Run's execution."""
 
@@ -69,34 +69,34 @@ class MachineStatus(StrEnum):
     """The status of a state machine, by AWS's names."""
 
     ACTIVE = "ACTIVE"
-    """It may be started."""
+    """It can be started."""
     DELETING = "DELETING"
-    """It goes when its last execution has ended."""
+    """It is removed when its last execution has ended."""
 
 
 class TaskStatus(StrEnum):
-    """How far a task's row has come."""
+    """The progress of a task."""
 
     SCHEDULED = "scheduled"
-    """Nobody has it."""
+    """Not claimed yet."""
     STARTED = "started"
-    """A worker or a call of this server has it."""
+    """Claimed by a worker, or called by this server."""
     WAITING = "waiting"
-    """It goes on elsewhere: a job is looked at, or a task token is to come back."""
+    """Its job runs elsewhere and is polled, or its task token was handed out."""
     CLOSED = "closed"
-    """It has its outcome, or its execution has ended. A redrive may open it again."""
+    """It has an outcome, or its execution has ended. A redrive may reopen it."""
 
 
 OPEN_TASKS = (TaskStatus.SCHEDULED, TaskStatus.STARTED, TaskStatus.WAITING)
-"""Every status of a task that has no outcome yet."""
+"""The statuses of tasks without an outcome."""
 
 
 TaskKind = engine.TaskKind
-"""Who works a task: the engine's own set."""
+"""The kind of worker of a task: the engine's own set."""
 
 
 class BulkAction(StrEnum):
-    """What a bulk job does to each of its executions."""
+    """The action of a bulk job on each of its executions."""
 
     STOP = "stop"
     """Stop it."""
@@ -109,81 +109,81 @@ class BulkAction(StrEnum):
     RESUME = "resume"
     """Resume it."""
     REPLAY = "replay"
-    """Repeat it from the state that failed, with the new definition of its state machine."""
+    """Replay it from the failed state, with the current definition of its state machine."""
 
 
 class BulkJobStatus(StrEnum):
-    """How far a bulk job has come."""
+    """The progress of a bulk job."""
 
     RUNNING = "RUNNING"
-    """It takes its items one after the other."""
+    """It processes its items in turn."""
     PAUSED = "PAUSED"
-    """It goes on when somebody says so."""
+    """It waits until a person resumes it."""
     DONE = "DONE"
     """No item is left."""
 
 
 class BulkItemStatus(StrEnum):
-    """What became of one execution of a bulk job."""
+    """The progress of one execution in a bulk job."""
 
     WAITING = "waiting"
-    """Its turn is still to come."""
+    """Not processed yet."""
     ACTING = "acting"
-    """The action has begun. After a crash, what became of it is looked up before it is repeated."""
+    """The action has begun. After a crash, its outcome is looked up before it is repeated."""
     DONE = "done"
     """The action was accepted."""
     REFUSED = "refused"
-    """The action was refused; an error stands beside it."""
+    """The action was refused, with an error."""
 
 
 class DeliveryStatus(StrEnum):
-    """How far an event has come on its way to a target."""
+    """The progress of an event's delivery to a target."""
 
     WAITING = "waiting"
-    """It is sent when its next attempt is due."""
+    """The next attempt is due at a later time."""
     SENDING = "sending"
-    """An attempt is under way, or was when its process died."""
+    """An attempt is in progress, or was when its process died."""
     DELIVERED = "delivered"
-    """The target took it."""
+    """The target accepted it."""
     DEAD = "dead"
-    """It failed too often or for too long: a dead letter."""
+    """A dead letter: it failed too often or for too long."""
 
 
 class RuleState(StrEnum):
-    """Whether a rule is at work, by EventBridge's names."""
+    """Whether a rule is enabled, by EventBridge's names."""
 
     ENABLED = "ENABLED"
     """Its events are delivered and its schedule fires."""
     DISABLED = "DISABLED"
-    """It is kept and does nothing."""
+    """It is stored, but matches no event and never fires."""
 
 
 class AfterCompletion(StrEnum):
-    """What becomes of a schedule after its last moment, by EventBridge Scheduler's names."""
+    """The action after a schedule's last time, by EventBridge Scheduler's names."""
 
     NONE = "NONE"
-    """It is kept."""
+    """The schedule stays."""
     DELETE = "DELETE"
-    """It is deleted once its last delivery was taken."""
+    """The schedule is deleted after its last delivery."""
 
 
 class TaskClock(StrEnum):
-    """Which of a task's clocks a deadline belongs to."""
+    """The timeout of a task to which a deadline belongs."""
 
     SCHEDULE_TO_START = "scheduleToStart"
     """From its scheduling until a worker takes it."""
     START_TO_CLOSE = "startToClose"
-    """From the moment a worker took it until it ends: TimeoutSeconds."""
+    """From the time a worker took it until it ends: TimeoutSeconds."""
     SCHEDULE_TO_CLOSE = "scheduleToClose"
     """From its scheduling until it ends."""
     HEARTBEAT = "heartbeat"
     """From one heartbeat to the next: HeartbeatSeconds."""
     YEAR = "year"
-    """The year after which every task ends."""
+    """The maximum of a year for every task."""
 
 
 class DueKind(StrEnum):
-    """What is due at a moment that the timer queue holds."""
+    """The kind of an entry in the timer queue."""
 
     TIMER = "timer"
     """A timer of the engine: a Wait, a Retry, the execution's TimeoutSeconds."""
@@ -192,72 +192,75 @@ class DueKind(StrEnum):
     HEARTBEAT = "heartbeat"
     """A task's heartbeat."""
     LOOK = "look"
-    """The next look at a job that runs elsewhere."""
+    """The next check of a job that runs elsewhere."""
 
 
 class Topic(StrEnum):
-    """The subject of a signal, and the value published with the signal."""
+    """The topic of a signal between threads and processes, with the value that is published.
+
+    A signal is a wake-up that may be lost (``console.db.signals``).
+    """
 
     RUNNABLE = "runnable"
-    """An execution can go on: its id."""
+    """An execution can continue. Value: its id."""
     CREATED = "created"
-    """A new execution can go on, and no process has it in memory: its id."""
+    """A new execution can continue; no process has it in memory. Value: its id."""
     SOON = "soon"
-    """A message came from which nothing follows; a step a moment later is soon enough: its id."""
+    """An execution has a message that can wait for a later step. Value: its id."""
     EXECUTION = "execution"
-    """With an execution's id in the topic: a step of it was committed. Nothing."""
+    """A step of the execution in the topic was committed. No value."""
     ENDED = "ended"
-    """An execution has ended: its id."""
+    """An execution has ended. Value: its id."""
     ANSWERED = "answered"
-    """With an execution's id in the topic: a synchronous execution has ended. Nothing."""
+    """The synchronous execution in the topic has ended. No value."""
     TASK = "task"
-    """A task is to be called by a server: execution id, task."""
+    """A server must call a task. Value: execution id, task."""
     OFFERED = "offered"
-    """An activity task is to be had: execution id, task, the activity's ARN."""
+    """An activity task can be claimed. Value: execution id, task, ARN of the activity."""
     ACTIVITY = "activity"
-    """With an activity's ARN in the topic: it has a task. Nothing."""
+    """The activity in the topic has a task. No value."""
     CANCEL = "cancel"
-    """A task was closed while its job runs elsewhere: execution id, task."""
+    """A task was closed while its job runs elsewhere. Value: execution id, task."""
     MAP = "map"
-    """A Map Run is to be begun: execution id, task."""
+    """A Map Run must be started. Value: execution id, task."""
     MAP_RUN = "map-run"
-    """A Map Run may go on: its id."""
+    """A Map Run may continue. Value: its id."""
     DUE = "due"
-    """Something is due soon: epoch milliseconds, DueKind, execution id, task."""
+    """A timer or deadline is near. Value: epoch milliseconds, DueKind, execution id, task."""
     EVENT = "event"
-    """An event is in the outbox, or a delivery is due. Nothing."""
+    """There is an event in the outbox, or a delivery is due. No value."""
     RIGHTS = "rights"
-    """Roles, keys or a project changed: what is remembered of them is void. Nothing."""
+    """Roles, keys or a project have changed: cached ones are invalid. No value."""
 
 
 class AlarmState(StrEnum):
-    """What an alarm says, by CloudWatch's names."""
+    """The state of an alarm, by CloudWatch's names."""
 
     OK = "OK"
-    """What it looks at is as wanted."""
+    """The condition of the alarm is not met."""
     ALARM = "ALARM"
-    """What it looks at is not as wanted."""
+    """The condition of the alarm is met."""
     INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
-    """Too little has happened to tell."""
+    """There are too few values to decide."""
 
 
 class AlarmKind(StrEnum):
-    """What an alarm looks at. But for the metric's, CloudWatch has no word for them."""
+    """The condition of an alarm. Except for METRIC, these are Stateyard's own."""
 
     METRIC = "metric"
-    """The values of one metric, as CloudWatch's alarms do."""
+    """The values of one metric, as in CloudWatch."""
     FAILURE_RATE = "failure-rate"
-    """How many of the executions that ended lately failed or timed out."""
+    """The share of failed and timed-out executions among those that ended recently."""
     NO_SUCCESS = "no-success"
-    """How long ago the last execution succeeded."""
+    """The time since the last successful execution."""
     DURATION = "duration"
-    """The 95th percentile of the duration, against that of the two weeks before."""
+    """The 95th percentile of the duration, compared with the two weeks before."""
     STUCK = "stuck"
-    """How long ago a running execution entered the state it is in."""
+    """The time that a running execution has been in its current state."""
 
 
 class AlarmComparison(StrEnum):
-    """How an alarm compares the values of a metric with its threshold, by CloudWatch's names."""
+    """How an alarm compares a metric with its threshold, by CloudWatch's names."""
 
     AT_LEAST = "GreaterThanOrEqualToThreshold"
     ABOVE = "GreaterThanThreshold"
@@ -266,13 +269,13 @@ class AlarmComparison(StrEnum):
 
 
 class MissingData(StrEnum):
-    """What an alarm takes a period without values for, by CloudWatch's names."""
+    """How an alarm treats periods without values, by CloudWatch's names."""
 
     BREACHING = "breaching"
-    """For one that is not as wanted."""
+    """Periods without data count as beyond the threshold."""
     NOT_BREACHING = "notBreaching"
-    """For one that is as wanted."""
+    """Periods without data count as within the threshold."""
     IGNORE = "ignore"
-    """For none; without any value the state stays."""
+    """Periods without data are ignored; without any data the state stays."""
     MISSING = "missing"
-    """For none; without any value there is insufficient data."""
+    """Periods without data are ignored; without any data the state is INSUFFICIENT_DATA."""

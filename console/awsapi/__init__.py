@@ -13,13 +13,13 @@ From bytes to an answer
 1. ``asgi.aws`` collects headers (lower-case name -> values in their order) and the body. A body
    beyond the limit is refused while it arrives, so a sender cannot fill the memory.
 2. ``services.wanted`` finds service and action: in JSON by ``X-Amz-Target``, in CBOR by the path.
-3. ``asgi._check_request`` refuses what the signature does not cover or AWS does not send: foreign
-   hosts, a query, a compressed body, another content type.
+3. ``asgi._check_request`` refuses requests with parts that the signature does not cover or that
+   AWS's SDKs do not send: another host, a query, a compressed body, another content type.
 4. ``sigv4.verify`` checks the signature; ``access.principal_of_key`` returns the person behind the
    key, their project and their role.
-5. ``access.authorize`` looks the action up in the table of rights. What the table does not have is
-   refused for everybody. A key may have a scope: then the body is parsed first, because it names
-   the state machine (``key_resources``).
+5. ``access.authorize`` looks the action up in the table of rights. An action that is not in the
+   table is refused for everybody. A key may have a scope: then the body is parsed first, because it
+   names the state machine (``key_resources``).
 6. Only now is the body parsed otherwise. ``shapes.check`` compares it with botocore's service
    model, and words each violation as AWS does.
 7. The handler (``operations``) gets a ``Call`` and returns one of three things: the members of the
@@ -51,9 +51,8 @@ The *string to sign* is the algorithm, the date, the scope (day/region/service/a
 SHA-256 of that text. The signing key comes from the secret by one HMAC for each part of the scope,
 so a key that leaks from a log is good for one day, region and service.
 
-* **The body's hash is computed here**, from the bytes that arrived; ``x-amz-content-sha256`` counts
-  for nothing. It is checked before the body is parsed: bytes of a stranger reach no parser, and
-  nobody without a key learns which bodies are well formed.
+* **The body's hash is computed here**, from the bytes that arrived; ``x-amz-content-sha256`` is
+  ignored. It is checked before the body is parsed, so unsigned bodies reach no parser.
 * **Host, date and action must be signed.** A request that somebody recorded would otherwise be good
   for another action, for another server, or forever.
 * **Clocks** may differ by five minutes (``sigv4.MAX_SKEW_S``), as with AWS. Within that time a
@@ -62,9 +61,9 @@ so a key that leaks from a log is good for one day, region and service.
   in logs of proxies. So are unsigned and chunked payloads and the asymmetric ``SigV4A``.
 * **Session tokens** are refused: this server issues none.
 * **Timing**: for an unknown key the same work is done with the secret it would have, and signatures
-  are compared in constant time. How long a refusal takes tells nothing, and neither do the signing
-  keys that ``sigv4`` keeps for clients that were right before.
+  are compared in constant time. So the duration of a refusal reveals nothing, and neither do the
+  signing keys that ``sigv4`` caches after a valid signature.
 
-Secrets stand in no table: ``access.secret_for`` derives one from the key's id and the master
+Secrets are not stored: ``access.secret_for`` derives a secret from the key's id and the master
 secret.
 """

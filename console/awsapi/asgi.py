@@ -43,7 +43,7 @@ from console.db.writer import (
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.models.key_scope import EVERYTHING, UNNAMED
 from console.own_api import LongPoll
-from console.server.threads import run_in_loop, threads, written
+from console.server.threads import await_write, run_in_loop, threads
 from console.store.people import people
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _SHORT = {
     "SendTaskSuccess",
     "StartExecution",
 }
-"""Operations that read a few rows by their keys and hand over what they write, if anything."""
+"""Operations that read a few rows by their keys, and pass their changes to the writer."""
 _STARTS = {"StartExecution", "StartSyncExecution"}
 _WAITS = {"GetActivityTask", "StartSyncExecution"}
 _TRACE = "x-amzn-trace-id"
@@ -71,7 +71,7 @@ _TRACE = "x-amzn-trace-id"
 Source: API reference, StartExecution.
 """
 _FEW = 4
-"""While at most so many calls are under way, a short one runs in the event loop.
+"""Up to this number of concurrent calls, a short call runs in the event loop.
 
 Measured, with eight other threads: they answer a fifth more calls a second for 16 clients, and a
 seventh less for one client or for four.
@@ -107,7 +107,7 @@ async def aws_application(
         status, code, data = 200, "", encode(answer, shape)
     except ServiceError as error:
         code = error.code
-        await record_refusal(run_call, scope, sigv4.claimed_key(headers), name, error)
+        await record_refusal(run_call, scope, sigv4.claimed("key", headers), name, error)
         status, refusal = service.error_answer(error)
         data = encode(refusal)
     except Exception as error:  # noqa: BLE001 - failure_of logs it
@@ -130,8 +130,8 @@ def _is_short(name: str, body: bytes) -> bool:
 def failure_of(error: Exception, request_id: str) -> ProtocolError:
     """Log an unexpected error, and return the AWS error for the caller.
 
-    While the database is out, it is another one than for an error of this server: SDKs and people
-    know then that the same call may work in a moment.
+    During an outage of the database it differs from the answer to an error of this server: SDKs and
+    people know then that the same call may work in a moment.
     """
     if is_outage(error):
         outages.note_outage("an AWS call", error)
@@ -146,7 +146,8 @@ def failure_of(error: Exception, request_id: str) -> ProtocolError:
 def refuse_overload(*, starts: bool = False) -> None:
     """Raise ``ServiceUnavailable`` if a call would wait long for a thread; SDKs retry it.
 
-    ``starts``: whether it starts an execution, which makes more work. What ends some is let in.
+    ``starts``: whether it starts an execution, which makes more work. Calls that end executions are
+    admitted.
 
     Nothing of the call has been read or done by then, so that a refusal costs little: a server
     that took every call would answer all of them too late.
@@ -185,7 +186,7 @@ async def _run_operation(call: Callable[[], Answer], *, short: bool) -> dict[str
         if short and _under_way <= _FEW:
             answer = run_in_loop(call)
             if isinstance(answer, Change):
-                return await written(answer, threads(), since)
+                return await await_write(answer, threads(), since)
             return answer
         result: dict[str, Any] | LongPoll = await threads().run_to_commit(since, call)
     except WaitedTooLong:
@@ -208,7 +209,7 @@ def collect_headers(scope: dict[str, Any]) -> Headers:
 
 
 async def read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
-    """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB, before it is read."""
+    """Return the request's body; raise ``ProtocolError`` if it is too large or incomplete."""
     declared = headers.get("content-length", ["0"])[0]
     body = bytearray()
     while True:
@@ -250,7 +251,7 @@ class _LoggedError(Exception):
 
 def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     service, name = services.find_service(headers)
-    claimed = sigv4.claimed_service(headers)
+    claimed = sigv4.claimed("service", headers)
     if claimed and claimed not in services.SCOPES:
         raise ProtocolError(
             ErrorCode.UnknownOperationException,
@@ -328,9 +329,9 @@ def identify_caller(
     ``path`` and ``query``: as they were sent. ``address``: the caller's.
     """
     if settings.STATEYARD_ACCEPT_ANY_KEY:
-        return access.anonymous_principal(), sigv4.claimed_region(
-            headers
-        ) or settings.STATEYARD_REGION
+        return access.anonymous_principal(), (
+            sigv4.claimed("region", headers) or settings.STATEYARD_REGION
+        )
     signed = sigv4.verify_signature(
         headers,
         body,
@@ -442,7 +443,7 @@ def _no_constant(name: str) -> None:
 
 
 def _encode_json(answer: Any, shape: Any = None) -> bytes:
-    del shape  # JSON tells no times from numbers
+    del shape  # JSON has no separate type for times
     with contextlib.suppress(TypeError, ValueError):
         return _encode(answer)
     # msgspec refuses a lone surrogate (in an error's message) and subclasses of str.

@@ -4,10 +4,10 @@ The path names the service and the action, and a timestamp is a number of epoch 
 The library ``cbor2`` reads and writes the bytes (RFC 8949); this module limits what it accepts to
 the values that a JSON body can have. The two protocols then share everything behind them.
 
-A body comes from anybody, so ``loads`` bounds what it can cost:
+A body may come from any client, so ``loads`` limits its cost:
 
-* ``cbor2`` reads an item only when its bytes are there. A length that promises more than the body
-  has ends in an error before memory is taken for it.
+* ``cbor2`` reads an item only when its bytes are there. A length beyond the end of the body is an
+  error, before memory is allocated for it.
 * Containers and tags nest 40 deep at most.
 * No tag is interpreted. ``cbor2`` would compile regular expressions, build cyclic lists and repeat
   earlier strings, which makes large values of small bodies. A tag is dropped and its value stays.
@@ -35,11 +35,11 @@ _INTERPRETED_TAGS = (
     *range(6),
     *(25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43_000, 55_799),
 )
-"""Tags that ``cbor2`` turns into Python objects. A test finds those that a later release adds."""
+"""Tags that ``cbor2`` turns into Python objects. A test detects tags that a later release adds."""
 
 
 def is_cbor(headers: Mapping[str, list[str]]) -> bool:
-    """Tell whether a call is in this protocol. ``headers``: lower-case name -> values."""
+    """Return whether a call is in this protocol. ``headers``: lower-case name -> values."""
     return headers.get("smithy-protocol") == [PROTOCOL]
 
 
@@ -53,7 +53,7 @@ def target_of_path(path: str) -> str:
 
 
 def loads(data: bytes) -> Any:
-    """Return the one value in a body; raise ``SerializationException`` for anything else."""
+    """Return the value in a body; raise ``SerializationException`` for anything else."""
     decoder = cbor2.CBORDecoder(
         io.BytesIO(data),
         max_depth=MAX_DEPTH,
@@ -124,18 +124,20 @@ def dumps(value: Any, shape: Any = None) -> bytes:
     ``shape``: botocore's shape of the value, which tells a timestamp from a number; None for a
     value without timestamps.
     """
-    return cbor2.dumps(_tagged(value, shape))
+    return cbor2.dumps(_tag_timestamps(value, shape))
 
 
-def _tagged(value: Any, shape: Any) -> Any:
+def _tag_timestamps(value: Any, shape: Any) -> Any:
     """Return a value with each timestamp in it under the tag of epoch seconds."""
     if shape is None:
         return value
     match value:
         case list():
-            return [_tagged(item, shape.member) for item in value]
+            return [_tag_timestamps(item, shape.member) for item in value]
         case dict():
-            return {key: _tagged(item, _member_shape(shape, key)) for key, item in value.items()}
+            return {
+                key: _tag_timestamps(item, _member_shape(shape, key)) for key, item in value.items()
+            }
     if shape.type_name == "timestamp" and value is not None:
         return cbor2.CBORTag(_EPOCH_SECONDS, float(value))
     return value

@@ -49,14 +49,14 @@ def resources_of(
         return (_resource_of_token(params.get("taskToken"), project),)
     shape = service.operation(action).input_shape
     members = {} if shape is None else shape.members
-    named = [params[name] for name in _ARN_MEMBERS if name in members and params.get(name)]
+    arns = [params[name] for name in _ARN_MEMBERS if name in members and params.get(name)]
     if "routingConfiguration" in members:
         routes = params.get("routingConfiguration")
-        named += [
+        arns += [
             route.get("stateMachineVersionArn") if isinstance(route, dict) else None
             for route in (routes if isinstance(routes, list) else ())
         ]
-    resources = tuple(_resource_of_arn(arn) for arn in named)
+    resources = tuple(_resource_of_arn(arn) for arn in arns)
     return resources or (_resource_without_arn(action, params, project, region),)
 
 

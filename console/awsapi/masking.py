@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RIGHT = "RevealPayloads"
 _MOST = 10_000
 _noted: dict[tuple[str, str, int], int] = {}
-"""Until when a read need not be recorded again, epoch ms.
+"""Reads that need no further record -> until when, epoch ms.
 
 Key: person, ARN of the calling execution ("" if none), id of the execution read.
 """
@@ -79,7 +79,7 @@ def note_reads(call: Call, executions: Collection[Execution]) -> None:
 
 
 def reveals(call: Call) -> bool:
-    """Tell whether the caller's role may reveal payloads."""
+    """Return whether the caller's role may reveal payloads."""
     return access.is_allowed(call.principal, RIGHT)
 
 

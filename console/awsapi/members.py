@@ -5,9 +5,9 @@ A handler names its members with ``reads``, right above the code that reads them
     @reads("logGroupName startFromHead=true tags.key tags.value")
     def create(call: Call) -> ...
 
-``startFromHead=true``: only this value is served, for it is what happens without the member too.
-A member that no handler declares is refused, also one that botocore's model gains later or does not
-know yet: AWS would act on it, and this server would drop it in silence.
+``startFromHead=true``: only this value is accepted, because the server behaves so in any case.
+Undeclared members are refused, also future ones that botocore's model does not know yet: AWS would
+act on them, and this server would silently ignore them.
 """
 
 from __future__ import annotations
@@ -63,11 +63,6 @@ def reads(members: str, ignored: Mapping[str, str] | None = None) -> Callable[[H
 def declared_members(handler: Callable[..., Any]) -> Tree:
     """Return the declared members of a handler, each with its nested members."""
     return _TREES[handler]
-
-
-def ignored_members(handler: Callable[..., Any]) -> Mapping[str, str]:
-    """Return the members of a handler that have no effect, with the reason."""
-    return _IGNORED[handler]
 
 
 def refusals(handler: Callable[..., Any], params: Mapping[str, Any]) -> list[str]:

@@ -90,7 +90,7 @@ class ForeignCall:
 
 
 def is_aws_call(scope: dict[str, Any]) -> bool:
-    """Tell whether a request has headers or a query string that only AWS SDKs send."""
+    """Return whether a request has headers or a query string that only AWS SDKs send."""
     signed = any(
         name in _SDK_HEADERS or (name == b"authorization" and value.startswith(b"AWS"))
         for name, value in scope["headers"]
@@ -104,7 +104,7 @@ def _service_of(scope: dict[str, Any], headers: Headers) -> str:
     credential = _CREDENTIAL.search(unquote(query))
     product = _PRODUCT.search(" ".join(headers.get("user-agent", [])))
     return (
-        sigv4.claimed_service(headers)
+        sigv4.claimed("service", headers)
         or (credential[1] if credential else "")
         or ("s3" if "AWSAccessKeyId=" in query else "")  # presigned the older way, S3 only
         or (product[1].lower() if product else "")
@@ -119,7 +119,7 @@ async def other_services_application(
     """Answer one call of a service that does not speak AWS JSON."""
     request_id = str(uuid.uuid4())
     headers = asgi.collect_headers(scope)
-    if sigv4.claimed_service(headers) == services.SCHEDULER.scope:
+    if sigv4.claimed("service", headers) == services.SCHEDULER.scope:
         await rest_json_application(services.SCHEDULER, scope, receive, send)
         return
     service = _service_of(scope, headers)
@@ -158,7 +158,7 @@ def _answer_call(
 ) -> dict[str, Any]:
     """Return the members of the response (on a pool thread); raise ``ServiceError``."""
     service = services.STS
-    signed = sigv4.claimed_service(headers) == service.scope
+    signed = sigv4.claimed("service", headers) == service.scope
     handler = service.handlers.get(call.action) if signed else None
     if handler is None or scope["method"] != "POST" or scope["path"] != "/":
         presigned = sigv4.is_presigned(scope.get("query_string") or b"")
@@ -180,10 +180,12 @@ def _answer_call(
 
 
 def _unknown_text(call: ForeignCall) -> str:
-    named = f"operation {call.action} of " if call.action else ""
+    operation_text = f"operation {call.action} of " if call.action else ""
     if not call.service:
-        return f"Could not find {named}a service whose name the call does not tell"
-    return f"Could not find {named}the service {call.service!r}: this server does not have it"
+        return f"Could not find {operation_text}a service whose name the call does not tell"
+    return (
+        f"Could not find {operation_text}the service {call.service!r}: this server does not have it"
+    )
 
 
 # -- out -------------------------------------------------------------------------------------------

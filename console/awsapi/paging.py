@@ -2,7 +2,7 @@
 
 A token says where the last page ended. It is signed, not encrypted: a client can read the position
 but cannot change it. The signature covers action, project, region and the other parameters, so a
-token of one query is invalid for another. A token is valid for a day.
+token of a query is invalid for any other query. A token is valid for a day.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def open_position(call: Call, params: dict[str, Any]) -> Any:
         raw = base64.urlsafe_b64decode(text.encode("ascii"))
     except (ValueError, UnicodeEncodeError):
         raise invalid_token() from None
+    if base64.urlsafe_b64encode(raw).decode() != text:  # the decoder skips foreign characters
+        raise invalid_token()
     seal, body = raw[:_SEAL], raw[_SEAL:]
     if not hmac.compare_digest(seal, _seal(call, params, body)):
         raise invalid_token()

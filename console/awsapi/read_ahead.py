@@ -3,9 +3,9 @@
 A client needs about as long to handle a page as the server to make it. So after a page is sent, the
 next one is read and cached:
 
-1. The operation takes the prefetched page, if there is one, and names the next one. 2. The answer
-is sent. An earlier read of the next page would delay this answer. 3. A thread reads the named page,
-if no call waits for a thread.
+1. The operation takes the prefetched page, if there is one, and names the next one.
+2. The answer is sent. An earlier read of the next page would delay this answer.
+3. A thread reads the named page, if no call waits for a thread.
 
 Permissions are checked at each request as usual. A cached page is still correct then: events are
 only appended, so a full page never changes, and the last page of a finished execution changes only
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 KEPT_S = 2.0
 """Seconds for which a page may be taken; it is forgotten when a later one is read ahead."""
 MOST_PAGES, MOST_BYTES = 16, 1024 * 1024
-"""How many pages are kept, and how large one may be: 16 MiB at most.
+"""The maximum number of cached pages, and the maximum size of one: 16 MiB together.
 
 Nothing is read ahead behind a larger page.
 """

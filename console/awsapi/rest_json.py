@@ -55,7 +55,7 @@ async def rest_json_application(
         status, members = 200, await asgi.run_call(call)
     except ServiceError as error:
         action = f"{scope['method']} {scope['path']}"
-        key_id = sigv4.claimed_key(headers)
+        key_id = sigv4.claimed("key", headers)
         await record_refusal(asgi.run_call, scope, key_id, action, error)
         status, members, code = *_error_answer(service, error), error.code
     except Exception as error:  # noqa: BLE001 - failure_of logs it

@@ -40,7 +40,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "double": (-_DOUBLE, _DOUBLE),
     "timestamp": (-62_135_596_800, 253_402_300_799),  # the years 1 to 9999
 }
-"""Type -> what its values lie between; NaN does not."""
+"""Type -> the limits of its values or lengths; NaN is outside of all."""
 _NOUNS = {
     "integer": "an integer",
     "long": "an integer",
@@ -51,13 +51,13 @@ _NOUNS = {
 _IN_BYTES = ("SensitiveData", 262_144)
 """Name and greatest size of the shape whose texts are counted in bytes of UTF-8 [measured]."""
 _REFUSED_LATER = ("TaskToken", 2048)
-"""Name and greatest length of a shape that operations refuse in their words, as InvalidToken."""
+"""Name and greatest length of a shape whose longer values are an InvalidToken or the like."""
 _WITH_NUL = {
     *("Name", "Arn", "LongArn", "Definition", "TaskToken"),  # operations refuse it in their words
     *("SensitiveData", "SensitiveError", "SensitiveCause"),  # it is stored as U+FFFD
 }
 _ASKED_FOR = {"TargetArn"}
-"""Members that only look something up: nothing stored has a U+0000 in it."""
+"""Members that only identify an existing resource: no stored name contains U+0000."""
 _NO_NUL = r"[^\u0000]*"
 # The order in which the service names the values [recorded]; others as the model has them.
 _ENUM_ORDER: dict[str, list[str]] = {
@@ -102,7 +102,10 @@ def takes_trace_header(operation: OperationModel, value: str) -> bool:
 
 
 def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
-    """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
+    """Raise ``ValidationException`` with every violation, or ``SerializationException``.
+
+    Members that are null are removed, at any depth: they count as absent.
+    """
     problems: list[str] = []
     if operation.input_shape is not None:
         _structure(operation.input_shape, params, "", problems)
@@ -113,12 +116,14 @@ def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
 
 
 def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
-    missing = [name for name in shape.required_members if value.get(name) is None]
+    for name in [name for name, inner in value.items() if inner is None]:
+        del value[name]
+    missing = [name for name in shape.required_members if name not in value]
     problems += [
         _violation(shape.members[name], None, path + name, "not be null") for name in missing
     ]
     for name, member in shape.members.items():
-        if value.get(name) is not None:
+        if name in value:
             _value(member, value[name], path + name, problems)
 
 
@@ -130,10 +135,10 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
         )
     if kind in _RANGES and not _RANGES[kind][0] <= value <= _RANGES[kind][1]:
         least, most = _RANGES[kind]
-        shown = f"{value:g}" if isinstance(value, float) else str(value)[:40]
+        number_text = f"{value:g}" if isinstance(value, float) else str(value)[:40]
         raise ProtocolError(
             ErrorCode.SerializationException,
-            f"{path}: got {shown}, wanted {_NOUNS[kind]} from {least} to {most}",
+            f"{path}: got {number_text}, wanted {_NOUNS[kind]} from {least} to {most}",
         )
     if kind == "structure":
         _structure(shape, value, f"{path}.", problems)
@@ -159,8 +164,8 @@ def _fits(kind: str, value: Any) -> bool:
 def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     values = shape.metadata.get("enum")
     if values and value not in values:
-        named = _ENUM_ORDER.get(shape.name, values)
-        constraint = f"satisfy enum value set: [{', '.join(named)}]"
+        enum_values = _ENUM_ORDER.get(shape.name, values)
+        constraint = f"satisfy enum value set: [{', '.join(enum_values)}]"
         problems.append(_violation(shape, value, path, constraint))
     if (shape.name, shape.metadata.get("max")) == _IN_BYTES:
         if engine.byte_size(value) > _IN_BYTES[1]:
@@ -176,13 +181,13 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         constraint = f"satisfy regular expression pattern: {_NO_NUL}"
         problems.append(_violation(shape, value, path, constraint))
     pattern = shape.metadata.get("pattern")
-    if pattern and not _compiled(pattern).search(value):
+    if pattern and not _compile_pattern(pattern).search(value):
         constraint = f"satisfy regular expression pattern: {pattern}"
         problems.append(_violation(shape, value, path, constraint))
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def _compile_pattern(pattern: str) -> Any:
     """Compile a Java pattern; the whole text must match. RE2 knows classes that Python does not."""
     translated = pattern.replace(r"\p{ASCII}", r"[\x00-\x7f]")
     try:
@@ -191,20 +196,24 @@ def _compiled(pattern: str) -> Any:
         return re2.compile(rf"\A(?:{translated})\z")
 
 
-def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:
+def _bounds(
+    shape: Any, size: int, value: Any, path: str, quantity: str, problems: list[str]
+) -> None:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and size < least:
-        problems.append(_violation(shape, value, path, f"{what} greater than or equal to {least}"))
+        problems.append(
+            _violation(shape, value, path, f"{quantity} greater than or equal to {least}")
+        )
     if most is not None and size > most:
-        problems.append(_violation(shape, value, path, f"{what} less than or equal to {most}"))
+        problems.append(_violation(shape, value, path, f"{quantity} less than or equal to {most}"))
 
 
 def _violation(shape: Any, value: Any, path: str, constraint: str) -> str:
     """Return a violation in the service's words, without a sensitive value [measured]."""
-    got = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
+    value_text = "Value null" if value is None else f"Value '{_java_text(shape, value)}'"
     if shape.metadata.get("sensitive"):
-        got = "Value"
-    return f"{got} at '{path}' failed to satisfy constraint: Member must {constraint}"
+        value_text = "Value"
+    return f"{value_text} at '{path}' failed to satisfy constraint: Member must {constraint}"
 
 
 def _java_text(shape: Any, value: Any) -> str:

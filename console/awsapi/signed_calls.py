@@ -18,6 +18,7 @@ from django.http.request import RawPostDataException
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+import engine
 from console.awsapi import asgi
 from console.awsapi.services import ApiService
 from console.config import logging_setup
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _SERVICE = ApiService("stateyard", "", "stateyard", "", {})
 _LONGEST_NOTE = 1000
+_SCALARS = {"dryRun", "hours", "since", "starts"}
+"""Members that may be a number or a truth value of JSON, and a text as well."""
 _MUST_SIGN = frozenset({"host", "x-amz-date"})  # method, path, query and body are always signed
 _STATUS = {
     ErrorCode.ResourceNotFound: HTTPStatus.NOT_FOUND,
@@ -113,7 +116,8 @@ def authorize(
 ) -> None:
     """Raise AccessDeniedException unless role and key allow an action; audit the refusal.
 
-    ``resource``: what the action is performed on, for keys that are limited to state machines.
+    ``resource``: the ARNs on which the action is performed, for keys that are limited to state
+    machines.
     """
     try:
         asgi.authorize(principal, action, (resource,))
@@ -123,14 +127,17 @@ def authorize(
 
 
 def read_body(request: HttpRequest, required: str = "", optional: tuple[str, ...] = ()) -> Body:
-    """Return the text members of a JSON object.
+    """Return the members of a JSON object as texts.
 
-    ``required``: a member that must be there. Raises ValidationException for a member with another
+    ``required``: a member that must be there. A number or truth value is returned as its JSON text,
+    if the member can be one. Raises ValidationException for a member with another
     name or type, SerializationException for another body.
     """
     members = (required, *optional) if required else optional
     try:
-        body = json.loads(request.body or b"{}")
+        body = json.loads(request.body or b"{}", object_pairs_hook=engine.unique_members)
+    except engine.JsonTextError as error:
+        raise ProtocolError(ErrorCode.SerializationException, f"the body: {error}") from None
     except ValueError as error:
         raise ProtocolError(
             ErrorCode.SerializationException, f"the body is not JSON in UTF-8: {error}"
@@ -146,7 +153,9 @@ def read_body(request: HttpRequest, required: str = "", optional: tuple[str, ...
             raise ValidationException(
                 f"{name[:80]}: there is no such member; the members: {allowed}"
             )
-        if not isinstance(value, str):
+        if name in _SCALARS and isinstance(value, int | float):
+            body[name] = json.dumps(value)
+        elif not isinstance(value, str):
             raise ValidationException(f"{name} must be a text, not {type(value).__name__}")
     if required and not body.get(required):
         raise ValidationException(f"{required}: it is required")

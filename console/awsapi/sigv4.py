@@ -9,8 +9,8 @@ signatures are cached, so that a client's next call needs one HMAC. The cache mu
 keys are in use. So every signature is first compared with one made by the cached key, or by a dummy
 key, and after a mismatch by the full derivation:
 
-1. key X has been used: a wrong signature for X costs 1 + 5 HMACs, two comparisons; 2. key X is
-unused or does not exist: the same.
+1. key X has been used: a wrong signature for X costs 1 + 5 HMACs, two comparisons;
+2. key X is unused or does not exist: the same.
 
 Source: AWS Identity and Access Management, "Create a signed AWS API request".
 """
@@ -43,12 +43,12 @@ UNKNOWN_KEY = (
     "The security token included in the request is invalid. (This server takes the keys of its own "
     "credentials file; `stateyard up --insecure-accept-any-key` takes any.)"
 )
-"""AWS's own words, and what to do about it on this server."""
+"""The error text of AWS, and the remedy on this server."""
 EXPIRED_KEY = (
     "The security token included in the request is expired. (The access key has reached its expiry "
     "date: rotate it, or create another one.)"
 )
-"""Told only to a caller whose signature is right."""
+"""Returned only to a caller with a valid signature."""
 PRESIGNED = (
     "X-Amz-Signature: got a signature in the query, wanted one in the header Authorization: this "
     "server takes no presigned requests"
@@ -61,7 +61,7 @@ _MISMATCH = (
     "Secret Access Key and signing method. Consult the service documentation for details."
 )
 _signing_keys: dict[tuple[str, ...], bytes] = {}
-"""Key id, day, region, service -> signing key, for those by which a signature was right."""
+"""(key id, day, region, service) -> signing key, for each key that has verified a signature."""
 _MOST_KEYS = 1000
 _NO_KEY = secrets.token_bytes(32)
 
@@ -112,10 +112,10 @@ def verify_signature(
     line: RequestLine = _ROOT,
     must_sign: frozenset[str] = MUST_SIGN,
 ) -> Signed:
-    """Check the signature of a request; raise one of the edge's signature errors.
+    """Check the signature of a request; raise a signature error of AWS.
 
     ``headers``: lower-case name -> values in their order. ``secret_for``: the secret that a key id
-    has or would have. ``may_use``: whether the key is there and may be used. ``now_s``: epoch
+    has or would have. ``may_use``: whether the key exists and may be used. ``now_s``: epoch
     seconds. ``line``: its path names the action unless it is "/". ``must_sign``: the headers that
     have to be signed.
     """
@@ -163,26 +163,14 @@ def _is_signed_by_kept_key(
 
 
 def is_presigned(query: bytes) -> bool:
-    """Whether a query has a signature: Version 4, or the older one of S3."""
+    """Whether a query has a signature: Version 4, or S3's older signature."""
     return b"X-Amz-Signature=" in query or b"AWSAccessKeyId=" in query
 
 
-def claimed_key(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the unverified access key of the Authorization header; "" without one."""
+def claimed(part: str, headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the unverified ``key``, ``region`` or ``service`` of a request; "" without one."""
     match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
-    return match["key"] if match else ""
-
-
-def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the unverified region of the Authorization header; "" without one."""
-    match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
-    return match["region"] if match else ""
-
-
-def claimed_service(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the unverified service of the Authorization header; "" without one."""
-    match = _match_authorization(next(iter(headers.get("authorization", ())), ""))
-    return match["service"] if match else ""
+    return match[part] if match else ""
 
 
 def _match_authorization(text: str) -> re.Match[str] | None:
@@ -206,7 +194,7 @@ def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
 
 
 def _signed_names(listed: str, must_sign: frozenset[str]) -> tuple[str, ...]:
-    """Return the names in SignedHeaders; raise an error if required ones are missing."""
+    """Return the names in SignedHeaders; raise an error if a required header is missing."""
     signed = tuple(listed.split(";"))
     if list(signed) != sorted(set(signed)):
         raise ProtocolError(
@@ -276,7 +264,9 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
 def _canonical_request(
     headers: Mapping[str, Sequence[str]], signed: Sequence[str], body: bytes, line: RequestLine
 ) -> bytes:
-    lines = [f"{name}:{','.join([_folded(value) for value in headers[name]])}" for name in signed]
+    lines = [
+        f"{name}:{','.join([_fold_blanks(value) for value in headers[name]])}" for name in signed
+    ]
     digest = hashlib.sha256(body).hexdigest()
     text = "\n".join([*lines, "", ";".join(signed), digest])
     # The values were decoded as Latin-1, so this gives back the bytes that were sent.
@@ -286,7 +276,7 @@ def _canonical_request(
     return opening.encode() + text.encode("latin-1")
 
 
-def _folded(value: str) -> str:
+def _fold_blanks(value: str) -> str:
     """Return a header's value as signed: trimmed, with runs of blanks folded to a single blank."""
     value = value.strip(_BLANK)
     return _BLANKS.sub(" ", value) if "  " in value or "\t" in value else value

@@ -8,6 +8,7 @@ stays unchanged.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,49 +54,62 @@ class Mask:
         """Return the masked details of a history event, whose texts may be payloads."""
         if not text or not self._may_hide(text, self.places):
             return text
-        parsed = _parsed(text)
+        parsed = _parse_spelled(text)
         if not isinstance(parsed, Members):
             return self.words(text)
         try:
-            shown = self._texts(parsed, hidden)
+            masked = self._texts(parsed, hidden)
         except RecursionError:
             return _DEEP
-        return text if shown == parsed else _written(shown)
+        return text if masked == parsed else _written(masked)
 
     def event(self, text: str) -> str:
         """Return a masked event of PutEvents: its detail and the whole event are payloads.
 
-        As the input of an execution the whole is one; who hides ``$.card`` means that of the
-        detail, too. What is hidden at a place is hidden elsewhere in the same event.
+        If the event is the input of an execution, it is one payload; a path such as ``$.card``
+        therefore applies to the whole event and to its detail. A value hidden at one place is
+        hidden everywhere in the same event.
         """
         if not self._may_hide(text, self.places):
             return text
-        parsed = _parsed(text)
+        parsed = _parse_spelled(text)
         if not isinstance(parsed, Members):
             return self.words(text)
         hidden: set[str] = set()
         try:
-            shown = self._hidden(parsed, self.places, hidden)
-            if isinstance(shown, Members):
-                shown = Members(
+            masked = self._hidden(parsed, self.places, hidden)
+            if isinstance(masked, Members):
+                masked = Members(
                     (key, self._hidden(member, self.places, hidden) if key == "detail" else member)
-                    for key, member in shown
+                    for key, member in masked
                 )
             everywhere = Mask(values=self.values | hidden - {MASK})
-            shown = everywhere._hidden(shown, everywhere.places, None)
-            return text if shown == parsed else _written(shown)
+            masked = everywhere._hidden(masked, everywhere.places, None)
+            return text if masked == parsed else _written(masked)
         except RecursionError:  # too deep to be searched
             return _DEEP
+
+    def part(self, text: str, path: str) -> str:
+        """Return a masked part of a payload. ``path``: its place as ``$.card``, "" for other texts.
+
+        A part that consists of a hidden value is masked even if the value is short.
+        """
+        places = self.places if path else engine.PathSet()
+        for name, quoted, index in _PATH_STEP.findall(path):
+            places = places.child(int(index) if index else name or quoted)
+        if places.matches or not self.values.isdisjoint(_leaves(_parse_spelled(text))):
+            return MASK
+        return MASK if text in self.values else self._payload(text, places, None)
 
     def words(self, text: str) -> str:
         """Return a plain text with hidden values masked."""
         if text in self._wholes:
             return MASK
-        shown, end = [], 0
-        for start, stop in _merged(self._spans(text)):
-            shown += [text[end:start], MASK]
+        pieces, end = [], 0
+        for start, stop in _merge_spans(self._spans(text)):
+            pieces += [text[end:start], MASK]
             end = stop
-        return "".join((*shown, text[end:])) if shown else text
+        return "".join((*pieces, text[end:])) if pieces else text
 
     def cut_words(self, text: str, most: int) -> str:
         """Mask a text that was cut after ``most`` characters.
@@ -124,12 +138,12 @@ class Mask:
     def _payload(self, text: str, places: engine.PathSet, hidden: set[str] | None) -> str:
         if not self._may_hide(text, places):
             return text
-        parsed = _parsed(text)
+        parsed = _parse_spelled(text)
         if parsed is _NO_JSON:
             return MASK if places.matches else self.words(text)
         try:
-            shown = self._hidden(parsed, places, hidden)
-            return text if shown == parsed else _written(shown)
+            masked = self._hidden(parsed, places, hidden)
+            return text if masked == parsed else _written(masked)
         except RecursionError:  # too deep to be searched: hide all of it
             return _written(MASK)
 
@@ -186,7 +200,7 @@ class Mask:
         """Whether a text may hold a hidden value (fast test); an escape may stand for anything."""
         if places.matches or self._odd or "\\u" in text:
             return bool(places or self.values)
-        if any(all(_plainly(name, text) for name in names) for names in places.names):
+        if any(all(_is_literal(name, text) for name in names) for names in places.names):
             return True
         if len(self._parts) > FEW and any(self._spans(text)):
             return True
@@ -231,6 +245,8 @@ OPEN = Mask()
 """Hides nothing."""
 _ASSIGNED = "assignedVariables"
 _NO_JSON = object()
+_PATH_STEP = re.compile(r"\.(\w+)|\['(.*?)'\](?=[.\[]|$)|\[(\d+)\]", re.DOTALL)
+"""A step of a path, as a replay writes it in a difference."""
 _DEEP = json.dumps({"details": MASK})
 
 
@@ -249,7 +265,7 @@ def _overlap(text: str, part: str) -> int:
     return next((length for length in lengths if text.endswith(part[:length])), 0)
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _merge_spans(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield sorted spans, with overlapping ones merged."""
     start = stop = 0
     for next_start, next_stop in spans:
@@ -262,12 +278,12 @@ def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def _plainly(name: str, text: str) -> bool:
+def _is_literal(name: str, text: str) -> bool:
     """Whether a member's name can appear literally in a text; unusual ones have many spellings."""
     return name in text or not name.replace("-", "_").replace(" ", "_").isidentifier()
 
 
-def _parsed(text: str) -> Any:
+def _parse_spelled(text: str) -> Any:
     """Parse JSON with the spelling of numbers and members; return ``_NO_JSON`` if invalid."""
     if not text.lstrip().startswith(_BEGINS_JSON):
         return _NO_JSON
@@ -288,7 +304,7 @@ def _written(value: Any) -> str:
 
 
 def _leaves(value: Any) -> set[str]:
-    """Yield all strings and numbers of a value, also inside JSON texts."""
+    """Return all strings and numbers of a value, also inside JSON texts."""
     leaves: set[str] = set()
     stack = [value]
     while stack:
@@ -299,14 +315,14 @@ def _leaves(value: Any) -> set[str]:
             stack += node
         elif isinstance(node, str) and node != MASK:
             leaves.add(str(node))
-            inner = _parsed(node) if node.lstrip()[:1] in ("{", "[") else _NO_JSON
+            inner = _parse_spelled(node) if node.lstrip()[:1] in ("{", "[") else _NO_JSON
             stack += [] if inner is _NO_JSON else [inner]
     return leaves
 
 
 def fill_mask(text: str, masked: str, original: str) -> str:
     """Return an edited JSON text; values still as in ``masked`` get their ``original`` again."""
-    parsed = [_parsed(part) for part in (text, masked, original)]
+    parsed = [_parse_spelled(part) for part in (text, masked, original)]
     return text if _NO_JSON in parsed else _written(_filled(*parsed))
 
 

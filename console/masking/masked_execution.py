@@ -13,12 +13,12 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 import engine
 from console.masking.mask import OPEN, Mask
-from console.masking.token_display import hide_tokens
 from console.models import Execution, HistoryEvent
 
 if TYPE_CHECKING:
@@ -27,9 +27,19 @@ if TYPE_CHECKING:
     from console.models import Project
 
 KEPT = 200_000
-"""How many hidden values are remembered; an execution counts as one even if it has none."""
+"""The number of hidden values that are remembered.
+
+An execution counts as one even if it has none.
+"""
 MASKED_VALUES = 40_000
-"""How many hidden values the masks that are kept have together, counted as those above."""
+"""The number of hidden values in all remembered masks, counted as above."""
+HIDDEN_ELSEWHERE = (
+    "The input has values that the project masks at another path. Mask this path, too, or reveal "
+    "the values of the execution."
+)
+"""The refusal of an execution by ``shows_hidden``."""
+HIDDEN_TOKEN = "(task token)"
+_TOKEN_LENGTH = len(engine.task_token(b"", "", 0))
 _FIELDS = ("input", "output", "error", "cause")
 _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 _END = 1 << 60  # behind every event
@@ -68,7 +78,8 @@ class MaskedExecution:
 
     def event(self, number: int, text: str) -> str:
         """Return the masked details of an event from the database."""
-        return self._after(number).details(hide_tokens(text, self.execution.arn, number))
+        text, mask = hide_tokens(text, self.execution.arn, number), self._after(number)
+        return text if mask is OPEN else mask.details(text)
 
     def of_task(self, number: int, text: str) -> str:
         """Return the masked input of a task."""
@@ -82,8 +93,10 @@ class MaskedExecution:
         """
         mask = self._after(last)
         lines = hide_tokens(text, self.execution.arn, task).splitlines(keepends=True)
-        shown = [mask.payload(each) if each.lstrip()[:1] in ("{", "[") else each for each in lines]
-        return mask.words("".join(shown))
+        masked_lines = [
+            mask.payload(each) if each.lstrip()[:1] in ("{", "[") else each for each in lines
+        ]
+        return mask.words("".join(masked_lines))
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the masked variables that another execution passed on."""
@@ -100,9 +113,17 @@ class MaskedExecution:
         if not project.masked:
             self._mask, self._upto = OPEN, _END
             return
-        reads = _known(project.masked, _family([self.execution.pk]))
+        reads = _known_values(project.masked, _family([self.execution.pk]))
         own = reads.get(self.execution.pk)
         self.put(_joined(places_of(project.masked), reads.values()), own.upto if own else 0)
+
+
+def hide_tokens(text: str, execution_arn: str, task: int) -> str:
+    """Return the payload of a ...Scheduled event without its task token."""
+    if len(text) < _TOKEN_LENGTH:  # most events of a Map: no token is computed for them
+        return text
+    token = engine.task_token(settings.STATEYARD_TOKEN_KEY, execution_arn, task)
+    return text.replace(token, HIDDEN_TOKEN)
 
 
 def masked_execution(execution: Execution) -> MaskedExecution:
@@ -119,7 +140,7 @@ def masked_executions(
     """Return execution id -> masks, for executions of one project, in few queries."""
     masked_by_number = {}
     family = _family([execution.pk for execution in executions]) if project.masked else {}
-    reads = _known(project.masked, family)
+    reads = _known_values(project.masked, family)
     for execution in executions:
         execution.project = project
         masked_by_number[execution.pk] = masked_execution(execution)
@@ -143,7 +164,7 @@ def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Exec
 
 def unmask_execution(execution: Execution) -> Execution:
     """Return an execution with its stored texts, to start others from; never shown."""
-    unmasked = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
+    unmasked = _ALL.select_related("definition", "project").get(pk=execution.pk)
     unmasked.__dict__["masked_view"] = MaskedExecution(unmasked, _END)
     return unmasked
 
@@ -186,8 +207,26 @@ def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
         return dict.fromkeys(numbers, OPEN)
     places = places_of(project.masked)
     family = _family(numbers)
-    reads = _known(project.masked, family)
+    reads = _known_values(project.masked, family)
     return {number: _joined(places, _line(number, family, reads)) for number in numbers}
+
+
+def shows_hidden(execution: Execution, text: str, variables: str = "") -> bool:
+    """Whether an execution started with an input would show hidden values of another one.
+
+    ``execution``: the other one, as its reader sees it. ``variables``: a JSON object, or "". False
+    for a reader who may see all its values.
+    """
+    project = execution.project
+    if not project.masked or masked_execution(execution).revealed:
+        return False
+    mask = masks_of(project, [execution.pk])[execution.pk]
+    hidden: set[str] = set()
+    Mask(mask.places).payload(text, hidden)
+    own = Mask(mask.places, frozenset(hidden))
+    values = engine.loads(variables or "{}")
+    texts = [text, *(engine.dumps(value) for value in values.values())]
+    return any(mask.payload(each) != own.payload(each) for each in texts)
 
 
 # -- what was hidden ------------------------------------------------------------------------------
@@ -214,27 +253,27 @@ class _Memory:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: OrderedDict[tuple[int, str], _Read] = OrderedDict()
+        self._known_values: OrderedDict[tuple[int, str], _Read] = OrderedDict()
         self._size = 0
 
     def of(self, masked: str, numbers: Iterable[int]) -> dict[int, _Read | None]:
         """Return execution id -> cached read, None if there is none."""
         with self._lock:
-            return {pk: self._known.get((pk, masked)) for pk in numbers}
+            return {pk: self._known_values.get((pk, masked)) for pk in numbers}
 
     def keep(self, masked: str, number: int, read: _Read) -> None:
         """Cache a read; drop the oldest one."""
         with self._lock:
-            before = self._known.pop((number, masked), None)
-            self._known[number, masked] = read
+            before = self._known_values.pop((number, masked), None)
+            self._known_values[number, masked] = read
             self._size += _weight(read) - _weight(before)
-            while self._size > KEPT and len(self._known) > 1:
-                self._size -= _weight(self._known.popitem(last=False)[1])
+            while self._size > KEPT and len(self._known_values) > 1:
+                self._size -= _weight(self._known_values.popitem(last=False)[1])
 
     def clear(self) -> None:
         """Empty the cache."""
         with self._lock:
-            self._known.clear()
+            self._known_values.clear()
             self._size = 0
 
 
@@ -306,7 +345,7 @@ def _above() -> Coalesce:
     return Coalesce("map_run__parent_id", "parent")
 
 
-def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
+def _known_values(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
     """Return execution id -> hidden values; changed executions are read now."""
     remembered = _memory.of(masked, family)
     reads = {

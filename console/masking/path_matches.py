@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from console.models import Project
 
 LOOKED_AT = 20
-"""In how many of the newest executions, in their inputs and outputs, the paths are looked for."""
+"""The number of latest executions whose inputs and outputs are searched for the paths."""
 MOST_TEXT = 400_000
-"""How many characters of them are read."""
+"""The maximum number of characters read from them."""
 
 
 @dataclass(frozen=True, slots=True)

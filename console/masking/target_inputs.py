@@ -19,16 +19,16 @@ def mask_target_settings(project: Project, settings: dict[str, Any]) -> dict[str
     if not project.masked:
         return settings
     mask = Mask(places_of(project.masked))
-    shown = dict(settings)
-    if isinstance(shown.get("Input"), str):
-        shown["Input"] = mask.payload(shown["Input"])
-    transformer = shown.get("InputTransformer")
+    masked = dict(settings)
+    if isinstance(masked.get("Input"), str):
+        masked["Input"] = mask.payload(masked["Input"])
+    transformer = masked.get("InputTransformer")
     if isinstance(transformer, dict):
         template = str(transformer.get("InputTemplate", ""))
-        shown["InputTransformer"] = transformer | {
+        masked["InputTransformer"] = transformer | {
             "InputTemplate": _masked_template(mask, template)
         }
-    return shown
+    return masked
 
 
 def _masked_template(mask: Mask, template: str) -> str:

@@ -6,7 +6,7 @@ Theory of operation
 An execution is a row of ``Execution`` (what the API shows) and a row of ``RunRow`` (the engine's
 snapshot, with a version). Everything that happens to it is a *message*. The engine is a pure
 function: snapshot and messages in, new snapshot, history events and commands out. The store makes
-that durable. Four ideas carry it.
+that durable. It rests on four ideas.
 
 **Inbox.** A sender of a message (a task's outcome, a Stop, a Redrive) inserts a row into
 ``InboxMessage`` and never touches the snapshot. Due timers are messages, too: their rows are in
@@ -50,7 +50,7 @@ What a crash between any two steps does
        *Crash after the commit:* the row is ``started`` by a process that is gone. When its lease
        ends, or at the next start, ``tasks.lost_calls`` offers the task again.
     7. The worker calls the function or service.
-       *Crash during or after the call:* nobody knows what it did. It is made again with the same
+       *Crash during or after the call:* its effect is unknown. It is made again with the same
        idempotency key, or fails if the machine says so (``stateyard:onWorkerLoss``).
     8. The outcome closes the row and is in the inbox: one transaction.
        *Crash after the commit:* the message waits in the inbox; go on at 4.
@@ -59,9 +59,9 @@ What a crash between any two steps does
     10. The relay sends a delivery.
        *Crash before its outcome is stored:* it is sent again, with the same event id.
 
-**Joint commits.** The outcome of a plain call is no message: the worker that called steps the run
-which it committed last (``step.begin_outcomes``), and the commit of that step closes the task. It
-writes nothing if run, task or machine have changed meanwhile:
+**Joint commits.** The outcome of a plain call is not stored as a message: the worker that made the
+call steps the run that it committed last (``step.begin_outcomes``), and the commit of that step
+closes the task. It writes nothing if run, task or machine have changed meanwhile:
 
     1. A calls for task 5 of version 7.   2. B stops the execution: task 5 is closed, version 8.
     3. A has the outcome. Its commit asks for version 7 and an open task 5: Fenced.
@@ -69,17 +69,17 @@ writes nothing if run, task or machine have changed meanwhile:
 
 A crash between the call and that commit has the effect of step 7 above.
 
-``write(fn)`` (``db.writer``) is the only way to a transaction. One thread of a process commits what
-many threads ask for: on SQLite each in a savepoint, on PostgreSQL merged (``db.merged``). A change
-that cannot be merged is committed by its own thread, which repeats what surely was not committed.
-So ``fn`` may run twice, and must read all data for its decisions itself.
+``write(fn)`` (``db.writer``) is the only way to a transaction. One thread of a process commits the
+changes of all threads: on SQLite each in a savepoint, on PostgreSQL merged (``db.merged``). A
+change that cannot be merged is committed by its own thread, which repeats it only if it was
+certainly not committed. So ``fn`` may run twice, and must read all data for its decisions itself.
 
 Packages
 ========
 
 Imports run one way: state < machines < tasks < events < executions < map_runs < people.
 ``PUBLIC`` lists, by package, the modules that the worker, the API and the pages may import; the
-others are for the store alone. tests/console/store/test_packages.py holds both.
+others are for the store alone. tests/console/store/test_packages.py checks both.
 """
 
 from __future__ import annotations
@@ -105,8 +105,16 @@ PUBLIC = {
     "events": (*("outbox",),),
     "executions": (
         *("breakpoints", "children", "engine_failures", "failed_states", "faults", "find"),
-        *("imports",),
-        *("max_duration", "open_states", "outcome_steps", "read_steps", "redrive"),
+        *("halted", "imports"),
+        *(
+            "max_duration",
+            "next_starts",
+            "open_states",
+            "outcome_steps",
+            "read_steps",
+            "recorded_answers",
+        ),
+        *("redrive",),
         *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
         *("waiting_starts",),
     ),

@@ -12,7 +12,7 @@ from console.db.writer import Change, is_embedded, settled
 from console.errors import ErrorCode, ProtocolError
 from console.own_api import LOOK_AGAIN_S, LongPoll
 from console.server.shutdown import SHUTTING_DOWN
-from console.server.threads import run_in_loop, written
+from console.server.threads import await_write, run_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,25 +57,25 @@ async def wait_for(
 ) -> dict[str, Any]:
     """Wait for the answer of a long poll without a thread.
 
-    ``receive``: tells when the caller goes away; nobody waits then.
+    ``receive``: completes when the caller disconnects; nobody waits then.
     """
-    told = asyncio.Event()
-    gone = asyncio.create_task(_gone(receive, told))
+    changed = asyncio.Event()
+    disconnect = asyncio.create_task(_wait_for_disconnect(receive, changed))
     try:
         with WAITING_CALLS.one_more(poll.key_id):
-            answer = await _looked(poll, threads, told, gone)
+            answer = await _poll_until_answer(poll, threads, changed, disconnect)
         if answer is None:
             return _without_answer(poll)
-        await _undo_if(poll, gone, threads)
+        await _undo_if(poll, disconnect, threads)
         return answer
     finally:
-        gone.cancel()
+        disconnect.cancel()
 
 
 def _without_answer(poll: LongPoll) -> dict[str, Any]:
     """Return the answer of a long poll that has timed out.
 
-    When the server shuts down, a worker is told that there is no task, and asks the next one;
+    When the server shuts down, a task worker gets the answer "no task", and polls the next server;
     an SDK makes other calls again if they are answered with ServiceUnavailable.
     """
     if SHUTTING_DOWN.is_set() and not poll.one_each:
@@ -83,17 +83,17 @@ def _without_answer(poll: LongPoll) -> dict[str, Any]:
     return poll.otherwise
 
 
-async def _looked(
-    poll: LongPoll, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]
+async def _poll_until_answer(
+    poll: LongPoll, threads: Threads, changed: asyncio.Event, disconnect: asyncio.Task[None]
 ) -> dict[str, Any] | None:
     """Poll at each signal, until there is an answer, a timeout or a disconnect."""
     loop = asyncio.get_running_loop()
     over: list[bool] = []
 
     def arrive() -> None:
-        if over and poll.one_each:  # it was chosen to be told, and has left meanwhile
+        if over and poll.one_each:  # the signal chose this waiter, which has left: pass it on
             signals.deliver(poll.topic)
-        told.set()
+        changed.set()
 
     def tell(*_: object) -> None:
         loop.call_soon_threadsafe(arrive)
@@ -101,19 +101,19 @@ async def _looked(
     end = signals.subscribe(poll.topic, tell, in_turn=poll.one_each)
     deadline = loop.time() + poll.seconds
     try:
-        while not (gone.done() or (poll.one_each and SHUTTING_DOWN.is_set())):
-            told.clear()
+        while not (disconnect.done() or (poll.one_each and SHUTTING_DOWN.is_set())):
+            changed.clear()
             answer = await _look(poll, threads)
             if answer is not None:
                 return answer
             if SHUTTING_DOWN.is_set() or loop.time() >= deadline:
                 return None
-            await _either(told, min(LOOK_AGAIN_S, deadline - loop.time()))
+            await _either(changed, min(LOOK_AGAIN_S, deadline - loop.time()))
         return None
     finally:
         end()
         over.append(True)
-        if poll.one_each and told.is_set():  # it was told of more than it takes
+        if poll.one_each and changed.is_set():  # a signal that this waiter does not use
             signals.deliver(poll.topic)
 
 
@@ -122,40 +122,40 @@ async def _look(poll: LongPoll, threads: Threads) -> Found:
         outcome = run_in_loop(_settled, poll)
     else:
         outcome = await threads.run(_settled, poll)
-    return await written(outcome, threads) if isinstance(outcome, Change) else outcome
+    return await await_write(outcome, threads) if isinstance(outcome, Change) else outcome
 
 
 def _settled(poll: LongPoll) -> Found | Change[Found]:
     return settled(poll.look())
 
 
-async def _undo_if(poll: LongPoll, gone: asyncio.Task[None], threads: Threads) -> None:
+async def _undo_if(poll: LongPoll, disconnect: asyncio.Task[None], threads: Threads) -> None:
     """Undo an answer if its caller has disconnected."""
     await asyncio.sleep(0)  # handle signals that arrived during the check
-    if poll.undo is not None and gone.done():
+    if poll.undo is not None and disconnect.done():
         await threads.run(poll.undo)
 
 
-async def _gone(receive: Receive | None, told: asyncio.Event) -> None:
+async def _wait_for_disconnect(receive: Receive | None, changed: asyncio.Event) -> None:
     """Return when the caller has disconnected, and wake the waiting call."""
     if receive is None:
         await asyncio.Event().wait()
         return
     while (await receive())["type"] != "http.disconnect":
         pass
-    told.set()
+    changed.set()
 
 
-async def _either(told: asyncio.Event, seconds: float) -> None:
+async def _either(changed: asyncio.Event, seconds: float) -> None:
     """Return at a signal or after a time."""
     try:
-        await asyncio.wait_for(told.wait(), max(seconds, 0))
+        await asyncio.wait_for(changed.wait(), max(seconds, 0))
     except TimeoutError:
         return
 
 
 Answer = dict[str, Any] | LongPoll | Change[dict[str, Any]]
-"""What an operation returns: the members, or how to wait for them."""
+"""The result of an operation: the members, or how to wait for them."""
 
 
 def seconds(ms: int) -> float:

@@ -32,7 +32,7 @@ def encryption_members(text: str) -> dict[str, Any]:
     return members
 
 
-def _invalid(what: str) -> ServiceError:
+def _invalid(problem: str) -> ServiceError:
     return ServiceError(
-        ErrorCode.InvalidEncryptionConfiguration, f"Invalid Encryption Configuration: {what}"
+        ErrorCode.InvalidEncryptionConfiguration, f"Invalid Encryption Configuration: {problem}"
     )

@@ -108,8 +108,8 @@ def stop(call: Call) -> dict[str, Any]:
 def describe(call: Call) -> dict[str, Any] | LongPoll:
     """DescribeExecution."""
     if masking.masks_something(call) and is_embedded():
-        # What is masked is found in the whole history: on a thread, for this may be the event
-        # loop's own (``asgi._SHORT``), which must not wait for that.
+        # Masking reads the whole history. This may be the thread of the event loop
+        # (``asgi._SHORT``), which must not wait for that, so another thread does it.
         return LongPoll(lambda: _describe(call), ("described",), _LOOK_S, {})
     return _describe(call)
 
@@ -206,8 +206,8 @@ def list_page(call: Call) -> dict[str, Any]:
 def _open_listed(call: Call) -> tuple[int, int] | None:
     """Return the ``listing_place`` in the request's token; raise ``InvalidToken``.
 
-    A token of the version before is sorted by the start. Read as one of today, it would leave
-    executions out without a word.
+    A token of the version before is sorted by the start. Read as a token of this release, it would
+    silently omit executions.
     """
     position = paging.open_position(call, call.params)
     if position is None:
@@ -267,7 +267,8 @@ def history(call: Call) -> dict[str, Any]:
 def _joined_page(call: Call, key: PageKey) -> dict[str, Any]:
     """Return a history page whose JSON is copied into the answer unchanged.
 
-    Who asks for a second page, or for as many events as there may be, reads on.
+    A caller who requests a second page, or the maximum number of events, will probably read the
+    next page.
     """
     page = PAGES_AHEAD.read(key)
     if key.after or key.size == paging.MOST:

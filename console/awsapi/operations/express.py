@@ -30,7 +30,7 @@ _STATUS = {"ABORTED": "FAILED"}  # stopped by a person on its page
 def start_sync(call: Call) -> LongPoll:
     """StartSyncExecution: answers at the execution's end without holding a thread.
 
-    If the caller goes away, the execution goes on.
+    If the caller disconnects, the execution continues.
     """
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
@@ -98,8 +98,8 @@ def _answer(row: Execution, *, with_data: bool) -> dict[str, Any]:
 def billing_details(row: Execution) -> dict[str, int]:
     """Return AWS's billed values: duration in steps of 100 ms, memory in steps of 64 MB."""
     took = (row.stop_ms or row.start_ms) - row.start_ms
-    held = (len(row.input) + len(row.output or "")) / 1024 / 1024
+    payload_mb = (len(row.input) + len(row.output or "")) / 1024 / 1024
     return {
         "billedDurationInMilliseconds": max(math.ceil(took / _BILLED_MS), 1) * _BILLED_MS,
-        "billedMemoryUsedInMB": max(math.ceil(held / _BILLED_MB), 1) * _BILLED_MB,
+        "billedMemoryUsedInMB": max(math.ceil(payload_mb / _BILLED_MB), 1) * _BILLED_MB,
     }

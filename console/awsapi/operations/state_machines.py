@@ -136,22 +136,22 @@ def describe(call: Call) -> dict[str, Any]:
     target = versions.resolve_target(call.project, arn)
     if label and label not in engine.parse_stored(target.machine.definition.text).labels:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")
-    machine, shown = target.machine, target.version or target.machine
+    machine, described = target.machine, target.version or target.machine
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     return {
-        "definition": shown.definition.text if with_data else _NO_DEFINITION,
-        "stateMachineArn": shown.arn,
+        "definition": described.definition.text if with_data else _NO_DEFINITION,
+        "stateMachineArn": described.arn,
         "name": machine.name,
         "status": machine.status,
-        "roleArn": shown.role_arn,
+        "roleArn": described.role_arn,
         "type": machine.type,
-        "creationDate": seconds(shown.created_ms),
-        **_described(machine, target.version),
+        "creationDate": seconds(described.created_ms),
+        **_configuration_members(machine, target.version),
         **present(
             label=label or None,
             description=(target.version.description or None) if target.version else None,
-            revisionId=shown.revision_id or None,
-            variableReferences=_references(shown.definition.text) if with_data else None,
+            revisionId=described.revision_id or None,
+            variableReferences=_references(described.definition.text) if with_data else None,
         ),
     }
 
@@ -160,13 +160,13 @@ def _references(definition: str) -> dict[str, list[str]] | None:
     return engine.variable_references(definition) or None
 
 
-def _described(machine: StateMachine, version: Version | None) -> dict[str, Any]:
+def _configuration_members(machine: StateMachine, version: Version | None) -> dict[str, Any]:
     """Return the configurations of a state machine or of a published version."""
-    shown = machine if version is None or version.logging is None else version
+    described = machine if version is None or version.logging is None else version
     return {
-        "loggingConfiguration": json.loads(shown.logging) if shown.logging else _NO_LOGGING,
-        "tracingConfiguration": json.loads(shown.tracing) if shown.tracing else _NO_TRACING,
-        "encryptionConfiguration": encryption.encryption_members(shown.encryption or ""),
+        "loggingConfiguration": json.loads(described.logging) if described.logging else _NO_LOGGING,
+        "tracingConfiguration": json.loads(described.tracing) if described.tracing else _NO_TRACING,
+        "encryptionConfiguration": encryption.encryption_members(described.encryption or ""),
     }
 
 
@@ -177,7 +177,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     version = versions.version_of_execution(execution)
-    settings = _described(machine, version) if machine is not None else {}
+    settings = _configuration_members(machine, version) if machine is not None else {}
     name, _, label = execution.state_machine_arn.rsplit(":", 1)[-1].partition("/")
     return {
         "stateMachineArn": execution.state_machine_arn,
@@ -240,7 +240,7 @@ def validate(call: Call) -> dict[str, Any]:
         for problem in problems
     ]
     if params.get("severity") == "WARNING" and not failed:
-        diagnostics += _unregistered(call, params["definition"])
+        diagnostics += _unregistered_warnings(call, params["definition"])
     return {
         "result": "FAIL" if failed else "OK",
         "diagnostics": diagnostics[:limit],
@@ -248,7 +248,7 @@ def validate(call: Call) -> dict[str, Any]:
     }
 
 
-def _unregistered(call: Call, definition: str) -> list[dict[str, Any]]:
+def _unregistered_warnings(call: Call, definition: str) -> list[dict[str, Any]]:
     """Return a warning for each call of an unregistered function; AWS has no such warning."""
     calls = unregistered.unregistered_functions(definition, call.project, call.region)
     return [

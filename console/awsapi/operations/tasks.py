@@ -30,12 +30,12 @@ def get_activity_task(call: Call) -> LongPoll:
         raise ServiceError(
             ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
         )
-    taken: list[claim.ClaimedTask] = []
+    claims: list[claim.ClaimedTask] = []
 
     def given(work: claim.ClaimedTask | None) -> dict[str, Any] | None:
         if work is None:
             return None
-        taken.append(work)
+        claims.append(work)
         return {"taskToken": work.token, "input": work.input}
 
     def look() -> Change[dict[str, Any] | None] | None:
@@ -43,7 +43,7 @@ def get_activity_task(call: Call) -> LongPoll:
         return None if taking is None else taking.then(given)
 
     def undo() -> None:
-        claim.return_task(taken[-1])
+        claim.return_task(claims[-1])
 
     topic = (Topic.ACTIVITY, activity.arn)
     return LongPoll(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
@@ -51,7 +51,7 @@ def get_activity_task(call: Call) -> LongPoll:
 
 @reads("taskToken output")
 def succeed(call: Call) -> Change[dict[str, Any]]:
-    """SendTaskSuccess."""
+    """SendTaskSuccess: end a task with its output."""
     params = call.params
     token, output = params["taskToken"], params["output"]
     return complete.pending_success(token, output, call.project, _ahead(call)).then(_empty)
@@ -59,7 +59,7 @@ def succeed(call: Call) -> Change[dict[str, Any]]:
 
 @reads("taskToken error cause")
 def fail(call: Call) -> Change[dict[str, Any]]:
-    """SendTaskFailure."""
+    """SendTaskFailure: end a task with an error."""
     error, cause = call.params.get("error"), call.params.get("cause")
     token = call.params["taskToken"]
     ending = complete.pending_failure(token, error, cause, call.project, _ahead(call))
@@ -67,16 +67,17 @@ def fail(call: Call) -> Change[dict[str, Any]]:
 
 
 def _ahead(call: Call) -> complete.Ahead | None:
-    """Return the function that steps the execution at once; None within a worker's step.
+    """Return the function that steps the execution at once; None for a call by this server.
 
-    The worker commits such a call together with what is its own.
+    If a Task makes the call (``parent``), the worker that runs the Task commits the call with the
+    step of the Task's execution. A call with ``trusted`` is part of another call.
     """
     return outcome_steps.step_ahead if call.parent is None and not call.trusted else None
 
 
 @reads("taskToken")
 def heartbeat(call: Call) -> Change[dict[str, Any]]:
-    """SendTaskHeartbeat."""
+    """SendTaskHeartbeat: restart the heartbeat clock of a task."""
     return complete.pending_heartbeat(call.params["taskToken"], call.project).then(_empty)
 
 

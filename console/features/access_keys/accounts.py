@@ -1,8 +1,8 @@
-"""Create, change and delete the service accounts of a project.
+"""Create, change and delete service accounts of a project: accounts of programs such as CI jobs.
 
-A service account is a member with a role, so the table of rights, the audit and the rights of
-executions treat it as any other member. It belongs to one project, and nobody signs in as it: its
-user name has a slash, which no name of a person has.
+A service account is a member with a role, so rights and audit treat it like any other member. It
+belongs to one project and has access keys but no sign-in. Its user name contains a slash, which
+names of people cannot.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 ROLES = (Role.VIEWER, Role.OPERATOR, Role.EDITOR)
-"""Roles of service accounts: an owner is a person, who can be asked."""
+"""Roles of service accounts. Only a person can be an owner."""
 LONGEST_DESCRIPTION = 200
 _MOST = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class AccountSummary:
-    """A service account with its usable keys, and when one of its keys was last used."""
+    """A service account with its usable keys and the last use of any of them."""
 
     pk: int
     name: str
@@ -56,9 +56,9 @@ def create_account(
 ) -> ServiceAccount:
     """Create a service account, without a key.
 
-    ``by``: the owner who asks, None for the operator's commands. Raise ValidationException,
-    ConflictException for a name that is taken, AccessDeniedException if ``by`` is no owner, and in
-    an archived project.
+    ``by``: the requesting owner, None for the operator's commands. Raise ValidationException,
+    ConflictException for a name in use, AccessDeniedException if ``by`` is not an owner or the
+    project is archived.
     """
     if not _NAME.fullmatch(name):
         raise ValidationException(
@@ -67,7 +67,7 @@ def create_account(
         )
     _check_role(role)
     people.check_own_members(project)
-    description = _check_description(description)
+    description = people.check_description(description, LONGEST_DESCRIPTION)
 
     def store() -> ServiceAccount:
         access.check_not_archived(people.lock_team(project, by))
@@ -77,7 +77,7 @@ def create_account(
         if accounts.count() >= _MOST:
             raise ValidationException(f"At most {_MOST} service accounts a project: delete one.")
         user = people.locked_user(f"{name}{access.SERVICE_ACCOUNT_SIGN}{project.account_id}")
-        people.begin_anew(project, user, actor)
+        people.clear_former_membership(project, user, actor)
         Membership.objects.create(project=project, user=user, role=role)
         people.put_into_branches(project, user, role)
         audit.record(project, actor, "CreateServiceAccount", name, f"role {role}")
@@ -102,9 +102,9 @@ def change_account(
     actor: audit.Actor,
     by: User | None = None,
 ) -> None:
-    """Change the role and the description of a service account. Raise as ``create_account``."""
+    """Change role and description of a service account. Raises as ``create_account``."""
     _check_role(role)
-    description = _check_description(description)
+    description = people.check_description(description, LONGEST_DESCRIPTION)
 
     def store() -> None:
         access.check_not_archived(people.lock_team(project, by))
@@ -120,13 +120,13 @@ def change_account(
 
 
 def delete_account(project: Project, name: str, actor: audit.Actor, by: User | None = None) -> None:
-    """Delete a service account with its keys; they end at once. Raise as ``create_account``."""
+    """Delete a service account; its keys end at once. Raises as ``create_account``."""
 
     def store() -> None:
         people.lock_team(project, by)
         user = people.locked_user(_get_account(project, name).user.get_username())
         Membership.objects.filter(project=project, user=user).delete()
-        people.begin_anew(project, user, actor)
+        people.clear_former_membership(project, user, actor)
         user.delete()
         audit.record(project, actor, "DeleteServiceAccount", name)
         signals.publish(people.RIGHTS)
@@ -135,7 +135,7 @@ def delete_account(project: Project, name: str, actor: audit.Actor, by: User | N
 
 
 def forget_account(project: Project, username: str, actor: audit.Actor) -> None:
-    """Delete the row of a service account whose membership ends (inside a transaction)."""
+    """Delete a service account's row when its membership ends (inside a transaction)."""
     del actor
     ServiceAccount.objects.filter(project=project, user__username=username).delete()
 
@@ -169,12 +169,3 @@ def _get_account(project: Project, name: str) -> ServiceAccount:
 def _check_role(role: str) -> None:
     if role not in {*ROLES}:
         raise ValidationException(f"role must be one of {', '.join(ROLES)}, not {role!r}")
-
-
-def _check_description(text: str) -> str:
-    text = " ".join(text.split())
-    if len(text) > LONGEST_DESCRIPTION or not text.isprintable():
-        raise ValidationException(
-            f"The description must be one line of at most {LONGEST_DESCRIPTION} characters"
-        )
-    return text

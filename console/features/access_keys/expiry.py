@@ -1,6 +1,6 @@
-"""Announce once, a week before, that an access key expires: on the overview and by mail.
+"""Warn people once, a week ahead, that an access key expires: on the overview and by mail.
 
-A key that lives for a week or less is announced to nobody: its maker has just chosen that.
+A key with a lifetime of a week or less needs no warning: its creator has just chosen that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_SHOWN = 100
 
 
 def ending_keys() -> QuerySet[AccessKey]:
-    """Return the usable keys that expire within a week, the first to expire first."""
+    """Return the usable keys that expire within a week, soonest first."""
     now_ms = clock.now_ms()
     keys = AccessKey.objects.filter(
         expires_ms__gt=now_ms,
@@ -45,7 +45,7 @@ def ending_keys() -> QuerySet[AccessKey]:
 
 
 def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keys to announce on the overview: one's own, and everybody's for an owner."""
+    """Return the keys to warn of on the overview: the reader's own, all for an owner."""
     del query
     if not scope.may("CreateAccessKey"):
         return {}
@@ -56,7 +56,7 @@ def overview_context(scope: Scope, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def announce_expiries() -> None:
-    """Send a mail for each key that expires within a week and was not announced yet."""
+    """Send one mail for each key that expires within a week."""
     if not settings.STATEYARD_MAIL:
         return
     for key in ending_keys().filter(warned_ms=None):
@@ -64,9 +64,9 @@ def announce_expiries() -> None:
 
 
 def _announce(key: AccessKey) -> None:
-    """Send the mail of a key; a mail that could not be sent is sent by the next turn.
+    """Send the mail for a key; a failed mail is sent by the next run.
 
-    The row is marked first: of two leaders in turn, one sends it.
+    The row is marked first, so that only one of two concurrent leaders sends the notice.
     """
     recipients = _recipients(key)
     unannounced = AccessKey.objects.filter(pk=key.pk, warned_ms=None)
@@ -80,7 +80,7 @@ def _announce(key: AccessKey) -> None:
 
 
 def _recipients(key: AccessKey) -> list[str]:
-    """Return the address of the key's owner; of a program, those of the project's owners."""
+    """Return the mail address of the key's owner; for a program, of the project's owners."""
     if key.user.email:
         return [key.user.email]
     owners = Membership.objects.filter(project=key.project, role=Role.OWNER, user__is_active=True)
@@ -90,17 +90,17 @@ def _recipients(key: AccessKey) -> list[str]:
 
 def _message(key: AccessKey, recipients: list[str]) -> EmailMessage:
     ends = datetime.fromtimestamp((key.expires_ms or 0) / 1000, UTC)
-    used = "never"
+    last_use = "never"
     if key.last_used_ms is not None:
         moment = datetime.fromtimestamp(key.last_used_ms / 1000, UTC)
-        used = f"{moment:%Y-%m-%d %H:%M} UTC from {key.last_used_from} {key.last_used_client}"
+        last_use = f"{moment:%Y-%m-%d %H:%M} UTC from {key.last_used_from} {key.last_used_client}"
     lines = [
         f"The access key {key.key_id} expires on {ends:%Y-%m-%d} at {ends:%H:%M} UTC.",
         "",
         f"Project: {key.project.name}",
         f"Owner: {key.user.get_username()}",
         f"Used by: {key.description or '-'}",
-        f"Last used: {used}",
+        f"Last used: {last_use}",
         "",
         "Rotate the key before that, and replace it wherever it is used:",
         f"{settings.STATEYARD_URL}/keys/",

@@ -1,4 +1,4 @@
-"""Access keys of programs: service accounts, rotation, and warnings before a key expires."""
+"""Declare the feature: service accounts, key rotation, and warnings before a key expires."""
 
 from console.feature import Feature, Hook
 

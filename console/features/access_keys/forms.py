@@ -1,4 +1,4 @@
-"""The forms of service accounts and of the limits of keys."""
+"""Forms of service accounts and of the limits of keys."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ChangedLimitsForm(LimitsForm):
 
 
 class LimitError(ValidationException):
-    """A field of the form of limits was refused."""
+    """A field of the limits form is invalid."""
 
     def __init__(self, field: str, message: str) -> None:
         self.field = field
@@ -60,7 +60,7 @@ class LimitError(ValidationException):
 
 
 def shown_limits(key: AccessKey) -> dict[str, Any]:
-    """Return the limits of a key as the form has them."""
+    """Return the limits of a key as form values."""
     scope, ends = KeyScope.of_text(key.scope), ""
     if key.expires_ms is not None:
         ends = f"{datetime.fromtimestamp(key.expires_ms / 1000, UTC):%Y-%m-%d}"

@@ -1,4 +1,4 @@
-"""What the leading worker does for access keys: it announces their expiry."""
+"""Job of the leading worker: warn of access keys that expire soon."""
 
 from __future__ import annotations
 

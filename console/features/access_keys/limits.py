@@ -1,7 +1,7 @@
-"""Change what an access key may do, and until when, without a new secret.
+"""Change the scope and expiry of an access key; its secret stays.
 
-Only a person who may create such a key changes its limits: its owner, and for a service account an
-owner of the project. A change counts for the next call of every process, also for calls that wait.
+A person may change the limits of keys that they may create: their own keys; owners also the keys of
+service accounts. A change applies to the next call of every process, and to waiting calls.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def change_limits(
     actor: audit.Actor,
     by: User | None = None,
 ) -> AccessKey:
-    """Give a key another scope and expiry date; return it.
+    """Set the scope and expiry of a key; return the key.
 
-    ``by``: the person who asks, None for the operator's commands. Raise ResourceNotFound,
-    AccessDeniedException, and ValidationException for an expiry date in the past and for a key that
-    has expired or was rotated.
+    ``by``: the requesting person, None for the operator's commands. Raise ResourceNotFound,
+    AccessDeniedException, and ValidationException for an expiry in the past and for a key that has
+    expired or was rotated.
     """
 
     def store() -> AccessKey:
@@ -59,9 +59,10 @@ def change_limits(
 
 
 def check_may_make(project: Project, key: AccessKey, by: User) -> None:
-    """Raise AccessDeniedException unless a person may make a key of this key's owner.
+    """Raise AccessDeniedException unless a person may create keys for this key's owner.
 
-    (Inside a transaction.) People make their own keys, an owner those of service accounts.
+    Runs inside a transaction. People create their own keys, owners also the keys of service
+    accounts.
     """
     if key.user_id == by.pk:
         return
@@ -71,7 +72,7 @@ def check_may_make(project: Project, key: AccessKey, by: User) -> None:
 
 
 def foreign_key(key: AccessKey) -> ServiceError:
-    """Return the error for somebody who asks for a change of another person's key."""
+    """Return the error for a person who tries to change another person's key."""
     return ServiceError(
         ErrorCode.AccessDeniedException,
         f"{key.key_id} is the key of a person: only {key.user.get_username()} rotates it and"

@@ -1,4 +1,4 @@
-"""The table of service accounts."""
+"""Table of service accounts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from console.models.people import Project
 
 
 class ServiceAccount(models.Model):
-    """A program as a member of a project: nobody signs in with its name.
+    """A program as a member of a project, without a sign-in.
 
-    ``user``: holds its membership and its keys; its name is ``name/account id``.
+    ``user``: the user with its membership and keys; its name is ``name/account id``.
     """
 
     kept_by_reset = True

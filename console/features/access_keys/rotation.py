@@ -1,7 +1,7 @@
-"""Replace an access key by a new one; both work for a day.
+"""Rotate an access key: create a successor; both keys work for a day.
 
-A secret is derived from the id of its key, so a new secret is a new key. It has the owner, the
-description, the scope and the life time of the old one.
+A secret is derived from its key's id, so a new secret needs a new key. The successor has the same
+owner, description, scope and lifetime.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from console.models import AccessKey, Project
 
 OVERLAP_MS = 24 * 3_600_000
-"""How long the old key works on."""
+"""The time for which the old key continues to work."""
 
 
 def rotate_key(
     project: Project, key_id: str, actor: audit.Actor, by: User | None = None
 ) -> tuple[AccessKey, str]:
-    """Replace a key; return the new one and its secret, which is shown this once.
+    """Rotate a key; return the new key and its secret, which is shown only once.
 
-    ``by``: the person who asks, None for the operator's commands. People rotate their own keys, an
-    owner those of service accounts. Raise ResourceNotFound, AccessDeniedException, and
+    ``by``: the requesting person, None for the operator's commands. People rotate their own keys,
+    owners also the keys of service accounts. Raise ResourceNotFound, AccessDeniedException, and
     ValidationException for a key that is disabled or was rotated.
     """
 

@@ -1,10 +1,12 @@
-"""The addresses of service accounts and of the rotation of keys."""
+"""URLs of service accounts, and of the rotation and limits of access keys."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.access_keys import views
+from console.feature import ViewModule
+
+views = ViewModule("console.features.access_keys.views")
 
 urlpatterns = [
     path("service-accounts/", views.service_accounts_page, name="service-accounts"),

@@ -1,4 +1,4 @@
-"""Answer the rotation and the limits of access keys, and the page Service accounts."""
+"""Views that rotate access keys and change their limits, and the page *Service accounts*."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.features.access_keys.forms import (
 )
 from console.store.people import people
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.people.key_views import ACTION_SETS, profile_lines, render_keys
+from console.web.people.people_views import ACTION_SETS, profile_lines, render_keys
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @require_POST
 def rotate_key(request: HttpRequest, key: str) -> HttpResponse:
-    """Replace a key, and show the secret of the new one this once."""
+    """Rotate a key, and show the new secret once."""
     scope = scope_of(request)
     user = scope.principal.user
     try:
@@ -46,7 +46,7 @@ def rotate_key(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def key_limits_page(request: HttpRequest, key: str) -> HttpResponse:
-    """Answer ``/keys/KEY/limits/``: the scope and the expiry date of a key."""
+    """Show ``/keys/KEY/limits/``: the scope and expiry of a key; a POST changes them."""
     scope = scope_of(request)
     user = scope.principal.user
     errors: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _changeable_key(scope: Scope, key_id: str) -> AccessKey:
 
 @require_http_methods(["GET", "POST"])
 def service_accounts_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/service-accounts/``."""
+    """Show ``/service-accounts/``; a POST creates, changes or deletes an account."""
     scope = scope_of(request)
     problem, sent = "", ServiceAccountForm(request.POST).values
     if request.method == "POST":
@@ -113,7 +113,7 @@ def service_accounts_page(request: HttpRequest) -> HttpResponse:
 
 
 def _change_accounts(scope: Scope, act: str, name: str, role: str, description: str) -> str:
-    """Do what the form asks for; return what was done."""
+    """Run the action of the form; return a message of success."""
     actor, by = actor_of(scope), scope.principal.user
     if act == "create":
         accounts.create_account(scope.project, name, role, description, actor, by)

@@ -1,4 +1,4 @@
-"""Close an account: whoever is added again under its name begins anew."""
+"""Delete the private data of a closed account, so that a later one of its name starts empty."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def forget_closed_account(user: User) -> None:
-    """Take second factor and e-mail address away with the account (inside a transaction)."""
+    """Delete second factor and mail address of an account (inside a transaction)."""
     second_factor.forget_closed_account(user)
     mails.forget_address(user)

@@ -1,4 +1,4 @@
-"""Ask for the password, and a code of the second factor, before an account changes."""
+"""Check the password and the second factor again before an account is changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRONG_CODE = "The code is not correct, or already used. Wait for the next one."
 
 
 class Unconfirmed(Exception):
-    """A form is refused, for a reason in words and with a status."""
+    """The password or code is wrong; has the reason as a sentence, and an HTTP status."""
 
     def __init__(self, reason: str, status: int = 422) -> None:
         super().__init__(reason)
@@ -29,7 +29,8 @@ class Unconfirmed(Exception):
 def confirm_person(request: HttpRequest, user: User, password: str, code: str | None) -> None:
     """Check password and code; raise ``Unconfirmed``.
 
-    ``code``: of their app or a recovery code; None if they have none yet.
+    ``code``: a code of the authenticator app, or a recovery code; None if the person has no second
+    factor.
     """
     try:
         attempt = login_attempts.begin_attempt(
@@ -47,6 +48,6 @@ def confirm_person(request: HttpRequest, user: User, password: str, code: str | 
 
 
 def wait_words(locked: login_attempts.TooManyAttempts) -> str:
-    """Return what a person reads who has guessed too often."""
+    """Return the message for a person who has guessed too often."""
     minutes = -(-locked.seconds // 60)
     return f"Too many wrong codes. Try again in {minutes} minute{'s' * (minutes > 1)}."

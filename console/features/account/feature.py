@@ -1,4 +1,4 @@
-"""One's own account: sessions, the second factor, a new password by mail."""
+"""Declare the feature: a person's own account, with sessions, second factor, password by mail."""
 
 from console.feature import Feature, Hook
 

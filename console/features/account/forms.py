@@ -1,4 +1,4 @@
-"""The forms of one's own account."""
+"""Forms of a person's own account."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class SecondFactorForm(PageForm):
-    """``act``: ``on``, ``off`` or ``codes``; a code, and the current password to go on."""
+    """``act``: ``on``, ``off`` or ``codes``; a code, and the current password to confirm."""
 
     act = TextField(strip=False)
     code = TextField(cut=40)
@@ -14,19 +14,19 @@ class SecondFactorForm(PageForm):
 
 
 class CodeForm(PageForm):
-    """The code at the sign-in."""
+    """The code of the second factor at sign-in."""
 
     code = TextField(cut=40)
 
 
 class RequirementForm(PageForm):
-    """Whether the members of a project need a second factor: ``on`` or anything else."""
+    """Whether a project requires a second factor: ``on``; other values mean no."""
 
     required = TextField(strip=False)
 
 
 class MailAddressForm(PageForm):
-    """An e-mail address, "" to have none, with the current password and a code."""
+    """A mail address, "" for none, with the current password and a code."""
 
     address = TextField(cut=254)
     code = TextField(cut=40)

@@ -1,4 +1,4 @@
-"""Work of the leading worker: remove expired sessions, send mails about accounts."""
+"""Jobs of the leading worker: delete expired sessions, send mails about accounts."""
 
 from __future__ import annotations
 
@@ -7,5 +7,10 @@ from console.features.account import mails, sessions
 
 JOBS = (
     PeriodicJob("expired sessions", sessions.remove_expired, every_s=600.0),
-    PeriodicJob("account mails", mails.send_waiting, every_s=5.0),
+    PeriodicJob(
+        "account mails",
+        mails.send_waiting,
+        every_s=5.0,
+        pending="EXISTS (SELECT 1 FROM console_accountmail)",
+    ),
 )

@@ -1,4 +1,4 @@
-"""Answer the pages of one's own e-mail address."""
+"""Views that change a person's own mail address."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.config import logging_setup
 from console.features.account import confirmation, mails, second_factor
 from console.features.account.forms import MailAddressForm
-from console.features.account.views import person_of
 from console.store.people import people
-from console.web.core.scope import render
+from console.web.core.scope import person_of, render
 from console.web.people.login_views import limited_address
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ _LONGEST = 254
 @sensitive_post_parameters("code", "password")
 @require_POST
 def put_address(request: HttpRequest) -> HttpResponse:
-    """Ask for a new address of the reader: a link that is sent there confirms it.
+    """Request a new mail address for the reader: a link sent there confirms it.
 
-    Who has the address can set a new password, so that this needs password and second factor.
+    The address can be used to set a new password, so the change needs password and second factor.
     """
     user = person_of(request)
     if not mails.sends_mail():
@@ -64,7 +63,7 @@ def put_address(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
-    """Answer the link in the mail that confirms an address. Opening it changes nothing."""
+    """Show the page of a confirmation link; its POST sets the address."""
     user = person_of(request)
     if people.provider_accounts([user]):
         raise PermissionDenied("You sign in at a provider, so your account needs no address here.")

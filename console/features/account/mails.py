@@ -1,8 +1,8 @@
-"""Mails about one's own account: a link for a new password, a link that confirms an address.
+"""Mails about accounts: a link for a new password, and a link that confirms a mail address.
 
-A page only writes a row, whether an account has the address or not. The leading worker looks for
-the account and sends the mail. So neither the answer of the page nor its time tells who has an
-account here. A mail that the mail server does not take is tried again for some minutes.
+A page only writes a row, whether the mail address belongs to an account or not. The leading worker
+looks up the account and sends the mail. So neither the page nor its response time reveals who has
+an account. A mail that the mail server rejects is retried for some minutes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 MOST_TO_ADDRESS = 3
-"""Mails to an address within ``login_attempts.WINDOW_MS``."""
+"""Maximum number of mails to one address within ``login_attempts.WINDOW_MS``."""
 MOST_OF_CLIENT = 20
-"""Requests of a client within that time; a whole team may share an address."""
+"""Maximum number of requests of a client IP in that time; a team may share one."""
 MOST_OF_PERSON = 5
 MOST_ACCOUNTS = 10
-"""Accounts with one address that get a mail at once."""
+"""Maximum number of accounts of one mail address that get a link."""
 CONFIRM_S = 24 * 3600
 _AT_ONCE = 20
 _RETRY_MS = 30_000
 _LAST_MS = 15 * 60_000
-"""After this time a mail is not tried again: the person has asked anew."""
+"""The age at which a mail is no longer retried: the person has asked again by then."""
 _MINUTES = 60
 _TO_ADDRESS = "mail to address"
 _SALT = "stateyard.mail-address"
@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 
 class TooManyMails(Exception):
-    """A client or a person has asked for too many mails; ``seconds`` to wait."""
+    """A client or person has requested too many mails; ``seconds``: until the next one."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -60,19 +60,19 @@ class TooManyMails(Exception):
 
 
 def sends_mail() -> bool:
-    """Tell whether the server can send a link: it has a mail server and knows its own address."""
+    """Return whether the server can mail links: it has a mail server and a public URL."""
     return bool(settings.STATEYARD_MAIL and page_address())
 
 
 def offers_reset() -> bool:
-    """Tell whether people can get a new password by mail."""
+    """Return whether people can get a new password by mail."""
     return bool(settings.STATEYARD_PASSWORDS and sends_mail())
 
 
 def ask_for_reset(address: str, client: str) -> None:
-    """Let a mail with a link be sent to each account of an address; raise ``TooManyMails``.
+    """Queue a mail with a link for each account of a mail address; raise ``TooManyMails``.
 
-    Too many mails to one address are left out in silence.
+    Above the limit of one address, requests are ignored without an error.
     """
     seconds = login_attempts.count_use("reset of client", client, MOST_OF_CLIENT)
     if seconds:
@@ -82,7 +82,7 @@ def ask_for_reset(address: str, client: str) -> None:
 
 
 def ask_for_confirmation(user: User, address: str, client: str) -> None:
-    """Let a mail be sent that makes an address a person's; raise ``TooManyMails``."""
+    """Queue a mail that confirms a person's new address; raise ``TooManyMails``."""
     seconds = login_attempts.count_use("address of", user.get_username(), MOST_OF_PERSON)
     seconds = seconds or login_attempts.count_use(_TO_ADDRESS, address.casefold(), MOST_TO_ADDRESS)
     if seconds:
@@ -97,9 +97,9 @@ def _store_mail(address: str, user: User | None, client: str) -> None:
 
 
 def take_address(user: User, token: str, request_id: str) -> str:
-    """Make a confirmed address a person's own and return it, "" if the link does not say so.
+    """Set a person's mail address from a confirmation link; return it, "" if the link is invalid.
 
-    A link ends after a day, and when the address of the account has changed since.
+    A link ends after a day, and when the account's address has changed since.
     """
     try:
         pk, address, former = signing.loads(token, salt=_SALT, max_age=CONFIRM_S)
@@ -111,7 +111,7 @@ def take_address(user: User, token: str, request_id: str) -> str:
 
 
 def set_address(user: User, address: str, former: str, request_id: str) -> bool:
-    """Set the address of an account; return False if it is not ``former`` any more."""
+    """Set an account's mail address; return False if it is no longer ``former``."""
     actor = record.Actor(user.get_username(), request_id=request_id)
 
     def store() -> bool:
@@ -125,7 +125,7 @@ def set_address(user: User, address: str, former: str, request_id: str) -> bool:
 
 
 def forget_address(user: User) -> None:
-    """Take the address away with a closed account (inside a transaction)."""
+    """Delete the mail address of a closed account (inside a transaction)."""
     AccountMail.objects.filter(user=user).delete()
     get_user_model().objects.filter(pk=user.pk).update(email="")
     user.email = ""
@@ -135,9 +135,7 @@ def forget_address(user: User) -> None:
 
 
 def send_waiting() -> None:
-    """Send the mails that wait, until the mail server fails."""
-    if not AccountMail.objects.exists():
-        return
+    """Send the queued mails, until the mail server fails."""
     now_ms = clock.now_ms()
     due = AccountMail.objects.filter(next_ms__lte=now_ms).select_related("user")
     for mail in due.order_by("pk")[:_AT_ONCE]:
@@ -151,7 +149,7 @@ def send_waiting() -> None:
 
 
 def _send(mail: AccountMail) -> bool:
-    """Send the mail of a row to each account and remove the row; return False to try it again."""
+    """Send a queued mail to each account and delete its row; return False to retry it."""
     try:
         if mail.user is not None:
             _confirmation(mail.user, mail.address).send()
@@ -171,7 +169,7 @@ def _remove(mail: AccountMail) -> None:
 
 
 def _send_resets(mail: AccountMail) -> None:
-    """Send a link to each account of the address."""
+    """Send a link to each account of the mail address."""
     reason = f"asked from {mail.client or 'an unknown address'}"
     for user in accounts_of(mail.address):
         _reset(user).send()
@@ -179,9 +177,9 @@ def _send_resets(mail: AccountMail) -> None:
 
 
 def accounts_of(address: str) -> list[User]:
-    """Return the accounts that a new password by mail is for, at most ``MOST_ACCOUNTS``.
+    """Return the accounts for a new password by mail, at most ``MOST_ACCOUNTS``.
 
-    They have a password: a provider signs in accounts without one, and programs have none.
+    They have a password: accounts of a provider and of programs have none.
     """
     if not settings.STATEYARD_PASSWORDS:
         return []

@@ -1,4 +1,4 @@
-"""The parts of django-allauth's second factors that a server decides on."""
+"""Adapt django-allauth's second factors to this server: encryption, and names in the app."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Encrypt secrets with a key of the master secret, and name the account in the app."""
+    """Encrypts secrets with a key derived from the master secret; names account and server."""
 
     def encrypt(self, text: str) -> str:
-        """Return a secret as the database has it."""
+        """Return a secret encrypted for the database."""
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return a secret as it was; raise ``InvalidToken`` under another master secret."""
+        """Return a decrypted secret; raise ``InvalidToken`` under another master secret."""
         return _cipher().decrypt(encrypted_text.encode()).decode()
 
     def get_totp_label(self, user: User) -> str:
-        """Return the person's name: their e-mail address stays here."""
+        """Return the account's name in the app: the user name, not the mail address."""
         return user.get_username()
 
     def get_totp_issuer(self) -> str:
-        """Return the name of this server, which differs from those of other servers."""
+        """Return the server's name in the app, different for each server."""
         host = urlsplit(settings.STATEYARD_URL or "").hostname
         return f"Stateyard {host}" if host else "Stateyard"
 

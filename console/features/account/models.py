@@ -1,4 +1,4 @@
-"""The tables of signed-in browsers, waiting mails, and projects that need a second factor."""
+"""Tables of browser sessions, queued mails, and projects that require a second factor."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from console.models.people import Project
 
 
 class BrowserSession(models.Model):
-    """A signed-in session: person, time of the sign-in, address and browser.
+    """A signed-in session: person, time of sign-in, IP address and browser.
 
-    ``session_key``: of the session, which may have ended meanwhile. ``browser``: as the browser
-    names itself. ``last_seen_ms``: to the minute.
+    ``session_key``: the key of the session, which may have ended. ``browser``: its User-Agent.
+    ``last_seen_ms``: to the minute.
     """
 
     kept_by_reset = True
@@ -26,7 +26,7 @@ class BrowserSession(models.Model):
 
 
 class SecondFactorRule(models.Model):
-    """A project whose members need a second factor to sign in."""
+    """A project that requires a second factor of its members."""
 
     kept_by_reset = True
 
@@ -34,10 +34,10 @@ class SecondFactorRule(models.Model):
 
 
 class AccountMail(models.Model):
-    """A mail to a person that waits to be sent.
+    """A queued mail to a person.
 
-    ``user``: whose address this shall become; null for a new password of each account that has the
-    address, if there is any. ``client``: where the request came from. ``next_ms``: not before.
+    ``user``: the person whose address it confirms; null for new passwords of all accounts with the
+    address, if any. ``client``: the IP address of the request. ``next_ms``: the next attempt.
     """
 
     kept_by_reset = True

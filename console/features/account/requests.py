@@ -1,4 +1,4 @@
-"""Look at each request for a page of a person who is signed in."""
+"""Process each page request of a signed-in person (``Hook.PAGE_REQUEST``)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def look_at(request: HttpRequest) -> HttpResponse | None:
-    """Note the use of the session; redirect a person without a required second factor."""
+    """Record the use of the session; redirect a person who lacks a required second factor."""
     sessions.note_request(request)
     return second_step.lead_to_setup(request)

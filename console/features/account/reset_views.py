@@ -1,4 +1,4 @@
-"""Answer the pages for a new password by mail, with the views and the tokens of Django."""
+"""Views for a new password by mail, based on Django's views and tokens."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 
-from console.config import logging_setup
 from console.db.writer import write
 from console.features.account import mails, record, sessions
 from console.store.people import people
-from console.web.core.scope import render
+from console.web.core.scope import own_actor, render
 from console.web.people.login_views import limited_address
 
 if TYPE_CHECKING:
@@ -39,15 +38,18 @@ _SENT = (
 
 @method_decorator(login_not_required, name="dispatch")
 class ResetRequestPage(PasswordResetView):
-    """Answer ``/password-reset/``: ask for a link. The answer is the same for every address."""
+    """Show ``/password-reset/``, which requests a link.
+
+    The response is the same for every mail address.
+    """
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Refuse where there are no passwords or no mails."""
+        """Answer 404 if there are no passwords or no mails."""
         _check_offered()
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Let the worker send the mail, which looks for the account."""
+        """Queue the mail; the worker looks up the account."""
         try:
             mails.ask_for_reset(form.cleaned_data["email"], limited_address(self.request))
         except mails.TooManyMails as many:
@@ -59,11 +61,11 @@ class ResetRequestPage(PasswordResetView):
         return redirect("login")
 
     def form_invalid(self, form: PasswordResetForm) -> HttpResponse:
-        """Say that this is no address."""
+        """Report an invalid mail address."""
         return self._answer(form, 422, refused=str(form.errors["email"][0]))
 
     def render_to_response(self, context: dict[str, Any], **_kwargs: Any) -> HttpResponse:
-        """Answer the page."""
+        """Render the page."""
         return self._answer(context["form"], 200)
 
     def _answer(self, form: PasswordResetForm, status: int, **more: Any) -> HttpResponse:
@@ -73,27 +75,28 @@ class ResetRequestPage(PasswordResetView):
 
 @method_decorator(login_not_required, name="dispatch")
 class NewPasswordPage(PasswordResetConfirmView):
-    """Answer the link in the mail: set a new password.
+    """Show the page of the link in the mail, which sets a new password.
 
-    The first answer moves the token from the address into the session. Opening it uses nothing up.
+    The first request moves the token from the URL into the session. Opening the link does not use
+    it up.
     """
 
     success_url = reverse_lazy("login")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Refuse where there are no passwords or no mails."""
+        """Answer 404 if there are no passwords or no mails."""
         _check_offered()
         return super().dispatch(request, *args, **kwargs)
 
     def get_user(self, uidb64: str) -> User | None:
-        """Return the person of the link; nobody whom a provider signs in."""
+        """Return the person of the link, None for an account of a provider."""
         user: User | None = super().get_user(uidb64)
         if user is None or not user.is_active or not user.has_usable_password():
             return None
         return None if people.provider_accounts([user]) else user
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
-        """Set the password unless it changed meanwhile; all sessions of the person end."""
+        """Set the password unless it changed meanwhile; end all sessions of the person."""
         self.request.session.pop(INTERNAL_RESET_SESSION_TOKEN, None)
         words = limited_address(self.request) or "an unknown address"
         if not _reset_password(form.user, form.cleaned_data["new_password1"], words):
@@ -102,21 +105,21 @@ class NewPasswordPage(PasswordResetConfirmView):
         return redirect("login")
 
     def render_to_response(self, context: dict[str, Any], **_kwargs: Any) -> HttpResponse:
-        """Answer the form, or that the link no longer works."""
+        """Render the form, or a note that the link no longer works."""
         if not self.validlink:
             return self._answer({}, 410)
         form = context["form"]
-        shown = {"form": form, "name": form.user.get_username()}
-        return self._answer(shown, 422 if form.is_bound else 200)
+        values = {"form": form, "name": form.user.get_username()}
+        return self._answer(values, 422 if form.is_bound else 200)
 
     def _answer(self, context: dict[str, Any], status: int) -> HttpResponse:
         return render(self.request, "account/new_password.html", context, status=status)
 
 
 def _reset_password(user: User, password: str, client: str) -> bool:
-    """Set the password if nobody has changed it since the link; of two forms, one wins."""
+    """Set the password if it is unchanged since the link was made; of two forms, one wins."""
     encoded = make_password(password)
-    actor = record.Actor(user.get_username(), request_id=logging_setup.request_id())
+    actor = own_actor(user)
 
     def store() -> bool:
         before = get_user_model().objects.filter(pk=user.pk, password=user.password)
@@ -132,6 +135,10 @@ def _reset_password(user: User, password: str, client: str) -> bool:
 
 
 def _check_offered() -> None:
-    """Raise ``Http404`` where nobody gets a new password by mail."""
+    """Raise ``Http404`` if this server offers no new passwords by mail."""
     if not mails.offers_reset():
         raise Http404("This server sends no mail, or has no passwords.")
+
+
+reset_request_page = ResetRequestPage.as_view()
+new_password_page = NewPasswordPage.as_view()

@@ -1,11 +1,11 @@
-"""Keep the second factors of people: an authenticator app (TOTP) and recovery codes.
+"""Second factors of sign-in: an authenticator app (TOTP) and recovery codes.
 
-django-allauth has the tables, the secrets and the arithmetic. It remembers used codes in a cache,
-which each process has for itself, so two web processes would take the same code. Here the row has
-the number of the last accepted period of 30 seconds, and a code counts only for a later one: of two
-requests with the same code, the row's lock lets one through.
+django-allauth provides tables, secrets and computation. It remembers used codes in a cache of each
+process, so two web processes would accept the same code. Here the row stores the last accepted
+period of 30 seconds, and only codes of later periods are accepted; the row's lock lets one of two
+requests with the same code through.
 
-Accounts that a provider signs in have no second factor here: the provider asks for it.
+Accounts of a sign-in provider have no second factor here: the provider asks for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _TOTP, _RECOVERY = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 RECOVERY_CODE = "recovery code"
 _LAST = "last_period"
-"""Member of an authenticator's data: the period of the last accepted code."""
+"""Key in an authenticator's data: the period of the last accepted code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def find_second_factor(user: User) -> SecondFactor | None:
 
 
 def has_second_factor(user: User) -> bool:
-    """Tell whether a person has a second factor."""
+    """Return whether a person has a second factor."""
     return bool(Authenticator.objects.filter(user=user, type=_TOTP).exists())
 
 
@@ -75,26 +75,26 @@ def make_secret() -> str:
 
 
 def encrypt(secret: str) -> str:
-    """Return a secret as a session may keep it until it is confirmed."""
+    """Return an encrypted secret, to keep it in a session until it is confirmed."""
     return str(get_adapter().encrypt(secret))
 
 
 def decrypt(encrypted: str) -> str:
-    """Return a secret that ``encrypt`` has hidden."""
+    """Return the secret that ``encrypt`` encrypted."""
     return str(get_adapter().decrypt(encrypted))
 
 
 def draw_qr_code(user: User, secret: str) -> str:
-    """Return the picture for an app to scan, as a ``data:`` address."""
+    """Return the QR code for an app as a ``data:`` URL."""
     adapter = get_adapter()
     svg = adapter.build_totp_svg(adapter.build_totp_url(user, secret))
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def activate(user: User, secret: str, code: str, actor: record.Actor) -> list[str] | None:
-    """Let a person sign in with an app from now on; return their recovery codes.
+    """Set up a person's authenticator app; return their recovery codes.
 
-    Return None if the code is not one of the secret, or somebody was first in another browser.
+    Return None if the code does not match the secret, or if another browser has set one up first.
     """
 
     def store() -> list[str] | None:
@@ -114,9 +114,9 @@ def activate(user: User, secret: str, code: str, actor: record.Actor) -> list[st
 
 
 def use_code(user: User, code: str) -> str:
-    """Use a code up and return its kind: ``authenticator code`` or ``recovery code``, "" if wrong.
+    """Use up a code; return its kind, ``authenticator code`` or ``recovery code``, "" if wrong.
 
-    A code that was used is wrong.
+    A used code is wrong.
     """
 
     def store() -> str:
@@ -139,7 +139,7 @@ def use_code(user: User, code: str) -> str:
 
 
 def renew_recovery_codes(user: User, actor: record.Actor) -> list[str]:
-    """Replace all recovery codes of a person, used or not; return the new ones."""
+    """Replace all recovery codes of a person; return the new codes."""
 
     def store() -> list[str]:
         _lock(user)
@@ -154,7 +154,7 @@ def renew_recovery_codes(user: User, actor: record.Actor) -> list[str]:
 
 
 def remove(user: User, actor: record.Actor, action: str = "DisableSecondFactor") -> bool:
-    """Take a person's second factor and recovery codes away; return False if they had none."""
+    """Remove a person's second factor and recovery codes; return False if they had none."""
 
     def store() -> bool:
         _lock(user)
@@ -167,19 +167,19 @@ def remove(user: User, actor: record.Actor, action: str = "DisableSecondFactor")
 
 
 def forget_closed_account(user: User) -> None:
-    """Take everything away with the account: whoever is added again begins anew."""
+    """Delete the second factor of a closed account."""
     Authenticator.objects.filter(user=user).delete()
 
 
 def _lock(user: User) -> None:
-    """Let nobody else change a person's second factor in this transaction."""
+    """Lock a person's second factor for this transaction."""
     get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
 def _period_of(secret: str, code: str) -> int | None:
-    """Return the period of 30 seconds whose code this is, None for any other code.
+    """Return the period of 30 seconds to which a code belongs, None for a wrong code.
 
-    The clocks of phones differ: the period before this one and the one after count as well.
+    Clocks of phones differ, so the previous and the next period are accepted, too.
     """
     for period in auth.yield_hotp_counters_from_time():
         expected = auth.format_hotp_value(auth.hotp_value(secret, period))
@@ -198,28 +198,28 @@ def add_rule(memberships: QuerySet[Membership]) -> QuerySet[Membership]:
 
 
 def must_set_up(user: User, *, required: bool) -> bool:
-    """Tell whether a person has no second factor. ``required``: a project of theirs wants one."""
+    """Return whether a person still needs a second factor. ``required``: by a project."""
     if not (required or settings.STATEYARD_REQUIRE_SECOND_FACTOR) or has_second_factor(user):
         return False
     return not people.provider_accounts([user])
 
 
 def is_required(user: User) -> bool:
-    """Tell whether the server or a project of a person wants a second factor."""
+    """Return whether the server or a project requires a second factor of a person."""
     if settings.STATEYARD_REQUIRE_SECOND_FACTOR:
         return True
     return SecondFactorRule.objects.filter(project__membership__user=user).exists()
 
 
 def is_required_in(project: Project) -> bool:
-    """Tell whether the members of a project need a second factor by its own setting."""
+    """Return whether a project's own setting requires a second factor."""
     return SecondFactorRule.objects.filter(project=project).exists()
 
 
 def require_in(project: Project, *, required: bool, actor: record.Actor, by: User) -> None:
-    """Set whether the members of a project need a second factor.
+    """Set whether a project requires a second factor of its members.
 
-    ``by``: the owner who asks. Raise AccessDeniedException if they are no owner any more.
+    ``by``: the requesting owner. Raise AccessDeniedException if they are no longer an owner.
     """
 
     def store() -> None:
@@ -238,7 +238,7 @@ def require_in(project: Project, *, required: bool, actor: record.Actor, by: Use
 
 
 def members_without(project: Project) -> list[str]:
-    """Return the names of members who sign in here and have no second factor."""
+    """Return the names of members who sign in here without a second factor."""
     members = Membership.objects.filter(project=project).select_related("user")
     users = [member.user for member in members.order_by("user__username")]
     protected = set(

@@ -1,4 +1,4 @@
-"""Answer the pages of the second factor: its own, the one at the sign-in, an owner's rule."""
+"""Views of the second factor: its page, the code at sign-in, and a project's requirement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
-from console.features.account import record, second_factor, second_step, sessions
+from console.features.account import second_factor, second_step, sessions
 from console.features.account.confirmation import (
     WRONG_CODE,
     Unconfirmed,
@@ -22,9 +22,8 @@ from console.features.account.confirmation import (
     wait_words,
 )
 from console.features.account.forms import CodeForm, RequirementForm, SecondFactorForm
-from console.features.account.views import person_of
 from console.store.people import login_attempts, people
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, own_actor, person_of, render, require, scope_of
 from console.web.people.forms import NextForm
 from console.web.people.login_views import limited_address, open_session, own_address
 
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
 _PAGE = "account/second_factor.html"
 _STEP_PAGE = "account/second_step.html"
 _SECRET = "second_factor_secret"
-"""Key of the session: the encrypted secret of an app until a code of it confirms it."""
+"""Session key: the encrypted secret of an app that is not confirmed yet."""
 _STEP = "the second step at the sign-in"
 
 
 @sensitive_post_parameters("code", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/account/second-factor/``: set it up, switch it off, make new recovery codes."""
+    """Show ``/account/second-factor/``: set up, remove, or renew recovery codes."""
     user = person_of(request)
     if people.provider_accounts([user]):
         raise PermissionDenied("You sign in at a provider, which asks for a second factor itself.")
@@ -77,7 +76,7 @@ def _render_page(request: HttpRequest, user: User, status: int = 200, **more: An
 
 
 def _waiting_secret(request: HttpRequest) -> str:
-    """Return the secret that the reader is setting up: the same in all tabs, also after Back."""
+    """Return the unconfirmed secret of the reader, the same in all tabs and after Back."""
     try:
         return second_factor.decrypt(request.session[_SECRET])
     except (KeyError, InvalidToken):
@@ -87,12 +86,12 @@ def _waiting_secret(request: HttpRequest) -> str:
 
 
 def _set_up(request: HttpRequest, user: User, sent: dict[str, Any]) -> HttpResponse:
-    """Confirm an app with its first code; sessions that began without one end."""
+    """Confirm an app by its first code; end sessions that began without one."""
     if second_factor.has_second_factor(user):
         messages.info(request, "Your second factor is on already.")
         return redirect("second-factor")
     confirm_person(request, user, sent["password"], None)
-    actor = record.own_actor(user)
+    actor = own_actor(user)
     codes = second_factor.activate(user, _waiting_secret(request), sent["code"], actor)
     if codes is None:
         raise Unconfirmed("The code is not correct. Compare the clock of your phone with the time.")
@@ -103,19 +102,19 @@ def _set_up(request: HttpRequest, user: User, sent: dict[str, Any]) -> HttpRespo
 
 def _switch_off(request: HttpRequest, user: User, sent: dict[str, Any]) -> HttpResponse:
     confirm_person(request, user, sent["password"], sent["code"])
-    second_factor.remove(user, record.own_actor(user))
+    second_factor.remove(user, own_actor(user))
     messages.success(request, "Your second factor is off.")
     return redirect("second-factor")
 
 
 def _renew_codes(request: HttpRequest, user: User, sent: dict[str, Any]) -> HttpResponse:
     confirm_person(request, user, sent["password"], sent["code"])
-    codes = second_factor.renew_recovery_codes(user, record.own_actor(user))
+    codes = second_factor.renew_recovery_codes(user, own_actor(user))
     return _show_codes(request, user, codes, "The former recovery codes work no more.")
 
 
 def _show_codes(request: HttpRequest, user: User, codes: list[str], news: str) -> HttpResponse:
-    """Answer the page with recovery codes, which no other answer has again."""
+    """Show new recovery codes once."""
     name = user.get_username()
     text = "".join(f"{code}\n" for code in codes)
     file = f"Stateyard recovery codes of {name}. Each works once.\n\n{text}"
@@ -132,7 +131,7 @@ def _show_codes(request: HttpRequest, user: User, codes: list[str], news: str) -
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_step_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/second-step/``: the code after the password."""
+    """Show ``/second-step/``: the code after the password."""
     pending = second_step.find_pending(request)
     if pending is None:
         if request.user.is_authenticated:  # Back, after the sign-in
@@ -174,7 +173,7 @@ def _warn_of_codes(request: HttpRequest, user: User) -> None:
 
 @require_POST
 def put_rule(request: HttpRequest) -> HttpResponse:
-    """Set whether the members of the project need a second factor."""
+    """Set whether the project requires a second factor."""
     scope = scope_of(request)
     require(scope, "RequireSecondFactor")
     required = RequirementForm(request.POST).values["required"] == "on"
@@ -191,7 +190,7 @@ def put_rule(request: HttpRequest) -> HttpResponse:
 
 
 def describe_members(scope: Scope) -> dict[str, Any]:
-    """Return what the page of members says about second factors, for its owners."""
+    """Return the context about second factors for the page of members; for owners."""
     if not scope.may("RequireSecondFactor"):
         return {}
     return {

@@ -1,7 +1,7 @@
-"""Ask for the second factor: at the sign-in, and to set it up where it is required.
+"""Ask for the second factor at sign-in, and for its set-up where it is required.
 
-Between the password and the code there is no signed-in session: the session of the visitor only
-says whose password was right, for ten minutes. A password that changes meanwhile ends that.
+Between password and code there is no signed-in session: for ten minutes the visitor's session only
+records whose password was correct. A change of the password ends that.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _PENDING = "second_step"
 _PENDING_S = 600
 _OPEN = {"second-factor", "logout", "preferences"}
-"""Addresses that are open to a person who has to set up a second factor first."""
+"""URLs that a person may open before setting up a required second factor."""
 _SAFE_METHODS = ("GET", "HEAD")
 
 
 class Pending:
-    """A sign-in whose password was right. ``after``: where it leads to; ``by``: as in the audit."""
+    """A sign-in after a correct password. ``after``: the next URL; ``by``: for the audit."""
 
     def __init__(self, user: User, after: str, by: str) -> None:
         self.user, self.after, self.by = user, after, by
@@ -46,12 +46,13 @@ class Pending:
 def ask_second_factor(request: HttpRequest, user: User, after: str, by: str) -> HttpResponse | None:
     """Ask a person for their second factor before their session begins.
 
-    A login link does not replace it: a link may be seen by others on its way. A provider does.
+    Needed after a login link, too, because others may see the link on its way; not after a
+    provider.
     """
     is_again = request.user.is_authenticated and request.user.pk == user.pk
     if is_again or by.startswith("provider ") or not second_factor.has_second_factor(user):
         return None
-    request.session.flush()  # of whoever was signed in here
+    request.session.flush()  # end the session of the person who was signed in before
     request.session[_PENDING] = {
         "user": user.pk,
         "hash": user.get_session_auth_hash(),
@@ -64,7 +65,7 @@ def ask_second_factor(request: HttpRequest, user: User, after: str, by: str) -> 
 
 
 def find_pending(request: HttpRequest) -> Pending | None:
-    """Return the sign-in that waits for a code in this browser, None if there is none."""
+    """Return this browser's sign-in that waits for a code, None without one."""
     pending: dict[str, Any] = request.session.get(_PENDING) or {}
     if pending.get("until_ms", 0) <= clock.now_ms():
         return None
@@ -77,17 +78,17 @@ def find_pending(request: HttpRequest) -> Pending | None:
 
 
 def end_pending(request: HttpRequest) -> None:
-    """Forget the sign-in that waits, because its session begins."""
+    """Delete the waiting sign-in, because its session begins."""
     request.session.pop(_PENDING, None)
     request.session.set_expiry(None)
 
 
 def lead_to_setup(request: HttpRequest) -> HttpResponse | None:
-    """Redirect a person who needs a second factor and has none to its page, from any other."""
+    """Redirect a person who lacks a required second factor to its page."""
     match = request.resolver_match
     is_elsewhere = request.session.get("provider") or getattr(request, "scope", {}).get(USER)
     if is_elsewhere or (match and match.url_name in _OPEN):
-        return None  # a provider or a proxy asks for more, or nothing is to be done here
+        return None  # the provider or proxy asks for a second factor, or the page is exempt
     try:  # with the rows that the page reads anyway
         required = scope_of(request).principal.needs_second_factor
     except PermissionDenied:  # no project

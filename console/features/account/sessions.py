@@ -1,11 +1,11 @@
-"""Keep where people are signed in, and end sessions.
+"""List the sessions of a person, and end them.
 
-A session is a row of Django's table, which every process reads at each request. So a session that
-is deleted ends at once in all web processes, and a request under way cannot bring it back: Django
-saves a session only if its row is still there.
+A session is a row of Django's table, which is read at each request. So deleting the row ends the
+session at once in all web processes. A running request cannot restore it, because Django saves a
+session only if its row still exists.
 
-``BrowserSession`` has what Django does not keep. Its rows are written at most once a minute for
-each session and process. A row without a session counts for nothing, and a periodic job removes it.
+``BrowserSession`` stores the facts that Django does not. Its rows are written at most once a minute
+per session and process. A row without a session is ignored, and deleted by a periodic job.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _MINUTE_MS = 60_000
 _MOST_NOTED = 10_000
 _AT_ONCE = 500
 _noted: dict[str, int] = {}
-"""Key of a session -> the minute in which this process last wrote that it was seen."""
+"""Session key -> the minute in which this process last recorded its use."""
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSession:
-    """A session of a person. ``current``: the one that asks."""
+    """A session of a person. ``current``: the session of this request."""
 
     number: int
     browser: str
@@ -55,9 +55,9 @@ class OwnSession:
 
 
 def note_request(request: HttpRequest) -> None:
-    """Write that a session was seen, at most once a minute. No page fails by it.
+    """Record that a session was used, at most once a minute. Errors do not fail the page.
 
-    A session of before the upgrade does not say when it began: it is written by its own page only.
+    A session from before an upgrade has no recorded start: only its own page records it.
     """
     key = request.session.session_key
     match = request.resolver_match
@@ -92,7 +92,7 @@ def note_request(request: HttpRequest) -> None:
 
 
 def list_sessions(user: User, current_key: str | None) -> list[OwnSession]:
-    """Return the open sessions of a person: the current one, then by when they were last seen."""
+    """Return a person's open sessions: the current one, then by last use."""
     rows = BrowserSession.objects.filter(user=user).order_by("-last_seen_ms")
     by_key = {row.session_key: row for row in rows}
     open_keys = {key for key, of in _open_sessions(by_key) if _belongs_to(user, of)}
@@ -108,7 +108,7 @@ def list_sessions(user: User, current_key: str | None) -> list[OwnSession]:
 
 
 def end_session(user: User, number: int, actor: record.Actor, current_key: str | None) -> bool:
-    """End a session of a person; return False if it has ended already, or is the current one."""
+    """End a session of a person; return False if it has ended or is the current one."""
 
     def store() -> bool:
         row = BrowserSession.objects.filter(user=user, pk=number).first()
@@ -125,9 +125,9 @@ def end_session(user: User, number: int, actor: record.Actor, current_key: str |
 
 
 def end_sessions(user: User, actor: record.Actor, but: str | None = None) -> int:
-    """End all sessions of a person and return their number. ``but``: the key of one that stays.
+    """End all sessions of a person; return their number. ``but``: the key of a session to keep.
 
-    Sessions that have no ``BrowserSession`` end as well, such as those of before an upgrade.
+    Sessions without a ``BrowserSession``, such as from before an upgrade, are included.
     """
     keys = [
         key for key, of in _open_sessions() if key != but and of.get(SESSION_KEY) == str(user.pk)
@@ -147,7 +147,7 @@ def end_sessions(user: User, actor: record.Actor, but: str | None = None) -> int
 
 
 def _open_sessions(keys: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield key and content of sessions that have not expired, of some keys or all."""
+    """Yield key and content of unexpired sessions, of some keys or all."""
     rows = Session.objects.filter(expire_date__gt=timezone.now())
     if keys is not None:
         rows = rows.filter(session_key__in=keys)
@@ -156,7 +156,7 @@ def _open_sessions(keys: Collection[str] | None = None) -> Iterator[tuple[str, d
 
 
 def _belongs_to(user: User, content: dict[str, str]) -> bool:
-    """Tell whether a session lets a person in: it has a hash of their password of now."""
+    """Return whether a session is valid for a user: it has a hash of their current password."""
     sent = content.get(HASH_SESSION_KEY, "")
     return content.get(SESSION_KEY) == str(user.pk) and constant_time_compare(
         sent, user.get_session_auth_hash()
@@ -164,7 +164,7 @@ def _belongs_to(user: User, content: dict[str, str]) -> bool:
 
 
 def remove_expired() -> None:
-    """Delete expired sessions, and what is known of sessions that have ended."""
+    """Delete expired sessions, and the stored facts of ended sessions."""
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     _delete_in_batches(expired)
     session = Session.objects.filter(session_key=OuterRef("session_key"))
@@ -197,9 +197,9 @@ _BROWSERS = (
 
 
 def name_browser(agent: str) -> str:
-    """Return the browser and the system in a ``User-Agent``, or its first word.
+    """Return browser and system from a ``User-Agent``, else its first word.
 
-    The order counts: Chrome also calls itself Safari, and Edge calls itself both.
+    The order matters: Chrome also names Safari, and Edge names both.
     """
     browser = next((name for sign, name in _BROWSERS if sign in agent), "")
     system = next((name for sign, name in _SYSTEMS if sign in agent), "")

@@ -1,27 +1,24 @@
-"""Answer the page of one's own account."""
+"""Views of a person's own account and its sessions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from console.features.account import mails, record, second_factor, sessions
+from console.features.account import mails, second_factor, sessions
 from console.store.people import people
-from console.web.core.scope import render
+from console.web.core.scope import own_actor, person_of, render
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
 
 @require_safe
 def account_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/account/``."""
+    """Show ``/account/``: sessions, second factor, mail address."""
     user = person_of(request)
     context = {
         "section": "account",
@@ -38,7 +35,7 @@ def account_page(request: HttpRequest) -> HttpResponse:
 def end_session(request: HttpRequest, number: int) -> HttpResponse:
     """End a session of the reader in another browser."""
     user = person_of(request)
-    if sessions.end_session(user, number, record.own_actor(user), request.session.session_key):
+    if sessions.end_session(user, number, own_actor(user), request.session.session_key):
         messages.success(request, "That session has ended.")
     else:
         messages.info(request, "No other session of yours has this number: it had ended already.")
@@ -47,16 +44,9 @@ def end_session(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
-    """End all sessions of the reader but this one."""
+    """End all sessions of the reader except this one."""
     user = person_of(request)
-    count = sessions.end_sessions(user, record.own_actor(user), but=request.session.session_key)
+    count = sessions.end_sessions(user, own_actor(user), but=request.session.session_key)
     words = f"{count} other session{'s have' if count != 1 else ' has'} ended."
     messages.success(request, words if count else "You have no other session.")
     return redirect("account")
-
-
-def person_of(request: HttpRequest) -> User:
-    """Return the reader, who is signed in."""
-    if not isinstance(request.user, get_user_model()):
-        raise PermissionDenied("Sign in first.")
-    return request.user

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from console.features.alarms.models import Alarm
 
 _HEADROOM = 1.15
-"""How far the axis reaches above the threshold, whose line is not to lie on its edge."""
+"""The height of the axis as a multiple of the threshold, so that its line is below the edge."""
 _BAR_SHARE = 0.8
-"""How much of a period its bar takes."""
+"""The width of a bar as a share of its period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class AlarmBar:
 class AlarmChart:
     """The periods of an alarm, by time.
 
-    ``threshold_y``: of the line of the threshold, None without one; ``threshold_text``: its value;
-    ``step`` and ``width``: of a period and of its bar.
+    ``threshold_y``: the position of the threshold's line, None without one; ``threshold_text``: its
+    value; ``step`` and ``width``: the widths of a period and of its bar.
     """
 
     series: AlarmSeries
@@ -66,7 +66,7 @@ class AlarmChart:
 
     @property
     def missing(self) -> int:
-        """Return the number of those without data."""
+        """Return the number of periods without data."""
         return sum(bar.missing for bar in self.bars)
 
     @property

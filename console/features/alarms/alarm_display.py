@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Exists, OuterRef, Window
@@ -85,8 +86,8 @@ _EXACT_TIMES = (
 class AlarmRow:
     """One alarm of a list. ``revision``: the base of an editor's change.
 
-    ``current``: what an evaluation says now, "" where none was made; the stored reason is that of
-    the last change of state.
+    ``current``: the reason by an evaluation now, "" without an evaluation; the stored reason is
+    that of the last change of state.
     """
 
     alarm: Alarm
@@ -99,7 +100,7 @@ class AlarmRow:
     def past_reason(self) -> str:
         """Return the reason of the last change, "" if the current evaluation has the same.
 
-        An alarm that lacks data says at each evaluation what it lacks.
+        An alarm without enough data updates its reason at each evaluation.
         """
         alarm = self.alarm
         repeated = alarm.reason == self.current or alarm.state == AlarmState.INSUFFICIENT_DATA
@@ -140,7 +141,7 @@ class AlarmFields:
 
 
 def alarm_rows(rows: Iterable[Alarm]) -> list[AlarmRow]:
-    """Return alarms for a list: those in ALARM first, then by name."""
+    """Return alarms for a list: alarms in ALARM first, then by name."""
     ordered = sorted(rows, key=lambda alarm: (_ORDER.index(alarm.state), alarm.name))
     return [
         AlarmRow(alarm, STATES[alarm.state], alarm_words(alarm), alarms.revision_of(alarm))
@@ -163,8 +164,8 @@ def alarms_of_machine(machine: StateMachine) -> list[AlarmRow]:
 def overview_live(scope: Scope, most: int) -> dict[str, Any]:
     """Return the alarms in ALARM, for the overview."""
     alarmed, count = alarms_in_alarm(scope, most)
-    seen = [count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)]
-    return {"alarmed": alarmed, "alarm_count": count, "seen": seen}
+    stamp = [count, *((row.alarm.pk, row.alarm.state_ms) for row in alarmed)]
+    return {"alarmed": alarmed, "alarm_count": count, "seen": stamp}
 
 
 def alarm_address(scope: Scope, arn: str) -> str:
@@ -179,7 +180,7 @@ def alarm_address(scope: Scope, arn: str) -> str:
 
 
 def machines_with_alarms(machines: QuerySet[StateMachine]) -> QuerySet[StateMachine]:
-    """Return state machines, each with whether it has an alarm in ALARM."""
+    """Annotate state machines with whether they have an alarm in ALARM."""
     alarmed = Alarm.objects.filter(machine=OuterRef("pk"), state=AlarmState.ALARM)
     return machines.annotate(in_alarm=Exists(alarmed))
 
@@ -187,7 +188,7 @@ def machines_with_alarms(machines: QuerySet[StateMachine]) -> QuerySet[StateMach
 def newest_alarm(machine: StateMachine) -> list[Alarm]:
     """Return a state machine's latest alarm in ALARM; ``total`` counts all.
 
-    Without a query where the machine was read together with whether there are any.
+    No query if the state machine was read with ``machines_with_alarms``.
     """
     if not getattr(machine, "in_alarm", True):
         return []
@@ -266,7 +267,7 @@ def alarm_forms(
 ) -> list[AlarmFields]:
     """Return a form for each kind; the selected alarm's form is open and changes it.
 
-    ``typed``: what was sent and refused because of ``why``.
+    ``typed``: the sent form that was refused because of ``why``.
     """
     editing = next((row for row in rows if row.editable and row.alarm.name == chosen), None)
     forms = []
@@ -321,24 +322,29 @@ def alarm_pattern(machine_arn: str) -> str:
     return json.dumps(pattern, indent=2)
 
 
-def alarm_rules(scope: Scope, machine: StateMachine, alarm: Alarm | None = None) -> list[EventRule]:
-    """Return the rules that match changes of a state machine's alarms, by name.
+def alarm_rules(
+    scope: Scope, machine: StateMachine | None, alarm: Alarm | None = None
+) -> list[EventRule]:
+    """Return the rules that match changes of a state machine's alarms or of an alarm, by name.
 
-    ``alarm``: rules that wait for this one alone are among them, too.
+    ``alarm``: None for the rules that match all alarms of the machine.
     """
     rules = EventRule.objects.filter(project=scope.project, region=scope.region)
     rules = rules.filter(pattern__contains=body.ALARM_SOURCE).order_by("name")
-    return [rule for rule in rules[:_MOST_RULES] if _gets_alarm(rule, machine, alarm)]
+    matching = (rule for rule in rules if _gets_alarm(scope, rule, machine, alarm))
+    return list(islice(matching, _MOST_RULES))
 
 
-def _gets_alarm(rule: EventRule, machine: StateMachine, alarm: Alarm | None) -> bool:
+def _gets_alarm(
+    scope: Scope, rule: EventRule, machine: StateMachine | None, alarm: Alarm | None
+) -> bool:
     """Whether a rule matches the begin or end of an alarm."""
     event = {
         "source": body.ALARM_SOURCE,
         "detail-type": body.ALARM_DETAIL_TYPE,
-        "account": machine.project.account_id,
-        "region": machine.region,
-        "resources": [machine.arn] if alarm is None else [alarm.arn, machine.arn],
+        "account": scope.project.account_id,
+        "region": scope.region,
+        "resources": [*([alarm.arn] if alarm else []), *([machine.arn] if machine else [])],
     }
     name = "" if alarm is None else alarm.name
     try:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from console.features.alarms.models import Alarm
 
 MOST_RUNNING = 1_000
-"""How many of the executions of a machine that have run longest are looked at."""
+"""The number of longest-running executions of a machine that are read."""
 PAST_MS = 14 * 24 * 60 * MINUTE
-"""How far back the past reaches that durations are compared with."""
+"""The length of the past with which durations are compared."""
 _ENDS = ("ExecutionsSucceeded", "ExecutionsFailed", "ExecutionsTimedOut")
 _NEWEST = 20
 _HOUR_S, _DAY_S = 3_600, 86_400
@@ -97,21 +97,25 @@ def _reason(
 
     The latest datapoint comes first. In ALARM the breaching datapoints count, else the others.
     """
-    missing = "" if alarm.missing not in _TREATED else _missing(alarm, gaps)
+    missing = "" if alarm.missing not in _TREATED else _missing_words(alarm, gaps)
     if not datapoints:
         periods = "1 period" if gaps == 1 else f"{gaps} periods"
         return f"Threshold Crossed: no datapoints were received for {periods} and {missing}."
-    meant = [pair for pair in datapoints if breaches(alarm, pair[1]) == alarmed]
+    datapoints_of_verdict = [pair for pair in datapoints if breaches(alarm, pair[1]) == alarmed]
     points = ", ".join(
         f"{value} ({clock.moment_of(start):%d/%m/%y %H:%M:%S})"
-        for start, value in reversed(meant[-_NEWEST:])
+        for start, value in reversed(datapoints_of_verdict[-_NEWEST:])
     )
     if alarmed and alarm.periods > 1:
-        number = f"{len(meant)} out of the last {alarm.periods} datapoints"
+        number = f"{len(datapoints_of_verdict)} out of the last {alarm.periods} datapoints"
     else:
-        number = "1 datapoint" if len(meant) == 1 else f"{len(meant)} datapoints"
+        number = (
+            "1 datapoint"
+            if len(datapoints_of_verdict) == 1
+            else f"{len(datapoints_of_verdict)} datapoints"
+        )
     limit = f"{_THRESHOLDS[AlarmComparison(alarm.comparison)]} the threshold ({alarm.threshold})"
-    were = "was" if len(meant) == 1 else "were"
+    were = "was" if len(datapoints_of_verdict) == 1 else "were"
     reason = f"Threshold Crossed: {number} [{points}] {were} {'' if alarmed else 'not '}{limit}"
     if missing and gaps:
         reason += f" and {missing}"
@@ -121,7 +125,7 @@ def _reason(
     return f"{reason}."
 
 
-def _missing(alarm: Alarm, gaps: int) -> str:
+def _missing_words(alarm: Alarm, gaps: int) -> str:
     """Return the treatment of missing datapoints in words."""
     number = "1 missing datapoint was" if gaps == 1 else f"{gaps} missing datapoints were"
     return f"{number} treated as [{_TREATED[MissingData(alarm.missing)]}]"
@@ -228,7 +232,7 @@ def _judge_success(alarm: Alarm, now_ms: int) -> AlarmVerdict:
 
 
 def _judge_duration(alarm: Alarm, now_ms: int) -> AlarmVerdict:
-    """Compare the 95th percentile of the duration with that of the two weeks before."""
+    """Compare the 95th percentile of the duration with its value in the two weeks before."""
     until = read.floor_to_period(now_ms) + MINUTE
     since = until - alarm.period_s * 1000
     now, number = _percentile(alarm, since, until)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_PERIODS = 60
 _PERIODS = 24
-"""How many periods of an alarm that looks at executions are read."""
+"""The number of periods that are read for an alarm on executions."""
 _LONGEST_MS = 14 * 24 * 60 * MINUTE
 
 

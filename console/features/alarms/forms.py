@@ -59,7 +59,7 @@ class _CountField(TextField):
 
 
 class AlarmForm(PageForm):
-    """An alarm to create or change. ``revision``: of the displayed alarm, "" for a new one.
+    """An alarm to create or change. ``revision``: the displayed revision, "" for a new alarm.
 
     ``period``: how far back the alarm looks, or how long is too long.
     """
@@ -110,10 +110,11 @@ class _WholeNumberField(TextField):
 
 
 class MetricAlarmForm(PageForm):
-    """An alarm on a metric. ``revision``: of the displayed alarm, "" for a new one.
+    """An alarm on a metric. ``revision``: the displayed revision, "" for a new alarm.
 
-    ``over``: of the alarm that the reader replaces, "" of none.
-    ``metric``, ``statistic`` and ``period``: empty where they are to stay; ``period`` is seconds.
+    ``over``: the later revision that the reader has agreed to overwrite, "" for none.
+    ``metric``, ``statistic`` and ``period``: "" to keep the current value; ``period`` is in
+    seconds.
     """
 
     name = TextField()

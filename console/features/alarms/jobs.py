@@ -17,11 +17,10 @@ log = structlog.get_logger(__name__)
 
 
 def evaluate_alarms() -> int:
-    """Evaluate the alarms of all projects; return the number of changed ones.
+    """Evaluate the alarms of projects; return the number of alarms whose state changed.
 
-    Those of archived projects keep their states.
-
-    What fails for one is logged, and keeps no other from its turn.
+    Alarms of archived projects are not evaluated and keep their states. An error of one alarm is
+    logged and does not affect the other alarms.
     """
     rows = Alarm.objects.filter(project__archived_ms=None).order_by("pk")
     rows = rows.select_related("project", "machine")

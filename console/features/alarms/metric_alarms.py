@@ -61,8 +61,8 @@ def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
             ErrorCode.InvalidParameterValue,
             f"MetricName: {metric} is not a metric of the form",
         )
-    asked = form.parameters() | {"ActionsEnabled": alarm.enabled}
-    asked["Period"] = asked["Period"] or alarm.period_s
+    parameters = form.parameters() | {"ActionsEnabled": alarm.enabled}
+    parameters["Period"] = parameters["Period"] or alarm.period_s
     series_columns = ("machine", "resource", "also", "dimensions")
     return {
         "kind": AlarmKind.METRIC,
@@ -70,7 +70,7 @@ def columns(alarm: Alarm, form: MetricAlarmForm) -> dict[str, Any]:
         "metric": metric,
         "statistic": alarm_settings.checked_statistic(sent["statistic"] or alarm.statistic),
         "unit": alarm.unit if metric == alarm.metric else "",
-        **alarm_settings.threshold_fields(asked),
+        **alarm_settings.threshold_fields(parameters),
     }
 
 
@@ -89,21 +89,21 @@ def metric_names(alarm: Alarm) -> list[str]:
     return [
         metric.name
         for metric in METRICS.values()
-        if (metric.group, metric.dimension) == (current.group, current.dimension)
+        if metric.dimension == current.dimension
         and not (is_standard and metric.name.startswith("Express") and metric != current)
     ]
 
 
 def form_context(alarm: Alarm, typed: Mapping[str, str] | None) -> dict[str, Any]:
-    """Return the context of the form. ``typed``: refused values, None: stored ones."""
-    shown = _stored(alarm) if typed is None else typed
+    """Return the context of the form. ``typed``: refused values, None: stored settings."""
+    values = _stored(alarm) if typed is None else typed
     return {
-        "typed": shown,
+        "typed": values,
         "metrics": [METRICS[name] for name in metric_names(alarm)],
-        "statistics": _with_current(_STATISTICS, shown.get("statistic", "")),
+        "statistics": _with_current(_STATISTICS, values.get("statistic", "")),
         "period_choices": [
             (number, formatting.rough_duration(int(number) * SECOND))
-            for number in _with_current([str(period) for period in _PERIODS], _period_of(shown))
+            for number in _with_current([str(period) for period in _PERIODS], _period_of(values))
         ],
         "comparisons": alarm_display.COMPARED,
         "missing_choices": {key: f"Treat {words}" for key, words in alarm_display.MISSING.items()},
@@ -130,7 +130,7 @@ def _with_current(choices: Sequence[str], current: str) -> list[str]:
     return [*choices, *([current] if current and current not in choices else [])]
 
 
-def _period_of(shown: Mapping[str, str]) -> str:
+def _period_of(values: Mapping[str, str]) -> str:
     """Return the period in the form, "" if invalid."""
-    text = shown.get("period", "")
+    text = values.get("period", "")
     return text if text.isdecimal() and text.isascii() and len(text) <= 7 else ""  # noqa: PLR2004

@@ -14,15 +14,17 @@ from console.statuses import AlarmComparison, AlarmKind, AlarmState, MissingData
 class Alarm(models.Model):
     """An alarm: settings and current state.
 
-    ``machine``: the one it is of; null for metrics of other things. ``period_s``: the length of a
-    period of a metric; else how far back the alarm looks, or how long is too long. ``threshold``:
-    of a metric in its unit, of the others in percent. ``minimum``: with how many executions the
-    alarm says anything. ``state_name``: the state that is looked at, "" for all.
+    ``machine``: the state machine that it watches; null for metrics of other things. ``period_s``:
+    the period of a metric; for other kinds the time that the alarm looks back, or the longest
+    allowed time. ``threshold``: for a metric in its unit, for other kinds in percent. ``minimum``:
+    the number of executions below which the state is INSUFFICIENT_DATA. ``state_name``: the watched
+    state, "" for all.
 
-    ``resource`` and ``also``: which series of a metric, as ``metrics.samples.Series`` has them;
+    ``resource`` and ``also``: the series of a metric, as in ``metrics.samples.Series``;
     ``dimensions``: the same as the request had it, JSON.
 
-    ``state_ms``: since when it says so; a change is written only if nobody has written one since.
+    ``state_ms``: the time of the last change of state; a change is written only if the alarm is
+    unchanged since it was read.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)

@@ -32,7 +32,9 @@ _REQUIRED = (
     *("MetricName", "Namespace", "Period", "Threshold"),
     *("EvaluationPeriods", "ComparisonOperator"),
 )
-"""What the model leaves out for alarms of other kinds, and an alarm on a metric has."""
+"""Members of an alarm on a metric, which the model marks as optional because of other kinds of
+alarms.
+"""
 
 
 @reads(
@@ -86,7 +88,7 @@ def _metric_fields(call: Call) -> dict[str, Any]:
             f"{series.metric} is kept for no minute but the present: no alarm can look at it"
         )
     machine = None
-    if METRICS[series.metric].group == "executions":
+    if METRICS[series.metric].dimension == "StateMachineArn":
         machine = call.project.statemachine_set.filter(arn=series.resource).first()
     return {
         "kind": AlarmKind.METRIC,
@@ -151,7 +153,7 @@ def describe_alarms(call: Call) -> dict[str, Any]:
         rows = rows.none()
     start, most = _position(call), params.get("MaxRecords") or _PAGE
     page = list(rows[start : start + most + 1])
-    answer: dict[str, Any] = {"MetricAlarms": [_described(alarm) for alarm in page[:most]]}
+    answer: dict[str, Any] = {"MetricAlarms": [_alarm_members(alarm) for alarm in page[:most]]}
     answer["CompositeAlarms"] = []
     if len(page) > most:
         answer["NextToken"] = paging.seal_position(call, _bound(call), start + most)
@@ -173,7 +175,7 @@ def describe_alarms_for_metric(call: Call) -> dict[str, Any]:
     statistic = params.get("Statistic") or params.get("ExtendedStatistic")
     filters = {"statistic": statistic, "period_s": params.get("Period"), "unit": params.get("Unit")}
     rows = rows.filter(**{name: value for name, value in filters.items() if value})
-    return {"MetricAlarms": [_described(alarm) for alarm in rows[: alarms.MOST_ALARMS]]}
+    return {"MetricAlarms": [_alarm_members(alarm) for alarm in rows[: alarms.MOST_ALARMS]]}
 
 
 def _listed(call: Call) -> QuerySet[Alarm]:
@@ -182,7 +184,7 @@ def _listed(call: Call) -> QuerySet[Alarm]:
     )
 
 
-def _described(alarm: Alarm) -> dict[str, Any]:
+def _alarm_members(alarm: Alarm) -> dict[str, Any]:
     """Return an alarm in CloudWatch's format."""
     extended = tally.is_percentile(alarm.statistic)
     described: dict[str, Any] = {

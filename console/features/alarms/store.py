@@ -1,8 +1,8 @@
 """Store alarms, and publish changes of their state as events.
 
 The event "CloudWatch Alarm State Change" is written in the transaction of the new state. A change
-is only written if the alarm is unchanged since it was read, so that of two concurrent evaluations
-one writes and publishes:
+is only written if the alarm is unchanged since it was read, so that only one of two concurrent
+evaluations writes and publishes:
 
     1. A and B read the alarm, OK since 10:00.    2. A writes ALARM since 10:05, and the event.
     3. B's update asks for an alarm that is OK since 10:00 and changes no row: no second event.
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from console.models import Project
 
 MOST_ALARMS = 500
-"""How many alarms a project may have in a region."""
+"""The maximum number of alarms of a project in a region."""
 MOST_CHANGES = 100
-"""How many of the newest changes of its state are kept of an alarm."""
+"""The number of latest state changes that are kept per alarm."""
 LONGEST_NAME = 255
 _REASON = 1_023
 _UNCHECKED = "Unchecked: Initial alarm creation"
@@ -62,8 +62,9 @@ def put_alarm(
 ) -> Alarm:
     """Create or replace an alarm; the state stays.
 
-    ``fields``: checked columns of ``Alarm``. ``revision``: of the alarm that was edited, "" for a
-    new one, None for any. Raise InvalidParameterValue, or LimitExceeded if there are too many.
+    ``fields``: checked columns of ``Alarm``. ``revision``: the revision of the alarm that the form
+    showed, "" for a new alarm, None for no check. Raise InvalidParameterValue, or LimitExceeded if
+    there are too many.
     """
     _check_name(name)
     now_ms = clock.now_ms()
@@ -90,7 +91,7 @@ def put_alarm(
         elif alarm.kind != fields.get("kind", AlarmKind.METRIC):
             raise ServiceError(
                 ErrorCode.InvalidParameterValue,
-                f"The alarm {name} looks at something else ({alarm.kind}): delete it first",
+                f"The alarm {name} is of the kind {alarm.kind}: delete it to change the kind",
             )
         for field, value in fields.items():
             setattr(alarm, field, storable(value) if isinstance(value, str) else value)
@@ -121,8 +122,8 @@ def _check_revision(alarm: Alarm | None, name: str, revision: str | None) -> Non
         return
     if alarm is not None and revision:
         raise ConflictException(f"The alarm {name} was changed meanwhile")
-    said = "was deleted meanwhile" if alarm is None else "exists already"
-    raise ServiceError(ErrorCode.InvalidParameterValue, f"The alarm {name} {said}")
+    problem = "was deleted meanwhile" if alarm is None else "exists already"
+    raise ServiceError(ErrorCode.InvalidParameterValue, f"The alarm {name} {problem}")
 
 
 def delete_alarms(
@@ -168,9 +169,9 @@ def set_alarm_state(
 def change_state(alarm: Alarm, state: AlarmState, reason: str) -> bool:
     """Store an alarm's new state and publish it; return whether this call changed it.
 
-    ``alarm``: as it was read before it was evaluated. The reason is that of the change. An alarm
-    that still has too little data says what it lacks now: else a new one would read as unchecked
-    until there are data.
+    ``alarm``: as it was read before it was evaluated. While the state stays the same, the reason
+    stays, too. Only an alarm with too little data gets the new reason: otherwise a new alarm would
+    seem unchecked until there are data.
     """
     if alarm.state == state:
         if state is AlarmState.INSUFFICIENT_DATA and alarm.reason != storable(reason[:_REASON]):

@@ -1,11 +1,13 @@
-"""URLs of the feature alarms."""
+"""URLs of alarms: the list, one alarm, and the alarms of a state machine."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.alarms import views
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
+
+views = ViewModule("console.features.alarms.views")
 
 urlpatterns = [
     path("alarms/", views.alarm_list, name="alarms"),

@@ -31,22 +31,22 @@ from console.features.notifications.store import rules
 from console.features.notifications.web import rule_display
 from console.models import AuditEntry
 from console.statuses import AlarmKind, AlarmState
-from console.web.core import form_actions
+from console.web.core import forms
 from console.web.core.addresses import page_address
-from console.web.core.conflicts import SaveConflict, save_conflict
+from console.web.core.forms import SaveConflict, save_conflict
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
-    from console.web.core.form_actions import FormActions
     from console.web.core.formatting import StatusLabel
+    from console.web.core.forms import FormActions
 
 PAGE = 50
-"""How many alarms a page of the list shows and evaluates."""
+"""The number of alarms on a page of the list."""
 _NOW = {
     AlarmState.ALARM: "Its state is In alarm.",
     AlarmState.OK: "Its state is OK.",
@@ -58,7 +58,8 @@ _NOW = {
 def alarm_list(request: HttpRequest) -> HttpResponse:
     """Show ``/alarms/``: all alarms by name, or those in one state.
 
-    With ``?create`` it asks for the state machine of a new one, and ``?machine=`` leads there.
+    With ``?create`` the reader selects the state machine of a new alarm; ``?machine=`` redirects to
+    its page.
     """
     scope = scope_of(request)
     may_alarm = scope.may("monitoring:PutMetricAlarm")
@@ -95,7 +96,7 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
 def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
     """Show ``/alarms/<number>/``: its chart and its changes of state.
 
-    With ``?edit`` the form that changes one on a metric.
+    With ``?edit`` the form that changes an alarm on a metric.
     """
     scope = scope_of(request)
     stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
@@ -113,8 +114,8 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
             conflict = _save_conflict(alarm)
         if not problem and conflict is None:
             changed = stored.get(pk=number)
-            done = f"The alarm {alarm.name} was changed. {_NOW[AlarmState(changed.state)]}"
-            messages.success(request, done)
+            message = f"The alarm {alarm.name} was changed. {_NOW[AlarmState(changed.state)]}"
+            messages.success(request, message)
             return redirect(page_address(scope, "alarm", str(number)))
     may_alarm = scope.may("monitoring:PutMetricAlarm")
     row = alarm_display.evaluated(alarm_display.alarm_rows([alarm]))[0]
@@ -126,13 +127,13 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
         "history": alarm_history(alarm),
         "most": alarms.MOST_CHANGES,
         "missing": alarm_display.missing_words(alarm),
-        "rules": alarm_display.alarm_rules(scope, alarm.machine, alarm) if alarm.machine else [],
+        "rules": alarm_display.alarm_rules(scope, alarm.machine, alarm),
         "may_alarm": may_alarm,
         "problem": problem,
     }
     refused = bool(problem or conflict)
-    asked = may_alarm and ("edit" in request.GET or refused)
-    context |= {"conflict": conflict, "edits": asked and alarm.kind == AlarmKind.METRIC}
+    is_editing = may_alarm and ("edit" in request.GET or refused)
+    context |= {"conflict": conflict, "edits": is_editing and alarm.kind == AlarmKind.METRIC}
     if context["edits"]:
         context |= metric_alarms.form_context(alarm, form.texts if refused else None)
     status = 409 if conflict else 422 if problem else 200
@@ -142,7 +143,8 @@ def alarm_page(request: HttpRequest, number: int) -> HttpResponse:
 def _change_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm) -> str:
     """Change the condition of a metric alarm; return the error, "" without one.
 
-    Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
+    Raise ConflictException if the alarm has changed since the reader opened the form or chose *Save
+    mine*.
     """
     if alarm.kind != AlarmKind.METRIC:
         return "Edit this alarm on the page of its state machine."
@@ -160,9 +162,11 @@ def _put_metric_alarm(scope: Scope, alarm: Alarm, form: MetricAlarmForm, name: s
     fields = metric_alarms.columns(alarm, form)
     revision = form.values["over"] or form.values["revision"]
     by = actor_of(scope)
-    put = alarms.put_alarm(scope.project, scope.region, name, fields, actor=by, revision=revision)
-    verdict = evaluate_alarm(put, clock.now_ms())
-    alarms.change_state(put, verdict.state, verdict.reason)
+    saved_alarm = alarms.put_alarm(
+        scope.project, scope.region, name, fields, actor=by, revision=revision
+    )
+    verdict = evaluate_alarm(saved_alarm, clock.now_ms())
+    alarms.change_state(saved_alarm, verdict.state, verdict.reason)
     return verdict.state
 
 
@@ -180,12 +184,12 @@ def _render_preview(request: HttpRequest, alarm: Alarm) -> HttpResponse:
 def machine_alarms(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show ``/machines/<name>/alarms/``: the alarms and the forms to change them.
 
-    With ``?preview`` the chart of an alarm on a metric as its form would make it.
+    With ``?preview`` return the chart that an alarm on a metric would have with the form's values.
     """
     if request.method == "GET" and "preview" in request.GET:
         machine = scope_of(request).machine(machine_name)
         return _render_preview(request, metric_alarms.new_alarm(machine))
-    return form_actions.answer_form_action(
+    return forms.answer_form_action(
         request,
         machine_name,
         _ACTIONS,
@@ -245,8 +249,8 @@ def _save_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> st
     )
     verdict = evaluate_alarm(alarm, clock.now_ms())
     alarms.change_state(alarm, verdict.state, verdict.reason)
-    done = "changed" if sent["revision"] else "created"
-    return f"The alarm {alarm.name} was {done}. {_NOW[verdict.state]}"
+    verb = "changed" if sent["revision"] else "created"
+    return f"The alarm {alarm.name} was {verb}. {_NOW[verdict.state]}"
 
 
 def _create_metric_alarm(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:

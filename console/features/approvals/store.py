@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ACTION = "CreateApprovalLink"
 HOURS = (1, 24, 168)
-"""How long a link may last."""
+"""The selectable lifetimes of a link."""
 LONGEST_NAME = 80
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000
@@ -35,7 +35,7 @@ _ASK = "Ask the sender for a new link."
 
 
 class ApprovalClosed(Exception):
-    """The link is invalid, with the reason. ``advice``: what the reader can do."""
+    """The link is invalid, with the reason. ``advice``: the remedy for the reader."""
 
     def __init__(self, why: str, advice: str = _ASK) -> None:
         super().__init__(why)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.features.approvals import link_views, views
+from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION
+
+link_views = ViewModule("console.features.approvals.link_views")
+views = ViewModule("console.features.approvals.views")
 
 urlpatterns = [
     path(f"{EXECUTION}tasks/<number:number>/link/", link_views.make_link, name="approval-link"),

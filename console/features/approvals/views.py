@@ -16,7 +16,7 @@ from console.features.approvals.forms import ApprovalForm
 from console.masking import masked_execution
 from console.web.core.scope import render
 from console.web.execution import waiting
-from console.web.tasks.questions import comment_of
+from console.web.tasks.forms import comment_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -39,7 +39,7 @@ def approval_page(request: HttpRequest, token: str) -> HttpResponse:
             approval_links.answer_by_link(
                 token, approve=sent["act"] == "approve", name=sent["name"], comment=sent["comment"]
             )
-            return _answered(request, approval, sent)
+            return _confirm_answer(request, approval, sent)
         approval = approval_links.open_approval(token)
         problem = "Choose Approve or Reject." if request.method == "POST" else ""
     except approval_links.ApprovalClosed as why:
@@ -83,7 +83,7 @@ def _readable(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _answered(
+def _confirm_answer(
     request: HttpRequest, approval: approval_links.Approval, sent: dict[str, Any]
 ) -> HttpResponse:
     """Confirm to the reader what was recorded."""

@@ -1,1 +1,1 @@
-"""The audit for a company: a chain of hashes, its check, and what is sent to another system."""
+"""Protect the audit: a chain of hashes, its check, retention, and a stream to another system."""

@@ -1,21 +1,23 @@
-"""Seal audit rows: give each a place in a chain of hashes, shortly after its commit.
+"""Seal audit rows: give each row a place in a chain of hashes, shortly after its commit.
+
+A *seal* has the hash of a row and of the previous seal, so changed or removed rows are detected
+(``verify``).
 
 Theory of operation
 ===================
 
-A change writes its audit row and nothing else. If it also had to extend a chain, every change of
-the server would wait for the commit of the one before it. So the leading worker seals rows, once a
-second and in order, in transactions of its own. A lock on the row of ``AuditChain`` holds up a
-second leader, never the writer of a row.
+A change writes only its audit row. If it also extended the chain, each change of the server would
+wait for the commit of the previous one. So the leading worker seals rows once a second, in order,
+in its own transactions. A lock on the row of ``AuditChain`` blocks a second leader, but never the
+writer of a row.
 
-**Rows that commit late.** PostgreSQL gives a row its number before its commit, so a row may appear
-below numbers that are sealed already. The sealer looks for rows without a seal above ``settled``,
-and moves ``settled`` up to a number only after every transaction has ended that could still add a
-row below it (``pg_snapshot_xmin``). In SQLite one transaction writes at a time, so each row
-that can be read is settled.
+**Rows that commit late.** PostgreSQL numbers a row before its commit, so a row may appear below
+numbers that are already sealed. The sealer looks for rows without a seal above ``settled``. It
+raises ``settled`` to a number only after all transactions that could still add a row below it have
+ended (``pg_snapshot_xmin``). SQLite has one writer at a time, so each readable row is settled.
 
-**Old rows.** Rows from before the chain have no seal, as new ones have none, and are sealed in the
-same way, some at a time.
+**Old rows.** Rows from before the chain have no seal, like new rows, and are sealed in the same
+way, in batches.
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ import time
 from typing import TYPE_CHECKING
 
 from django.db import connection
-from django.db.models import Exists, Max, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, Max, OuterRef
 
 from console.db import clock, rows
 from console.db.writer import write
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 AT_ONCE = 500
-"""Rows that are sealed in one transaction."""
+"""Number of rows sealed in one transaction."""
 _TURN_S = 2.0
 _PAUSE_S = 0.02  # between two transactions: steps go first
 _SETTLE_MS = 5_000
-"""A statement has its transaction's number within this time after its row's number."""
+"""Maximum time between a row's number and the number of its transaction."""
 _FIELDS = (
     *("id", "at_ms", "project_id", "actor", "key_id", "action", "target"),
     *("reason", "request_id", "execution"),
@@ -50,7 +51,7 @@ _FIELDS = (
 
 
 def content_of(entry: AuditEntry) -> dict[str, object]:
-    """Return what a row's digest covers: all of its columns."""
+    """Return the content covered by a row's digest: all its columns."""
     return {
         name.removesuffix("_id") if name == "project_id" else name: getattr(entry, name)
         for name in _FIELDS
@@ -64,39 +65,40 @@ def digest_of(content: dict[str, object]) -> str:
 
 
 def hash_of(previous: str, seal: AuditSeal) -> str:
-    """Return the hash of a seal, given the hash of the seal before it."""
+    """Return the hash of a seal, from the hash of the previous seal."""
     project = "" if seal.project is None else seal.project
     parts = (previous, seal.position, seal.entry, project, seal.at_ms, seal.digest)
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
 def find_unsealed(settled: int) -> QuerySet[AuditEntry]:
-    """Return the rows above a number that have no seal."""
+    """Return the rows above a number without a seal."""
     seals = AuditSeal.objects.filter(entry=OuterRef("pk"))
     return AuditEntry.objects.filter(~Exists(seals), pk__gt=settled).order_by("pk")
 
 
+HAS_UNSEALED = (
+    "EXISTS (SELECT 1 FROM console_auditentry"
+    " WHERE id > COALESCE((SELECT settled FROM console_auditchain LIMIT 1), 0))"
+)
+"""SQL condition: there are rows above ``settled``. It takes no lock."""
+
+
 def seal_rows() -> None:
-    """Seal the rows that wait, for at most some seconds."""
+    """Seal unsealed rows, for at most some seconds."""
     until_s = time.monotonic() + _TURN_S
-    while _has_work() and write(_seal_some) == AT_ONCE and time.monotonic() < until_s:
+    while write(_seal_some) == AT_ONCE and time.monotonic() < until_s:
         time.sleep(_PAUSE_S)
 
 
-def _has_work() -> bool:
-    """Tell whether there are rows above ``settled``: one statement, which takes no lock."""
-    settled = Coalesce(Subquery(AuditChain.objects.values("settled")[:1]), 0)
-    return AuditEntry.objects.filter(pk__gt=settled).exists()
-
-
 def lock_chain() -> AuditChain:
-    """Return the row of the chain, locked (inside a transaction)."""
+    """Return the chain's row, locked (inside a transaction)."""
     AuditChain.objects.bulk_create([AuditChain(pk=1)], ignore_conflicts=True)
     return AuditChain.objects.select_for_update().get(pk=1)
 
 
 def _seal_some() -> int:
-    """Seal up to ``AT_ONCE`` rows, and return how many (inside a transaction)."""
+    """Seal up to ``AT_ONCE`` rows; return how many (inside a transaction)."""
     chain = lock_chain()
     newest = _note_newest(chain)
     entries = list(find_unsealed(chain.settled)[:AT_ONCE])
@@ -109,7 +111,7 @@ def _seal_some() -> int:
 
 
 def _extend(chain: AuditChain, entry: AuditEntry) -> dict[str, object]:
-    """Return the seal of a row by attribute, and move the end of the chain to it."""
+    """Return the columns of a row's seal, and move the end of the chain to it."""
     chain.position += 1
     seal = AuditSeal(
         position=chain.position,
@@ -124,9 +126,9 @@ def _extend(chain: AuditChain, entry: AuditEntry) -> dict[str, object]:
 
 
 def _note_newest(chain: AuditChain) -> int:
-    """Return up to which number no transaction can add a row any more, 0 if that is not known.
+    """Return the number up to which no transaction can add a row any more, 0 if unknown.
 
-    Called before the rows are read: those of a transaction that has ended are among them.
+    Called before rows are read, so that rows of ended transactions are among them.
     """
     newest: int = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
     if connection.vendor != "postgresql":

@@ -1,4 +1,4 @@
-"""Audit: a chain of hashes over all rows, a stream of them, and the page of the server's audit."""
+"""Declare the feature: the audit's chain of hashes, its stream, and the server's audit page."""
 
 from console.feature import Feature, Hook
 

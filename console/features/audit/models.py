@@ -5,15 +5,15 @@ from __future__ import annotations
 from django.db import models
 
 NO_HASH = "0" * 64
-"""Stands for the hash before the first row."""
+"""The hash before the first row."""
 
 
 class AuditSeal(models.Model):
-    """The place of an audit row in the chain; it stays when the row goes with its project.
+    """The place of an audit row in the chain; it outlives a row deleted with its project.
 
-    ``entry`` and ``project``: the numbers of the row and of its project, null for the server.
-    ``digest``: the SHA-256 of the row's content. ``hash``: that of this seal and of the hash of the
-    seal before it (``chain.hash_of``).
+    ``entry`` and ``project``: the ids of the row and its project, null for the server. ``digest``:
+    the SHA-256 of the row's content. ``hash``: of this seal and the previous hash
+    (``chain.hash_of``).
     """
 
     kept_by_reset = True
@@ -30,10 +30,10 @@ class AuditSeal(models.Model):
 
 
 class AuditStream(models.Model):
-    """How far the audit was sent to another system: one row a server.
+    """The progress of the stream to another system: one row per server.
 
-    ``position``: of the newest seal that the sink has. ``problem``: why it takes no rows, "" if it
-    does; ``failing_since_ms``: since when it takes none, 0 if it does.
+    ``position``: the position of the newest seal that the other system has accepted. ``problem``:
+    that system's error, "" if it works; ``failing_since_ms``: the first failure, 0 if it works.
     """
 
     kept_by_reset = True
@@ -47,13 +47,13 @@ class AuditStream(models.Model):
 
 
 class AuditChain(models.Model):
-    """The ends of the chain: one row a server.
+    """The ends of the chain: one row per server.
 
-    ``position`` and ``hash``: of the newest seal. ``anchor`` and ``anchor_hash``: of the newest
-    seal that retention removed. ``settled``: all rows up to this number have a seal, and no
-    transaction can add one below it. ``seen``, ``seen_transaction`` and ``seen_ms``: the newest
-    row at a moment, the next transaction then, and that moment: as soon as all older transactions
-    have ended, the rows up to ``seen`` are settled.
+    ``position`` and ``hash`` describe the newest seal, ``anchor`` and ``anchor_hash`` the newest
+    seal that retention deleted. ``settled``: all rows up to this number have a seal, and no
+    transaction can add one below it. ``seen``, ``seen_transaction`` and ``seen_ms``: the newest row
+    at a time, the next transaction then, and that time; when all earlier transactions have ended,
+    the rows up to ``seen`` are settled.
     """
 
     kept_by_reset = True

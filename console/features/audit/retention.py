@@ -1,4 +1,4 @@
-"""Remove old audit rows with their seals; the chain keeps the hash of the newest removed seal."""
+"""Delete old audit rows with their seals; the chain keeps the hash of the newest deleted seal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from console.features.audit.stream_state import sent_position
 from console.models import AuditEntry
 
 PRUNE = "PruneAudit"
-"""The action that announces a removal, up to the position that its target names."""
+"""The audit action that announces a deletion up to the position in its target."""
 AT_ONCE = 500
-"""Rows that are removed in one transaction."""
+"""Number of rows deleted in one transaction."""
 _DAY_MS = 24 * 3600 * 1000
 _PAUSE_S = 0.05  # between two transactions: steps go first
 _ACTOR = audit.Actor("retention")
@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 
 def remove_old_rows() -> None:
-    """Remove the rows that are older than the setting allows, from the beginning of the chain.
+    """Delete audit rows older than the setting allows, from the beginning of the chain.
 
-    The audit announces the removal before it begins, so ``verify_audit`` can tell it from a theft.
+    An audit entry announces the deletion first, so ``verify_audit`` can tell it from tampering.
     """
     days = settings.STATEYARD_AUDIT_RETENTION_DAYS
     if days is None:
@@ -44,9 +44,9 @@ def remove_old_rows() -> None:
 
 
 def _find_last(before_ms: int) -> AuditSeal | None:
-    """Return the newest seal of the old rows at the beginning, None if there is none.
+    """Return the newest seal to delete, None if no seal is old enough.
 
-    Rows that the stream has not sent are not old.
+    Rows that the stream has not sent are kept.
     """
     seals = AuditSeal.objects.order_by("position")
     if settings.STATEYARD_AUDIT_STREAM:
@@ -57,7 +57,7 @@ def _find_last(before_ms: int) -> AuditSeal | None:
 
 
 def _remove_some(until: int) -> bool:
-    """Remove some rows, and return whether there may be more (inside a transaction)."""
+    """Delete some rows; return whether there may be more (inside a transaction)."""
     chain = lock_chain()
     seals = AuditSeal.objects.filter(position__gt=chain.anchor, position__lte=until)
     batch = list(seals.order_by("position")[:AT_ONCE])

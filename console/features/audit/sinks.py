@@ -1,8 +1,8 @@
-"""Hand lines to a file or to a web address; return only when it has them.
+"""Write lines of the audit stream to a sink (a file or a web address), and confirm their receipt.
 
-A file is opened by its name for each batch, so a tool may rotate or remove it at any time. A
-process that is killed while it writes leaves a part of a line; the next batch begins on a new line,
-with the whole of it. A web address has a batch when it answers with a status of 2xx.
+A file is opened by name for each batch, so a tool may rotate or delete it at any time. A process
+killed while writing leaves a partial line; the next batch then begins on a new line and repeats the
+whole line. A web address confirms a batch with a status of 2xx.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import os
 import stat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-import httpx
 
 from console.integrations import outbound
 from console.integrations.redaction import without_url_secrets
@@ -23,7 +21,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 LIMIT_S = 15.0
-"""How long a web address may take for a batch."""
+"""Time limit of a web address for a batch."""
 _MODE = 0o600
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # each system has some
@@ -33,13 +31,13 @@ _TRIES = 5
 
 
 class SinkError(Exception):
-    """The sink did not take the lines. The text has no secret."""
+    """The sink did not accept the lines. The text has no secret."""
 
 
 def send_lines(address: str, token: str, lines: bytes) -> None:
-    """Hand whole lines to a sink; raise ``SinkError`` if it may not have all of them.
+    """Send whole lines to a sink; raise ``SinkError`` if it may lack some of them.
 
-    ``token``: for a web address, ``Bearer`` if it names no other scheme.
+    ``token``: for a web address; ``Bearer`` is added if it names no scheme.
     """
     if address.startswith("file:"):
         _append(Path(unquote(urlsplit(address).path)), lines)
@@ -57,7 +55,7 @@ def _append(path: Path, lines: bytes) -> None:
 
 
 def _append_to_named(path: Path, lines: bytes) -> bool:
-    """Append lines and flush them to the disk; return False if the file has no name any more."""
+    """Append lines and flush them to disk; return False if the file was deleted."""
     number = os.open(path, _FLAGS, _MODE)
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -80,7 +78,7 @@ def _append_to_named(path: Path, lines: bytes) -> bool:
 
 
 def _lock(path: Path, number: int) -> None:
-    """Keep other workers from mixing their lines with these; the lock ends with the process."""
+    """Lock the file against other workers; the lock ends with the process."""
     if fcntl is None:
         return
     try:
@@ -90,7 +88,7 @@ def _lock(path: Path, number: int) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Let a new name survive a failure of the machine, where folders can be opened."""
+    """Flush the folder, so that a new file survives a power failure, where supported."""
     if fcntl is None:
         return
     number = os.open(folder, os.O_RDONLY)
@@ -105,12 +103,9 @@ def _post(address: str, token: str, lines: bytes) -> None:
     if token:
         headers["Authorization"] = token if " " in token else f"Bearer {token}"
     try:
-        with outbound.stream_answer(
-            "POST", address, LIMIT_S, content=lines, headers=headers
-        ) as answer:
-            status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        answer = outbound.send_request("POST", address, LIMIT_S, content=lines, headers=headers)
+    except (outbound.CallError, ValueError) as error:
         words = without_url_secrets(f"{type(error).__name__}: {error}", address)
         raise SinkError(words) from None
-    if not httpx.codes.is_success(status):
-        raise SinkError(f"the address answered {status}")
+    if not answer.is_success:
+        raise SinkError(f"the address answered {answer.status}")

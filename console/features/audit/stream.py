@@ -1,20 +1,19 @@
-"""Send each sealed audit row to another system, as JSON lines, in order and at least once.
+"""Stream sealed audit rows to another system as JSON lines, in order and at least once.
 
 Theory of operation
 ===================
 
 ``AuditStream.position`` is the newest row that the sink has. The leading worker reads the rows
-behind it, hands them to the sink, and moves the position only after that:
+behind it, sends them to the sink (``sinks``), and then moves the position:
 
-1. A process that is killed before the position moves leaves rows that were sent. The next leader
-   sends them again: rows are repeated, never lost.
-2. Two workers that both think they lead for a moment begin behind the same position. A batch may
-   repeat rows but never skips one, so rows arrive in order if repeats are ignored. Only one of the
-   two workers moves the position.
+1. If a process is killed before the position moves, sent rows are sent again by the next leader:
+   rows may repeat but are never lost.
+2. If two workers briefly both act as leader, they start at the same position. A batch may repeat
+   rows but never skips one, so rows arrive in order, apart from repeats. Only one of the workers
+   moves the position.
 
-Retention and the deletion of a project leave rows alone that were not sent. A row that was deleted
-all the same, as by hand, is sent as its seal alone, so that the chain in the stream has no gap.
-Memory holds one batch, however long the sink is down.
+Retention and the deletion of a project keep unsent rows. A row that was deleted anyway, as by hand,
+is sent as its seal alone, so that the streamed chain has no gap. Only one batch is in memory.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AT_ONCE = 200
-"""Rows of one batch."""
+"""Number of rows in a batch."""
 _TURN_S = 2.0
 _RETRY_S = 15.0
-"""How long a sink that failed is left alone."""
+"""Pause after a failure of the sink."""
 _LONGEST_PROBLEM = 300
 _retry_at: dict[str, float] = {}
-"""Address of a sink that failed -> when this process tries again, by the monotonic clock."""
+"""Address of a failed sink -> time of this process's next attempt (monotonic clock)."""
 log = structlog.get_logger(__name__)
 
 
 def send_rows() -> None:
-    """Send the rows that wait, for at most some seconds, or until the sink fails."""
+    """Send unsent rows, for at most some seconds, or until the sink fails."""
     address = settings.STATEYARD_AUDIT_STREAM
     if not address or time.monotonic() < _retry_at.get(address, 0.0):
         return
@@ -60,7 +59,7 @@ def send_rows() -> None:
 
 
 def has_unsent_rows(project_id: int) -> bool:
-    """Tell whether rows of a project were not sent yet, so that they may not be deleted."""
+    """Return whether rows of a project are unsent, so that they must not be deleted yet."""
     if not settings.STATEYARD_AUDIT_STREAM:
         return False
     ends = AuditChain.objects.first() or AuditChain()
@@ -71,7 +70,7 @@ def has_unsent_rows(project_id: int) -> bool:
 
 
 def _send_batch() -> bool:
-    """Send a batch and move the position behind it; return whether there may be more."""
+    """Send a batch and move the position; return whether there may be more."""
     state = AuditStream.objects.first() or AuditStream(pk=1)
     ends = AuditChain.objects.first() or AuditChain()
     after = max(state.position, ends.anchor)
@@ -94,7 +93,7 @@ def _send_batch() -> bool:
 
 
 def _hash_at(position: int, ends: AuditChain) -> str:
-    """Return the hash of the seal before a batch, "" if somebody removed it by hand."""
+    """Return the hash of the seal before a batch, "" if it was deleted by hand."""
     if position == ends.anchor:
         return ends.anchor_hash
     seal = AuditSeal.objects.filter(position=position).first()
@@ -102,7 +101,7 @@ def _hash_at(position: int, ends: AuditChain) -> str:
 
 
 def _lines_of(seals: list[AuditSeal], previous: str) -> Iterator[str]:
-    """Yield the line of each row: its content, and what proves its place in the chain."""
+    """Yield the line of each row: its content, and the proof of its place in the chain."""
     entries = AuditEntry.objects.in_bulk([seal.entry for seal in seals])
     projects = Project.objects.in_bulk({seal.project for seal in seals if seal.project})
     for seal in seals:
@@ -125,7 +124,7 @@ def _lines_of(seals: list[AuditSeal], previous: str) -> Iterator[str]:
 
 
 def _note_problem(state: AuditStream, problem: str) -> None:
-    """Keep why the sink fails, for the doctor; the log says it once."""
+    """Store the sink's error for the doctor; log it once."""
     text = problem[:_LONGEST_PROBLEM]
     if text == state.problem:
         return
@@ -136,7 +135,7 @@ def _note_problem(state: AuditStream, problem: str) -> None:
 
 
 def _change(state: AuditStream, **values: object) -> None:
-    """Change the row of the stream, unless another worker has moved the position meanwhile."""
+    """Update the stream's row, unless another worker has moved the position meanwhile."""
 
     def store() -> None:
         AuditStream.objects.bulk_create([AuditStream(pk=state.pk)], ignore_conflicts=True)

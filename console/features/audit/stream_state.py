@@ -1,4 +1,7 @@
-"""Tell how far the stream of the audit is, for the doctor, for metrics and for retention."""
+"""Measure how far the audit stream is behind the audit, for the doctor and the metrics.
+
+The stream copies each audit row to a sink outside the server (``STATEYARD_AUDIT_STREAM``).
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from console.db import clock
 from console.features.audit.models import AuditChain, AuditSeal, AuditStream
 
 _LATE_MS = 60_000
-"""A healthy stream is some seconds behind."""
+"""A healthy stream is a few seconds behind."""
 _MEND = "Look at STATEYARD_AUDIT_STREAM and at its other end: rows are kept and sent later."
 _MEND_LATE = "Set STATEYARD_AUDIT_STREAM for all workers, and look at their logs."
 
 
 def sent_position() -> int:
-    """Return the position of the newest row that the sink has, 0 before the first one."""
+    """Return the position of the newest row that the sink has, 0 before the first."""
     return AuditStream.objects.values_list("position", flat=True).first() or 0
 
 
 def count_waiting() -> tuple[int, int]:
-    """Return how many sealed rows were not sent, and the age of the oldest in milliseconds."""
+    """Return the number of unsent sealed rows, and the age of the oldest in milliseconds."""
     seals = AuditSeal.objects.filter(position__gt=sent_position()).order_by("position")
     oldest = seals.first()
     if oldest is None:
@@ -29,7 +32,7 @@ def count_waiting() -> tuple[int, int]:
 
 
 def measure_stream() -> list[tuple[str, str, float]]:
-    """Return the metrics of the stream; none without one."""
+    """Return the stream's metrics; [] if none is configured."""
     if not settings.STATEYARD_AUDIT_STREAM:
         return []
     count, age_ms = count_waiting()
@@ -44,7 +47,7 @@ def measure_stream() -> list[tuple[str, str, float]]:
 
 
 def check_stream() -> list[tuple[str, str, str, str]]:
-    """Return what the doctor says of the stream; nothing without one."""
+    """Return the doctor's finding on the stream; [] if none is configured."""
     if not settings.STATEYARD_AUDIT_STREAM:
         return []
     count, age_ms = count_waiting()

@@ -1,10 +1,12 @@
-"""The addresses of the server's audit."""
+"""URLs of the server's audit, the record of changes by people and programs."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.audit import views
+from console.feature import ViewModule
+
+views = ViewModule("console.features.audit.views")
 
 urlpatterns = [
     path("server-audit/", views.server_audit_page, name="server-audit"),

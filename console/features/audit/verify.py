@@ -1,4 +1,4 @@
-"""Compare the audit with its chain: find rows that were changed, removed or inserted."""
+"""Verify the audit against its chain: find rows that were changed, deleted or inserted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 MOST_FINDINGS = 1_000
-"""Findings that a report lists; it counts the others."""
+"""Maximum number of listed findings; further findings are only counted."""
 _PROJECT = re.compile(r"begin: .*, project (\d+)")
 
 
@@ -36,9 +36,10 @@ class AuditFinding:
 
 @dataclass
 class AuditReport:
-    """The result of a check. ``rows``: how many seals were checked; ``waiting``: rows without one.
+    """The result of a check.
 
-    ``removed_with_projects``: rows that went with their deleted project. ``head``: the newest seal.
+    ``rows``: number of checked seals; ``waiting``: number of unsealed rows.
+    ``removed_with_projects``: rows deleted with their project. ``head``: the newest seal.
     """
 
     rows: int = 0
@@ -53,11 +54,11 @@ class AuditReport:
 
     @property
     def intact(self) -> bool:
-        """Tell whether nothing was found."""
+        """Return whether there are no findings."""
         return not self.findings
 
     def add(self, finding: AuditFinding) -> None:
-        """List a finding, or count it if there are too many."""
+        """Add a finding; above the maximum only count it."""
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(finding)
         else:
@@ -65,7 +66,7 @@ class AuditReport:
 
 
 def check_audit() -> AuditReport:
-    """Check all rows; the server may go on meanwhile."""
+    """Check all rows, while the server may be running."""
     ends = AuditChain.objects.first() or AuditChain()
     report = AuditReport(head=ends.position, head_hash=ends.hash)
     findings: list[AuditFinding] = []
@@ -98,7 +99,7 @@ def _describe(entry: AuditEntry) -> str:
 def _check_seals(
     ends: AuditChain, report: AuditReport, findings: list[AuditFinding], missing: list[AuditSeal]
 ) -> None:
-    """Walk the seals from the anchor to the newest one, each with its row."""
+    """Check the seals from the anchor to the newest one, each with its row."""
     position, previous = ends.anchor, ends.anchor_hash
     for seal, entry in _read_seals(ends.anchor):
         if seal.position > ends.position:
@@ -130,7 +131,7 @@ def _find_gap(first: int, last: int) -> AuditFinding:
 
 
 def _read_seals(after: int) -> Iterator[tuple[AuditSeal, AuditEntry | None]]:
-    """Yield seals in their order, each with its row, None if it is not there."""
+    """Yield seals in order, each with its row or None."""
     while seals := list(AuditSeal.objects.filter(position__gt=after).order_by("pk")[:_AT_ONCE]):
         entries = AuditEntry.objects.in_bulk([seal.entry for seal in seals])
         for seal in seals:
@@ -139,10 +140,10 @@ def _read_seals(after: int) -> Iterator[tuple[AuditSeal, AuditEntry | None]]:
 
 
 class _Removals:
-    """What was removed by right: with a deleted project, or by retention."""
+    """Legitimate deletions: with a deleted project, or by retention."""
 
     def __init__(self) -> None:
-        """Read it after the walk, for the server may have gone on."""
+        """Read the deletions after the walk, because the server may be running."""
         self.ends = AuditChain.objects.first() or AuditChain()
         of_server = AuditEntry.objects.filter(project=None)
         reasons = of_server.filter(action="DeleteProject").values_list("reason", flat=True)
@@ -152,7 +153,7 @@ class _Removals:
         self._pruned = max([0, *(int(target) for target in targets if target.isdecimal())])
 
     def check_anchor(self) -> list[AuditFinding]:
-        """Return a finding if more is missing at the beginning than retention has announced."""
+        """Return a finding if more rows are missing at the beginning than announced."""
         if self.ends.anchor <= self._pruned:
             return []
         words = (
@@ -163,7 +164,7 @@ class _Removals:
 
 
 def report_as_json(report: AuditReport) -> dict[str, Any]:
-    """Return a report for programs."""
+    """Return a report as a JSON object."""
     return {
         "check": "verify_audit",
         "intact": report.intact,

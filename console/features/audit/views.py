@@ -1,4 +1,4 @@
-"""Answer the audit of the server to administrators: what belongs to no project."""
+"""Views of the server's audit, for administrators: entries that belong to no project."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SERVER = AuditPlace(None, "server-audit", "server-audit-csv")
 
 @require_safe
 def server_audit_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/server-audit/``: entries of the server, newest first."""
+    """Show ``/server-audit/``: entries of the server, newest first."""
     return show_entries(request, _SERVER)
 
 
 @require_safe
 def server_audit_csv(request: HttpRequest) -> HttpResponse:
-    """Answer ``/server-audit.csv``: the newest entries that the filters of the page choose."""
+    """Return ``/server-audit.csv``: the latest filtered entries."""
     return export_entries(request, _SERVER)

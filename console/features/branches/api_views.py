@@ -1,7 +1,7 @@
-"""Answer the HTTP API of branches: JSON, for members of the project of the key that signs a call.
+"""HTTP API of branches (JSON), for ``stateyard deploy --branch`` and ``stateyard branch``.
 
-``stateyard deploy --branch`` and ``stateyard branch`` call it. The parent is the project of the
-key, so nobody can name the project of somebody else.
+A call is signed with an access key. The parent is the key's project, so a caller cannot name a
+project of others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _authorize(request: HttpRequest, principal: Principal, actor: audit.Actor, action: str) -> None:
-    """Raise AccessDeniedException unless role and key of the caller allow an action."""
+    """Raise AccessDeniedException unless the caller's role and key allow an action."""
     if settings.STATEYARD_ACCEPT_ANY_KEY:
         raise ValidationException(
             "This server accepts any access key, so it cannot tell a branch from its project."
@@ -41,7 +41,7 @@ def _authorize(request: HttpRequest, principal: Principal, actor: audit.Actor, a
 
 
 def _api_view(action: str, required: str, *optional: str) -> Callable[[Act], signed_calls.View]:
-    """Wrap a function into a view. ``action``: the required right."""
+    """Make a view from a function. ``action``: the required right."""
 
     def make(act: Act) -> signed_calls.View:
         @signed_calls.signed_view("POST")
@@ -57,28 +57,28 @@ def _api_view(action: str, required: str, *optional: str) -> Callable[[Act], sig
 
 @signed_calls.signed_view("GET", "POST")
 def branches(request: HttpRequest, principal: Principal, actor: audit.Actor) -> JsonResponse:
-    """Answer ``/api/branches``: the branches of the caller's project, or a new or extended one."""
+    """Answer ``/api/branches``: list the branches of the caller's project; create or extend one."""
     if request.method == "GET":
         _authorize(request, principal, actor, "ListBranches")
-        return JsonResponse({"branches": _described(principal.project)})
+        return JsonResponse({"branches": _branch_members(principal.project)})
     _authorize(request, principal, actor, "PutBranch")
     body = signed_calls.read_body(request, "branch", ("ttl",))
     ttl = body.get("ttl") or store.DEFAULT_TTL
-    put = store.put_branch(principal.project, body["branch"], ttl, actor)
-    status = HTTPStatus.CREATED if put.created else HTTPStatus.OK
-    return JsonResponse(_with_key(principal, actor, put.branch.name, status), status=status)
+    result = store.put_branch(principal.project, body["branch"], ttl, actor)
+    status = HTTPStatus.CREATED if result.created else HTTPStatus.OK
+    return JsonResponse(_with_key(principal, actor, result.branch.name, status), status=status)
 
 
 @_api_view("CreateAccessKey", "branch")
 def branch_key(principal: Principal, actor: audit.Actor, body: Body) -> JsonResponse:
-    """Answer ``/api/branches/key``: the key of a branch, for the caller."""
+    """Answer ``/api/branches/key``: the caller's access key of a branch."""
     branch = store.get_branch(principal.project, body["branch"])
     return JsonResponse(_with_key(principal, actor, branch.name, HTTPStatus.OK))
 
 
 @_api_view("ListExecutions", "branch", "since")
 def failures(principal: Principal, actor: audit.Actor, body: Body) -> JsonResponse:
-    """Answer ``/api/branches/failures``: what failed since a moment, in seconds since 1970."""
+    """Answer ``/api/branches/failures``: failed executions since a time (epoch seconds)."""
     del actor
     branch = store.get_branch(principal.project, body["branch"])
     try:
@@ -93,16 +93,16 @@ def failures(principal: Principal, actor: audit.Actor, body: Body) -> JsonRespon
 def _deployment_view(
     act: Callable[[deployments.Deployer, Any, str], Any],
 ) -> signed_calls.View:
-    """Make a view that a deployment calls with the key of its branch: it has ``machines``.
+    """Make a view for deployments, called with a key of the branch; the body has ``machines``.
 
-    Every state machine is authorized by itself: a key may be limited to some of them.
+    Each state machine is authorized separately, because a key may be limited to some of them.
     """
 
     @signed_calls.signed_view("POST")
     @wraps(act)
     def view(request: HttpRequest, principal: Principal, actor: audit.Actor) -> JsonResponse:
         headers = {"authorization": [request.headers.get("Authorization", "")]}
-        region = sigv4.claimed_region(headers) or settings.STATEYARD_REGION
+        region = sigv4.claimed("region", headers) or settings.STATEYARD_REGION
         body = asgi.parse_json(request.body)
         if not isinstance(body, dict) or [*body] != ["machines"]:
             raise ValidationException("the body must be an object with machines only")
@@ -114,7 +114,7 @@ def _deployment_view(
 
 @_deployment_view
 def describe_machines(deployer: deployments.Deployer, machines: Any, path: str) -> Any:
-    """Answer ``/api/branches/machines``: what the state machines of some names are."""
+    """Answer ``/api/branches/machines``: descriptions of the named state machines."""
     del path
     is_valid = isinstance(machines, dict) and all(isinstance(key, str) for key in machines.values())
     if not is_valid:
@@ -132,7 +132,7 @@ def deploy_machines(deployer: deployments.Deployer, machines: Any, path: str) ->
 
 @_api_view("DeleteBranch", "branch")
 def delete(principal: Principal, actor: audit.Actor, body: Body) -> JsonResponse:
-    """Answer ``/api/branches/delete``: the server goes on with the deletion."""
+    """Answer ``/api/branches/delete``: begin the deletion, which the server completes."""
     store.delete_branch(principal.project, body["branch"], actor)
     return JsonResponse({"branch": body["branch"]}, status=HTTPStatus.ACCEPTED)
 
@@ -140,9 +140,9 @@ def delete(principal: Principal, actor: audit.Actor, body: Body) -> JsonResponse
 def _with_key(
     principal: Principal, actor: audit.Actor, name: str, status: HTTPStatus
 ) -> dict[str, Any]:
-    """Return a branch with the caller's key. ``now``: the clock of the server, in seconds."""
+    """Return a branch with the caller's key and the server's clock in seconds (``now``)."""
     access_key = store.put_key(principal.project, name, principal, actor)
-    described = next(each for each in _described(principal.project) if each["branch"] == name)
+    described = next(each for each in _branch_members(principal.project) if each["branch"] == name)
     return {
         **described,
         "parent": {"name": principal.project.name, "accountId": principal.project.account_id},
@@ -153,8 +153,8 @@ def _with_key(
     }
 
 
-def _described(project: Project) -> list[dict[str, Any]]:
-    """Return the branches of a project as JSON has them."""
+def _branch_members(project: Project) -> list[dict[str, Any]]:
+    """Return the branches of a project as JSON values."""
     return [
         {
             "branch": branch.name,

@@ -1,11 +1,11 @@
-"""Copy a project into the project of a branch: a fixed number of statements, whatever it has.
+"""Copy a project into a branch, with a fixed number of SQL statements.
 
-Copied are activities, state machines with their versions, aliases and tags, log groups, saved
-views, masked paths, and rules and schedules with their targets, switched off. Executions, alarms,
-links, drafts and revisions stay with the parent.
+Copied are activities, state machines with versions, aliases and tags, log groups, saved views,
+masked paths, and rules and schedules with targets, disabled. Executions, alarms, links, drafts and
+revisions are not copied.
 
-A definition that names no ARN of its project is shared. In the others, and in all that names ARNs,
-those of the parent become those of the branch, so that nothing of a branch reaches its parent.
+Texts that contain ARNs of the parent get ARNs of the branch, so that a branch never reaches its
+parent. A definition without such ARNs is shared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from console.models import (
 from console.statuses import MachineStatus, RuleState
 from console.store.machines import log_groups
 from console.store.machines.machines import sha256_of
-from console.web.machines.drift import DEPLOYED
+from console.web.machines.definition_diff import DEPLOYED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 _TEXTS = ("arn", "logging", "query", "address", "settings", "pattern")
-"""Columns that may name ARNs of their project."""
+"""Columns whose text may contain ARNs of the project."""
 
 
 def copy_project(parent: Project, branch: Project, moment_ms: int) -> int:
-    """Copy what a project has; return its state machines (inside the caller's transaction)."""
+    """Copy a project's contents; return the new state machines (inside a transaction)."""
     rename = partial(
         branch_names.moved_arns, account=parent.account_id, new_account=branch.account_id
     )
@@ -60,9 +60,9 @@ def copy_project(parent: Project, branch: Project, moment_ms: int) -> int:
     copy_members(parent, branch)
     active = StateMachine.objects.filter(project=parent, status=MachineStatus.ACTIVE)
     versions = Version.objects.filter(state_machine__in=active)
-    used = [*active.values_list("definition", flat=True)]
-    used += versions.values_list("definition", flat=True)
-    texts = _copy_definitions(used, rename)
+    definition_texts = [*active.values_list("definition", flat=True)]
+    definition_texts += versions.values_list("definition", flat=True)
+    texts = _copy_definitions(definition_texts, rename)
     dates: dict[str, Any] = {"created_ms": moment_ms}
     machines = copy(active, definitions=texts, updated_ms=moment_ms, **dates)
     copy(versions, parents=machines, definitions=texts)
@@ -83,7 +83,7 @@ def copy_project(parent: Project, branch: Project, moment_ms: int) -> int:
 def _copy_rules(
     parent: Project, branch: Project, copy: Callable[..., Any], dates: Mapping[str, Any]
 ) -> dict[int, EventRule]:
-    """Insert copies of rules and schedules, switched off; patterns name the branch's account."""
+    """Insert disabled copies of rules and schedules; patterns name the branch's account."""
     copy(ScheduleGroup.objects.filter(project=parent), **dates)
     off = {"state": RuleState.DISABLED, "next_ms": None, "due_ms": None, "client_token": ""}
     pattern = Replace("pattern", Value(f'"{parent.account_id}"'), Value(f'"{branch.account_id}"'))
@@ -95,7 +95,7 @@ def _copy_rules(
 
 
 def copy_members(parent: Project, branch: Project) -> None:
-    """Give a branch the members of its parent."""
+    """Copy the parent's members to a branch."""
     members = Membership.objects.filter(project=parent).order_by("pk")
     rows = [
         Membership(project=branch, user_id=row.user_id, role=row.role, columns=row.columns)
@@ -113,9 +113,9 @@ def _copy_rows(
     definitions: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> dict[int, Any]:
-    """Insert copies of rows; return number of the original -> copy.
+    """Insert copies of rows; return original id -> copy.
 
-    ``parents``: the copies of the rows that they refer to. ``definitions``: key -> key of the copy.
+    ``parents``: copies of the rows that they refer to. ``definitions``: original key -> copy's key.
     """
     copies: dict[int, Any] = {}
     columns = {field.name for field in rows.model._meta.concrete_fields}  # noqa: SLF001 - documented
@@ -141,7 +141,7 @@ def _copy_rows(
 
 
 def _copy_definitions(keys: Iterable[str], rename: Rename) -> dict[str, str]:
-    """Insert the definitions that are another text in the branch; return old key -> new key."""
+    """Insert the definitions whose text differs in the branch; return old -> new key."""
     keys = sorted(set(keys))
     copies: dict[str, Definition] = {}
     for start in range(0, len(keys), _AT_ONCE):
@@ -151,7 +151,7 @@ def _copy_definitions(keys: Iterable[str], rename: Rename) -> dict[str, str]:
                 copies[row.pk] = Definition(sha256=sha256_of(text), text=text)
     texts = {row.pk: row for row in copies.values()}
     Definition.objects.bulk_create(texts.values(), ignore_conflicts=True)
-    # the deletion of a former branch may be about to remove them: lock those that are there
+    # the deletion of another branch may be removing definitions: lock the existing ones
     locked = Definition.objects.select_for_update(no_key=True).filter(pk__in=list(texts))
     if len(locked.values_list("pk")) < len(texts):
         raise ConflictException("The branch was just deleted: try again.")
@@ -164,9 +164,9 @@ def _route_logs(machines: Iterable[StateMachine], moment_ms: int) -> None:
 
 
 def _copy_tags(arns: Mapping[str, str], definitions: Mapping[str, str]) -> None:
-    """Insert the tags of what was copied. ``arns``: of the original -> of the copy.
+    """Insert the tags of copied resources. ``arns``: original -> copy.
 
-    The tag with the hash of a deployed text follows the text.
+    The tag with the hash of the deployed text is changed with the text.
     """
     originals = sorted(arns)
     tags = []

@@ -1,9 +1,9 @@
-"""Compare and change many state machines at once: a fixed number of statements for all of them.
+"""Compare and deploy many state machines of a branch, with a fixed number of SQL statements.
 
-A change is what a client would send by AWS's API for one state machine: CreateStateMachine, or
+A change equals the API calls that a client would make for one state machine: CreateStateMachine, or
 UpdateStateMachine, TagResource and UntagResource. Rights, parameters, names, definitions, tags and
-quotas are checked as there, for each state machine by itself, and by the same functions; one that
-is refused keeps no other from its change. Only reading and writing rows is done for all of them.
+quotas are checked for each state machine by the same functions as in the API; a refusal affects
+only that state machine. Only reading and writing of rows is combined.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from console.access import Principal
 
 _MOST_CHARACTERS = 4_000_000
-"""Of the definitions in an answer."""
+"""Maximum total length of the definitions in an answer."""
 _AT_ONCE = 500
 _NO_TRACING = {"enabled": False}
 _MEMBERS = {
@@ -58,27 +58,27 @@ _MEMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Deployer:
-    """Who deploys, and to which region."""
+    """The caller of a deployment, and its region."""
 
     principal: Principal
     region: str
     actor: audit.Actor
 
     def call(self, action: str, params: dict[str, Any]) -> Call:
-        """Return a call of Step Functions once its rights and parameters are checked."""
+        """Return a Step Functions call after checking its rights and parameters."""
         service = services.STATES
         project = self.principal.project
         if self.principal.scope is EVERYTHING:
             asgi.authorize(self.principal, action)
         else:
-            named = resources_of(service, action, params, project, self.region)
-            asgi.authorize(self.principal, action, named)
+            resources = resources_of(service, action, params, project, self.region)
+            asgi.authorize(self.principal, action, resources)
         shapes.check_params(service.operation(action), params)
         service.check_members(action, params)
         return Call(action, params, self.principal, self.region, self.actor)
 
     def arn_of(self, name: str) -> str:
-        """Return the ARN of a state machine of a name."""
+        """Return the ARN of a state machine, from its name."""
         return arns.state_machine_arn(self.region, self.principal.project.account_id, name)
 
 
@@ -86,21 +86,22 @@ class Deployer:
 
 
 def describe_machines(deployer: Deployer, hashes: Mapping[str, str]) -> dict[str, Any]:
-    """Return name -> what a state machine is, None if there is none. ``hashes``: name -> SHA-256.
+    """Return name -> description of the state machine, None for a missing one.
 
-    The definition is left out if it has the hash; then ``warnings`` has the calls of functions that
-    nobody registered. Names whose definitions would make the answer too large are left out.
+    ``hashes``: name -> SHA-256 of the definition that the client has. A definition with that hash
+    is omitted; ``warnings`` then has the calls of unregistered functions. State machines whose
+    definitions would make the answer too large are omitted.
     """
-    named = {deployer.arn_of(name): name for name in hashes}
-    for arn in named:
+    name_by_arn = {deployer.arn_of(name): name for name in hashes}
+    for arn in name_by_arn:
         deployer.call("DescribeStateMachine", {"stateMachineArn": arn})
         deployer.call("ListTagsForResource", {"resourceArn": arn})
-    rows = {row.arn: row for row in _rows_of(deployer, named)}
+    rows = {row.arn: row for row in _rows_of(deployer, name_by_arn)}
     texts = _texts_of({row.definition_id for row in rows.values()})
     by_arn = _tags_of(rows)
     answer: dict[str, Any] = {}
     characters = 0
-    for arn, name in named.items():
+    for arn, name in name_by_arn.items():
         row = rows.get(arn)
         answer[name] = row and {
             "type": row.type,
@@ -144,7 +145,7 @@ def _parts(values: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _warnings(deployer: Deployer, definition: str, kind: str) -> list[str]:
-    """Return what ValidateStateMachineDefinition says of functions that nobody registered."""
+    """Return the warnings of ValidateStateMachineDefinition on unregistered functions."""
     if not unregistered.may_call_functions(definition):
         return []
     params = {"definition": definition, "type": kind, "severity": "WARNING"}
@@ -166,7 +167,7 @@ def _warnings(deployer: Deployer, definition: str, kind: str) -> list[str]:
 class MachineChange:
     """The change of a state machine. ``create`` and ``update``: parameters of AWS's actions.
 
-    ``kind``: the type by which its definition was checked. ``refusal``: why it is not made.
+    ``kind``: the type for the check of the definition. ``refusal``: why the change is not made.
     """
 
     arn: str = ""
@@ -180,15 +181,15 @@ class MachineChange:
 
     @property
     def definition(self) -> str | None:
-        """The new definition; None if it stays."""
+        """The new definition; None for no change."""
         return (self.create or self.update).get("definition")
 
 
 def deploy_machines(deployer: Deployer, sent: Sequence[Any], path: str) -> list[dict[str, Any]]:
-    """Make the changes of state machines; return an answer for each, in their order.
+    """Change state machines; return an answer for each, in order.
 
-    ``sent``: for each state machine a list of ``{"action": …, "parameters": …}``. An answer is the
-    error of the API, or has ``warnings``: the calls of functions that nobody registered.
+    ``sent``: for each state machine a list of ``{"action": ..., "parameters": ...}``. An answer is
+    an API error, or has ``warnings``: the calls of unregistered functions.
     """
     changes = [_checked(deployer, calls, path) for calls in sent]
     accepted = {each.arn: each for each in changes if each.refusal is None}
@@ -211,7 +212,7 @@ def _answer(
 
 
 def _check_definitions(deployer: Deployer, changes: Mapping[str, MachineChange]) -> None:
-    """Refuse changes of definitions with errors; the type of a state machine never changes."""
+    """Refuse changes with invalid definitions; a state machine's type cannot change."""
     rows = {row.arn: row for row in _rows_of(deployer, changes)}
     for arn, change in changes.items():
         row, text = rows.get(arn), change.definition
@@ -297,7 +298,7 @@ _key_of = machines.sha256_of
 def _write_changes(
     deployer: Deployer, changes: Mapping[str, MachineChange]
 ) -> dict[str, ServiceError]:
-    """Write changes, by ARN (inside a transaction, which may run twice); return who is refused."""
+    """Write changes by ARN; return the refused changes. Inside a transaction, may run twice."""
     rows = {
         row.arn: row
         for part in _parts(sorted(changes))
@@ -333,14 +334,14 @@ def _write_changes(
 
 
 def _room(deployer: Deployer) -> int:
-    """Return how many state machines the quota still allows."""
+    """Return the number of state machines that the quota still allows."""
     project = deployer.principal.project
     rows = StateMachine.objects.filter(project=project, region=deployer.region)
     return quotas.quotas_of(project.name).state_machines - rows.count()
 
 
 def _check_change(change: MachineChange, row: StateMachine | None, room: int, project: str) -> None:
-    """Raise what AWS's API would answer. ``room``: of the quota, after this change."""
+    """Raise the API's error for a change. ``room``: what the change leaves of the quota."""
     if change.create:
         if row is not None:
             tracing = _tracing_text(change.create) or ""
@@ -362,7 +363,7 @@ def _check_change(change: MachineChange, row: StateMachine | None, room: int, pr
 
 
 def _tracing_text(params: Mapping[str, Any]) -> str | None:
-    """Return the tracing as its column has it; None if the parameters have none."""
+    """Return the tracing for its column; None if the parameters have none."""
     if "tracingConfiguration" not in params:
         return None
     tracing = params["tracingConfiguration"]
@@ -374,7 +375,7 @@ def _insert_definitions(changes: Iterable[MachineChange]) -> None:
     present = {
         key
         for part in _parts(sorted(texts))
-        # the deletion of a branch may be about to remove them: lock those that are there
+        # the deletion of a branch may be removing definitions: lock the existing ones
         for key in Definition.objects.select_for_update(no_key=True)
         .filter(pk__in=part)
         .order_by("pk")
@@ -416,7 +417,7 @@ def _insert_machines(deployer: Deployer, changes: Mapping[str, MachineChange]) -
 def _update_machines(
     deployer: Deployer, changes: Mapping[str, MachineChange], rows: Mapping[str, StateMachine]
 ) -> None:
-    """Change state machines, with a revision of each whose definition or role changes."""
+    """Update state machines, with a revision for each changed definition or role."""
     numbers = MachineRevision.objects.filter(state_machine__in=[rows[arn].pk for arn in changes])
     newest = dict(numbers.values_list("state_machine").annotate(Max("number")))
     stored: list[MachineRevision] = []

@@ -1,4 +1,4 @@
-"""Branches: a project for each branch of a repository, a copy of its parent for some days."""
+"""Declare the feature: temporary copies of a project for branches of a git repository."""
 
 from console.feature import Feature, Hook
 

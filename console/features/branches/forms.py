@@ -1,4 +1,4 @@
-"""The form that deletes a branch."""
+"""Form that deletes a branch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class DeleteBranchForm(PageForm):
-    """The name of a project, and of its branch."""
+    """The name of a project, and the name of its branch."""
 
     project = TextField(strip=False)
     branch = TextField(strip=False)

@@ -1,4 +1,4 @@
-"""Jobs of the leading worker: end expired branches, and their keys."""
+"""Job of the leading worker: end expired branches and their access keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from console.features.branches import store
 
 
 def end_branches_and_keys() -> None:
-    """End what has no parent or no time any more."""
+    """End branches that have expired or lost their parent, and their keys."""
     store.end_branches()
     store.end_keys()
 

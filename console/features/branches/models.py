@@ -1,4 +1,4 @@
-"""Tables of branches, and of the access keys that their callers got."""
+"""Tables of branches and of their access keys."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from console.models.people import AccessKey, Project
 
 
 class Branch(models.Model):
-    """A project that is a copy of another one, for a branch of a repository.
+    """A project that is a copy of another project, for a branch of a repository.
 
-    ``name``: the branch's, as git has it. ``expires_ms``: when it is archived. The row outlives a
-    deleted ``parent``, so that the branch is deleted after it.
+    ``name``: the name of the branch in git. ``expires_ms``: when the project is archived. The row
+    outlives a deleted ``parent``, so that the branch is deleted after it.
     """
 
     kept_by_reset = True  # without it the project would stay for ever
@@ -39,9 +39,9 @@ class Branch(models.Model):
 
 
 class BranchKey(models.Model):
-    """An access key of a branch, and the key of its parent that asked for it.
+    """An access key of a branch, created for a caller with a key of the parent.
 
-    The key of a branch ends with the key of the parent.
+    It ends with the parent's key.
     """
 
     kept_by_reset = True  # as the keys are

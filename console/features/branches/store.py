@@ -1,11 +1,11 @@
-"""Make, extend, list and delete branches, and give their keys.
+"""Create, extend, list and delete branches, and issue their access keys.
 
-Every change takes the lock of the parent's row first, then that of the branch's project, and reads
-after that what it decides on. So two jobs that make the same branch at once get one project, and a
-branch that is extended while its time ends is either extended or deleted, not both.
+Every change locks the parent's row, then the branch's project, and reads after that. So two jobs
+that create the same branch at once get the same project, and a branch that is extended while it
+expires is either extended or deleted, not both.
 
-A branch is archived when its time is over, and deleted after ``STATEYARD_BRANCH_GRACE_DAYS``. It
-follows its parent: it is archived and deleted with it.
+A branch is archived when it expires, and deleted after ``STATEYARD_BRANCH_GRACE_DAYS``. It is
+archived and deleted with its parent.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SERVER = audit.Actor("stateyard")
 
 @dataclass(frozen=True, slots=True)
 class PutBranch:
-    """A branch that was put. ``created``: it is new."""
+    """The result of ``put_branch``. ``created``: whether the branch is new."""
 
     branch: Branch
     created: bool
@@ -59,7 +59,7 @@ class PutBranch:
 
 @dataclass(frozen=True, slots=True)
 class ListedBranch:
-    """A branch as lists show it. ``deleting``: its deletion has begun."""
+    """A branch for lists. ``deleting``: its deletion has begun."""
 
     name: str
     project: str
@@ -72,10 +72,10 @@ class ListedBranch:
 
 
 def put_branch(parent: Project, name: str, ttl: str, actor: audit.Actor) -> PutBranch:
-    """Make a branch of a project, or extend it: it lasts from now on for a time such as ``3d``.
+    """Create a branch of a project, or extend it. ``ttl``: its lifetime from now, such as ``3d``.
 
-    Raise ValidationException for a malformed value, a branch and too many branches,
-    AccessDeniedException for an archived project, ConflictException while it is being deleted.
+    Raise ValidationException for an invalid value, for a parent that is a branch, and for too many
+    branches; AccessDeniedException for an archived project, ConflictException during its deletion.
     """
     lasts_ms = parse_ttl(ttl)
     if not 1 <= len(name) <= LONGEST_NAME or _NOT_IN_NAME.search(name):
@@ -142,7 +142,7 @@ def _extend_branch(branch: Branch, expires_ms: int, actor: audit.Actor) -> None:
 
 
 def parse_ttl(text: str) -> int:
-    """Return milliseconds of a time such as ``3d``, ``12h`` or ``30m``; ValidationException."""
+    """Parse a time such as ``3d``, ``12h`` or ``30m`` to ms; raise ValidationException."""
     match = _TTL.fullmatch(text)
     milliseconds = int(match[1]) * _UNITS_MS[match[2]] if match else 0
     if not 0 < milliseconds <= _LONGEST_TTL_MS:
@@ -185,7 +185,7 @@ def list_branches(parents: list[int]) -> dict[int, list[ListedBranch]]:
 
 
 def delete_branch(parent: Project, name: str, actor: audit.Actor) -> None:
-    """Archive a branch and begin to delete it; the server goes on with it.
+    """Archive a branch and begin its deletion, which the server completes.
 
     Raise ResourceNotFound.
     """
@@ -205,12 +205,12 @@ def _begin_deletion(project: Project, actor: audit.Actor) -> None:
 
 
 def put_key(parent: Project, name: str, principal: Principal, actor: audit.Actor) -> AccessKey:
-    """Return the caller's key of a branch; it is made at the first call with a key of the parent.
+    """Return the caller's key of a branch, created at the first call with a key of the parent.
 
-    It has the scope and the expiry of that key.
+    It has the scope and expiry of the parent's key.
 
-    Raise ResourceNotFound, and AccessDeniedException for a branch that is archived, a key that
-    somebody has disabled and a caller who is no member any more.
+    Raise ResourceNotFound, and AccessDeniedException for an archived branch, a disabled key, and a
+    caller who is no longer a member.
     """
 
     def store() -> AccessKey:
@@ -247,7 +247,7 @@ def put_key(parent: Project, name: str, principal: Principal, actor: audit.Actor
 
 
 def list_failures(branch: Branch, since_ms: int) -> list[tuple[str, str]]:
-    """Return ARN and status of executions that failed since a moment, the oldest first."""
+    """Return ARN and status of executions that failed since a time, oldest first."""
     unsuccessful = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
     failed = Execution.objects.filter(
         project=branch.pk, map_run=None, status__in=unsuccessful, stop_ms__gte=since_ms
@@ -259,9 +259,9 @@ def list_failures(branch: Branch, since_ms: int) -> list[tuple[str, str]]:
 
 
 def end_branches() -> int:
-    """Archive and delete the branches whose time is over or whose parent ends; return how many.
+    """Archive and delete branches that have expired or whose parent ends; return how many.
 
-    What fails for one is logged, and keeps no other from its turn.
+    An error of one branch is logged and does not affect the others.
     """
     at_work = Project.objects.filter(pk=OuterRef("parent_id"), archived_ms=None)
     due = Branch.objects.filter(Q(expires_ms__lte=clock.now_ms()) | ~Exists(at_work))
@@ -274,7 +274,7 @@ def end_branches() -> int:
 
 
 def _end_branch(number: int) -> bool:
-    """Archive a branch or begin its deletion if it is due; return whether it was due."""
+    """Archive a branch or begin its deletion, if due; return whether it was."""
 
     def store() -> bool:
         branch = Branch.objects.get(pk=number)
@@ -297,7 +297,7 @@ def _end_branch(number: int) -> bool:
 
 
 def end_keys() -> None:
-    """Delete the keys of branches whose key of the parent is deleted, disabled or expired."""
+    """Delete branch keys whose parent key was deleted, disabled or has expired."""
     origins = AccessKey.objects.filter(key_id=OuterRef("origin"), disabled_ms=None)
     origins = origins.filter(Q(expires_ms=None) | Q(expires_ms__gt=clock.now_ms()))
     ended = list(BranchKey.objects.filter(~Exists(origins)).values_list("pk", flat=True))

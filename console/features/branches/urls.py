@@ -1,10 +1,13 @@
-"""The addresses of the feature branches."""
+"""URLs of branches: temporary copies of a project for branches of a git repository."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.branches import api_views, views
+from console.feature import ViewModule
+
+api_views = ViewModule("console.features.branches.api_views")
+views = ViewModule("console.features.branches.views")
 
 urlpatterns = [
     path("projects/branches/delete/", views.delete_branch, name="branch-delete"),

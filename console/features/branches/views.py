@@ -1,4 +1,4 @@
-"""Show branches under their parent on the page Projects, and delete them there."""
+"""Show branches under their parent on the page *Projects*, and delete them there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from console import access
-from console.config import logging_setup
-from console.db import audit, refusals
+from console.db import refusals
 from console.errors import ServiceError
 from console.features.branches import store
 from console.features.branches.forms import DeleteBranchForm
 from console.models import Membership
+from console.web.core.scope import own_actor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +38,7 @@ class ShownBranch:
 
 
 def shown_branches(memberships: Iterable[Membership]) -> dict[int, list[ShownBranch]]:
-    """Return project id -> its branches, for the projects of a reader."""
+    """Return project id -> its branches, for the reader's projects."""
     rows = {row.project_id: row for row in memberships}
     return {
         project: [
@@ -56,14 +56,14 @@ def _may_delete(membership: Membership) -> bool:
 
 @require_POST
 def delete_branch(request: HttpRequest) -> HttpResponse:
-    """Begin to delete a branch of a project in which the reader may do so."""
+    """Begin the deletion of a branch, if the reader may delete it."""
     sent = DeleteBranchForm(request.POST).values
     rows = Membership.objects.filter(user=request.user.pk, project__name=sent["project"])
     membership = rows.select_related("project", "user").first()
     if membership is None:
         raise PermissionDenied("You are no member of such a project.")
     user: User = membership.user
-    actor = audit.Actor(user.get_username(), request_id=logging_setup.request_id())
+    actor = own_actor(user)
     if not _may_delete(membership):
         refusals.record_refused(membership.project, actor, _DELETE, request.path)
         raise PermissionDenied("Only editors and owners of a project delete its branches.")

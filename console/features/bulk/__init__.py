@@ -1,1 +1,1 @@
-"""The bulk actions: a dry run over many executions, then a job with its progress."""
+"""Bulk actions: apply one action to many executions, after a dry run, as a job with progress."""

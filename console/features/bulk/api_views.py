@@ -1,4 +1,4 @@
-"""Answer the HTTP API that pauses and resumes all of a state machine, as a bulk job."""
+"""HTTP API that pauses or resumes all executions of a state machine, as a bulk job."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _answer(
     body: signed_calls.Body,
     **options: Any,
 ) -> JsonResponse:
-    """Plan the job and create it, unless the call is a dry run. ``options``: of ``create_job``."""
+    """Plan a job and, unless it is a dry run, create it. ``options``: of ``create_job``."""
     resource = KeyedResource(body["machine"], body["machine"].rpartition(":")[2])
     signed_calls.authorize(principal, actor, ACTIONS[action], request.path, resource)
     is_dry_run = signed_calls.read_dry_run(body)
@@ -77,7 +77,7 @@ def _find_machine(project: Project, arn: str) -> StateMachine:
 
 
 def _numbers(machine: StateMachine, action: BulkAction) -> list[int]:
-    """Return the executions of a state machine to act on, the newest first."""
+    """Return the executions of a state machine to act on, newest first."""
     rows = Execution.objects.filter(
         state_machine=machine, map_run=None, status=ExecutionStatus.RUNNING
     )

@@ -1,4 +1,4 @@
-"""Bulk actions: start, stop, redrive, replay, pause or resume many executions as one job."""
+"""Declare the feature: start, stop, redrive, replay, pause or resume many executions as a job."""
 
 from console.feature import Feature
 

@@ -1,4 +1,4 @@
-"""The forms of bulk actions."""
+"""Forms of bulk actions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _LONGEST_ERROR, _LONGEST_CAUSE = 256, 32_768
 
 
 class BulkForm(PageForm):
-    """A job. ``numbers``: of the executions, as ranges; ``asked``: the query they came from.
+    """A new job. ``numbers``: its executions, as ranges; ``asked``: the query of their list.
 
-    ``error`` and ``cause``: of the executions that it stops. ``clock`` and ``note``: of its pauses.
+    ``error`` and ``cause``: for a stop. ``clock`` and ``note``: for a pause.
     """
 
     action = TextField(strip=False)
@@ -25,6 +25,6 @@ class BulkForm(PageForm):
 
 
 class JobForm(PageForm):
-    """``act``: ``resume``, or anything else to pause."""
+    """``act``: ``resume``; other values pause the job."""
 
     act = TextField(strip=False)

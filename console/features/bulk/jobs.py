@@ -1,4 +1,4 @@
-"""Take bulk jobs further, one after the other, on a thread that nothing else waits for."""
+"""Run bulk jobs in turn, on a background thread of the worker."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class BulkWork:
-    """The bulk jobs of all projects. Each is taken once, however often a sweep finds it."""
+    """The bulk jobs of all projects, each run by one thread at a time."""
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Create it without running jobs."""
         self._pool = CallPool(1, "bulk")
         self._lock = threading.Lock()
         self._taken: set[int] = set()
 
     def sweep(self, work: OpenWork) -> None:
-        """Take the jobs that have something to do, unless that is under way."""
+        """Run the jobs with work to do, unless already running."""
         for number in store.running_jobs() if work.bulk_jobs else ():
             with self._lock:
                 if number in self._taken:
@@ -34,10 +34,10 @@ class BulkWork:
             self._pool.submit(partial(self._work, number))
 
     def wake(self) -> None:
-        """Do nothing: no event begins a job."""
+        """Do nothing: jobs are not started by events."""
 
     def stop(self, seconds: float) -> None:
-        """Take no more and wait a little for what is under way."""
+        """Accept no more work, and wait briefly for work in progress."""
         self._pool.stop(seconds)
 
     def _work(self, number: int) -> None:

@@ -11,10 +11,10 @@ from console.statuses import BulkItemStatus, BulkJobStatus
 
 
 class BulkJob(models.Model):
-    """One action for many executions. ``status``: RUNNING, PAUSED or DONE.
+    """One action on many executions. ``status``: RUNNING, PAUSED or DONE.
 
-    ``asked``: the query string of the list from which it was chosen. ``error`` and ``cause``: of
-    the executions that it stops. ``stops_clock`` and ``note``: of the pauses that it begins.
+    ``asked``: the query string of the list from which they were selected. ``error`` and ``cause``:
+    for a stop. ``stops_clock`` and ``note``: for a pause.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -44,15 +44,16 @@ class BulkJob(models.Model):
 
     @property
     def verb(self) -> str:
-        """Return what the job does, in words."""
+        """Return the job's action in words."""
         return {"start": "Start again"}.get(self.action, self.action.capitalize())
 
 
 class BulkItem(models.Model):
-    """One execution of a job, which may be gone before its turn.
+    """One execution of a job; it may have been deleted before its turn.
 
-    ``status``: waiting, acting (begun: look what became of it before anything else), done, refused.
-    ``error`` and ``words``: why it was refused; ``result``: ARN of what was started.
+    ``status``: waiting, acting (begun; after a crash its outcome is looked up first), done,
+    refused. ``error`` and ``words``: the name and the reason of a refusal; ``result``: ARN of a
+    started execution.
     """
 
     pk = models.CompositePrimaryKey("job_id", "position")

@@ -1,4 +1,4 @@
-"""Tell what became of the executions that a bulk job redrove or started, as they are now."""
+"""Count the outcomes of a bulk job, and the present statuses of its executions, for its page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STARTS = (BulkAction.START, BulkAction.REPLAY)
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How many executions a job has acted on, and how these stand now; they add up."""
+    """The present statuses of the executions that a job redrove or started; they add up."""
 
     total: int
     succeeded: int
@@ -35,7 +35,7 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """Counts of a job's items by outcome. ``ended``: had ended before the stop."""
+    """Counts of a job's items by outcome. ``ended``: already ended before the stop."""
 
     action: str
     done: int
@@ -45,7 +45,7 @@ class JobResult:
 
     @property
     def parts(self) -> list[tuple[str, str]]:
-        """Return tone and words of each count that is not 0: ``3 stopped``."""
+        """Return tone and words of each nonzero count: ``3 stopped``."""
         done = {
             BulkAction.STOP: "stopped",
             BulkAction.REDRIVE: "redriven",
@@ -64,7 +64,7 @@ class JobResult:
 
 
 def count_results(jobs: Sequence[BulkJob]) -> dict[int, JobResult]:
-    """Return job -> what became of its items so far. Two queries that read an index."""
+    """Return job -> counts of its items so far. Two queries that read an index."""
     items = BulkItem.objects.filter(job__in=[job.pk for job in jobs]).order_by()
     counts: dict[int, dict[str, int]] = {job.pk: {} for job in jobs}
     for number, status, count in items.values_list("job_id", "status").annotate(Count("position")):
@@ -84,9 +84,9 @@ def count_results(jobs: Sequence[BulkJob]) -> dict[int, JobResult]:
 
 
 def count_outcomes(job: BulkJob) -> JobOutcome | None:
-    """Return how what a job redrove or started stands now, None of other jobs.
+    """Return the present statuses of the executions a job redrove or started; None for other jobs.
 
-    Two queries that look up at most as many executions as one job takes.
+    Two queries, limited by the size of a job.
     """
     if job.action not in (BulkAction.REDRIVE, *_STARTS):
         return None
@@ -109,9 +109,9 @@ def count_outcomes(job: BulkJob) -> JobOutcome | None:
 
 
 def statuses_now(job: BulkJob, items: Sequence[BulkItem]) -> dict[int, str]:
-    """Return position -> status of the execution now, of those that are there.
+    """Return position -> present status of the execution, for executions that still exist.
 
-    Of an item that was started again it is the status of the new execution. Two queries at most.
+    For an item that started a new execution, its status. At most two queries.
     """
     rows = Execution.objects.filter(project=job.project_id)
     started = {item.result: item.position for item in items if item.result}

@@ -1,4 +1,4 @@
-"""Replay failed executions with the new definition of their state machine: plan and act."""
+"""Plan and start bulk replays: failed executions with their state machine's new definition."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from console.models import Execution
 from console.statuses import BulkAction
 from console.store.executions.refusals import refusal_of
 from console.store.executions.replay import start_replay
-from console.web.execution.repeated_calls import RepeatedCalls
-from console.web.execution.replay_point import plan_replay
-from console.web.execution.replay_views import recorded_fields
+from console.web.execution.action_views import recorded_fields
+from console.web.execution.replay_point import RepeatedCalls, plan_replay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,29 +23,29 @@ if TYPE_CHECKING:
     from console.web.execution.replay_point import ReplayPlan
 
 MOST_PLANNED = 200
-"""Of how many executions, the newest ones, a dry run reads the history."""
+"""Number of latest executions whose histories a dry run reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayPlans:
-    """The plans of a dry run. ``plans``: execution number -> its plan, of those that were read."""
+    """The plans of a dry run. ``plans``: execution number -> plan, if its history was read."""
 
     plans: Mapping[int, ReplayPlan]
 
     @property
     def refusals(self) -> dict[int, str]:
-        """Return execution number -> why it cannot be replayed, as far as its history shows."""
+        """Return execution number -> why it cannot be replayed, from its history."""
         return {number: plan.refusal for number, plan in self.plans.items() if plan.refusal}
 
     @property
     def calls(self) -> RepeatedCalls:
-        """Return what all of them would call again."""
+        """Return the calls that all replays together would repeat."""
         return RepeatedCalls.summed(plan.calls for plan in self.plans.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a replay begins. ``input`` and ``variables``: as they were recorded, unmasked."""
+    """The first state of a replay. ``input``, ``variables``: as recorded, unmasked."""
 
     state: str
     input: str
@@ -54,7 +53,7 @@ class Beginning:
 
 
 def plan_replays(executions: Sequence[Execution]) -> ReplayPlans:
-    """Return the plan of each replay: its first state and its repeated calls.
+    """Return the plan of each replay: its first state and the repeated calls.
 
     Reads the histories of the first ``MOST_PLANNED``.
     """
@@ -66,7 +65,7 @@ def plan_replays(executions: Sequence[Execution]) -> ReplayPlans:
 
 
 def read_beginning(execution: Execution) -> Beginning:
-    """Return where the replay of an execution begins; raise ``ValidationException`` if nowhere."""
+    """Return the first state of an execution's replay; raise ``ValidationException``."""
     if reason := refusal_of(BulkAction.REPLAY, execution):
         raise ValidationException(reason)
     plan = plan_replay(execution)
@@ -77,11 +76,13 @@ def read_beginning(execution: Execution) -> Beginning:
         read = recorded_fields(masked_execution.unmask_execution(execution), state, str(visit))
     except Http404 as error:
         raise ValidationException(str(error)) from None
+    if masked_execution.shows_hidden(execution, read["input"], read["variables"]):
+        raise ValidationException(masked_execution.HIDDEN_ELSEWHERE)
     return Beginning(state, read["input"], read["variables"])
 
 
 def start_from(execution: Execution, begin: Beginning, actor: Actor) -> Execution:
-    """Start the replay; it names the execution as its origin."""
+    """Start a replay; it refers to the execution as its origin."""
     variables = "" if begin.variables == "{}" else begin.variables
     return start_replay(
         execution,

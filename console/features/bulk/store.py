@@ -1,8 +1,8 @@
-"""Apply one action to many executions, to each exactly once, even if a process dies.
+"""Run bulk jobs: apply one action to many executions, exactly once each, despite crashes.
 
-A job is rows. A redrive, start, replay, pause or resume and the note that it was done are one
-transaction; a stop is noted before and after, and stopping twice is stopping once. So a job goes on
-where its rows stand.
+A job and its items are rows. A redrive, start, replay, pause or resume is committed together with
+its item's outcome. A stop takes several transactions: the item is marked before it, and stopping
+twice has no further effect. So after a crash a job continues from its rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST = 10_000
 NOT_RUNNING = "ExecutionNotRunning"
-"""The error of an item that was to be stopped and had ended."""
+"""The error of an item whose execution had ended before the job could stop it."""
 _BATCH = 100
 _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
@@ -49,7 +49,7 @@ _OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
-    """What an action would do. ``refusals``: execution number -> why the job leaves it out."""
+    """The dry run of an action. ``refusals``: execution number -> why it is excluded."""
 
     action: str
     chosen: tuple[Execution, ...]
@@ -62,7 +62,7 @@ class BulkPlan:
 
     @property
     def excluded(self) -> list[tuple[Execution, str]]:
-        """Return the executions that the job would leave out, and why."""
+        """Return the excluded executions with the reasons."""
         return [
             (execution, self.refusals[execution.pk])
             for execution in self.chosen
@@ -71,17 +71,17 @@ class BulkPlan:
 
     @property
     def owners(self) -> list[tuple[str, int]]:
-        """Return who started the eligible executions, and how many each; most first."""
+        """Return who started the eligible executions, with counts, highest first."""
         return Counter(execution.started_by for execution in self.eligible).most_common()
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Return why executions would be left out, and how many for each reason; most first."""
+        """Return the reasons of exclusions with counts, highest first."""
         return Counter(self.refusals.values()).most_common()
 
 
 def plan_job(project: Project, action: str, numbers: Sequence[int]) -> BulkPlan:
-    """Return what an action would do to these executions of the project; changes nothing."""
+    """Return the dry run of an action on executions of a project."""
     executions = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
         executions.select_related("state_machine", "pause")
@@ -98,17 +98,17 @@ def create_job(
     plan: BulkPlan,
     project: Project,
     actor: audit.Actor,
-    asked: str = "",
+    request_text: str = "",
     *,
     error: str = "",
     cause: str = "",
     stops_clock: bool = False,
     note: str = "",
 ) -> BulkJob:
-    """Store a job for all chosen executions, also for those that the plan refuses.
+    """Store a job for all selected executions, including those that the plan excludes.
 
-    The job tries each of them in its turn and notes the refusal then. ``error`` and ``cause``: of
-    those that it stops. ``stops_clock`` and ``note``: of their pauses.
+    The job tries each of them and records a refusal then. ``error`` and ``cause``: for a stop.
+    ``stops_clock`` and ``note``: for a pause.
     """
     items = [
         BulkItem(number=execution.pk, arn=execution.arn, started_by=execution.started_by)
@@ -120,7 +120,7 @@ def create_job(
             project=project,
             action=plan.action,
             actor=actor.name,
-            asked=asked,
+            asked=request_text,
             error=error,
             cause=cause,
             stops_clock=stops_clock,
@@ -131,7 +131,7 @@ def create_job(
         for position, item in enumerate(items):
             item.job_id, item.position = job.pk, position
         rows.insert_all(items)
-        audit.record(project, actor, _BULK[plan.action], f"bulk/{job.pk}", asked)
+        audit.record(project, actor, _BULK[plan.action], f"bulk/{job.pk}", request_text)
         return job
 
     return write(store)
@@ -148,7 +148,7 @@ _BULK: dict[str, str] = {
 
 
 def pause_or_resume(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
-    """Pause or resume a job; return whether that changed anything."""
+    """Pause or resume a job; return whether it changed."""
     before, after = (
         (BulkJobStatus.PAUSED, BulkJobStatus.RUNNING)
         if on
@@ -181,12 +181,12 @@ def count_items(job: BulkJob) -> dict[str, int]:
 
 
 def running_jobs() -> list[int]:
-    """Return the jobs that have something to do."""
+    """Return the jobs with work to do."""
     return list(BulkJob.objects.filter(status=BulkJobStatus.RUNNING).values_list("pk", flat=True))
 
 
 def work_on_job(number: int) -> bool:
-    """Do some of what a job still has to do; return whether there is more to do at once."""
+    """Process some items of a job; return whether there is more to do at once."""
     job = BulkJob.objects.select_related("project").get(pk=number)
     if job.status != BulkJobStatus.RUNNING:
         return False
@@ -201,9 +201,9 @@ def work_on_job(number: int) -> bool:
 
 
 def _deny(job: BulkJob, positions: Sequence[int]) -> None:
-    """Refuse the items of a job whose actor has lost the right to its action since.
+    """Refuse the remaining items if the job's actor has lost the right to its action.
 
-    Or whose project has been archived.
+    The same if the project was archived.
     """
     words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
     if access.is_refused_by_archive(job.project, ACTIONS[job.action]):
@@ -218,7 +218,7 @@ def _finish(number: int) -> None:
 
 
 def _item(job: BulkJob, position: int) -> bool:
-    """Do one item; return whether the job may go on at once."""
+    """Process one item; return whether the job may continue at once."""
     try:
         return _OTHER_ACTS.get(job.action, _in_one_transaction)(job, position)
     except ThrottlingException:
@@ -232,7 +232,7 @@ def _item(job: BulkJob, position: int) -> bool:
 
 
 def _in_one_transaction(job: BulkJob, position: int) -> bool:
-    """Do what is no stop, and mark the item as done, in one transaction."""
+    """Run an action other than stop, and mark the item as done, in one transaction."""
 
     def store() -> bool:
         item = _claim(job, position)
@@ -277,9 +277,9 @@ _ACTS: dict[str, Callable[[Execution, audit.Actor, BulkJob], str]] = {
 
 
 def _stop(job: BulkJob, position: int) -> bool:
-    """Stop an execution, which takes steps of its own.
+    """Stop an execution, which takes several transactions.
 
-    The item is noted before, so that it is known that this job ended the execution.
+    The item is marked first, to know after a crash that this job stopped the execution.
     """
 
     def begin() -> Execution | None:
@@ -314,7 +314,7 @@ def _stop(job: BulkJob, position: int) -> bool:
 
 
 def _replay(job: BulkJob, position: int) -> bool:
-    """Replay an execution from the state that failed, with the new definition.
+    """Replay an execution from its failed state, with the new definition.
 
     Its history, which may be long, is read before the transaction.
     """
@@ -338,11 +338,11 @@ _OTHER_ACTS: dict[str, Callable[[BulkJob, int], bool]] = {
     BulkAction.STOP: _stop,
     BulkAction.REPLAY: _replay,
 }
-"""Acts that are more than one transaction."""
+"""Actions that take more than one transaction."""
 
 
 def _claim(job: BulkJob, position: int) -> BulkItem | None:
-    """Return an item if it is still to be done (inside a transaction)."""
+    """Return an item if it is still unprocessed (inside a transaction)."""
     if not _goes_on(job):
         return None
     items = BulkItem.objects.select_for_update()
@@ -370,7 +370,7 @@ def _actor(job: BulkJob) -> audit.Actor:
 def _close(
     job: BulkJob, position: int, *, error: str = "", words: str = "", result: str = ""
 ) -> None:
-    """Note the outcome of an item (inside a transaction)."""
+    """Record the outcome of an item (inside a transaction)."""
     BulkItem.objects.filter(job=job, position=position).update(
         status=BulkItemStatus.REFUSED if error else BulkItemStatus.DONE,
         error=error[:80],

@@ -1,10 +1,13 @@
-"""The addresses of the feature bulk."""
+"""URLs of bulk actions: one action on many executions, and pausing a state machine."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.bulk import api_views, views
+from console.feature import ViewModule
+
+api_views = ViewModule("console.features.bulk.api_views")
+views = ViewModule("console.features.bulk.views")
 
 urlpatterns = [
     path("executions/bulk/", views.bulk_page, name="bulk"),

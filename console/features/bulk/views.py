@@ -1,4 +1,4 @@
-"""Answer the bulk actions: a dry run over many executions, then a job with its progress."""
+"""Views of bulk actions: the dry run of an action, and the progress of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
 from console.store.executions.refusals import ACTIONS
 from console.store.state.pause import CLOCKS
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution.only_fail import executions_with_only_fail
+from console.web.execution.action_views import executions_with_only_fail
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -37,12 +37,12 @@ SHOWN = 200
 _PAGE = 100
 _JOBS = 50
 _MOST_ROOTS = 20
-"""Of how many executions the state that led to the Fail state is looked for."""
+"""Number of executions whose root cause (the state before a Fail state) is searched."""
 _MOST_OTHERS = 400
-"""How many executions an address may name."""
+"""Maximum number of executions in a URL."""
 _OF_PAUSE = (BulkAction.PAUSE, BulkAction.RESUME)
 _SLOW_POLL_S = 5
-"""While a job that is done has executions that run."""
+"""Poll interval after the end of a job with running executions."""
 WORDS = {
     "stop": (
         "Stop",
@@ -84,7 +84,7 @@ RESULTS: dict[str, tuple[str, str]] = {
 
 @require_http_methods(["GET", "POST"])
 def bulk_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
+    """Show ``/executions/bulk/``: the jobs, or the dry run of an action; a POST creates a job."""
     scope = scope_of(request)
     sent = BulkForm(request.POST if request.method == "POST" else request.GET).values
     action = sent["action"]
@@ -109,7 +109,7 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
 
 
 def _options(action: str, sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return the parameters of a job that its form sets."""
+    """Return the parameters of a job from its form."""
     if action == BulkAction.STOP:
         return {"error": sent["error"], "cause": sent["cause"]}
     if action != BulkAction.PAUSE:
@@ -136,13 +136,13 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
     if action == BulkAction.REPLAY:
         replayed = replays.plan_replays(planned.eligible)
         planned = replace(planned, refusals={**planned.refusals, **replayed.refusals})
-    verb, done, meaning = WORDS[action]
+    verb, done_word, meaning = WORDS[action]
     context = _futile_context(scope, planned) | {
         "replayed": replayed,
         "section": "executions",
         "plan": planned,
         "verb": verb,
-        "done": done,
+        "done": done_word,
         "meaning": meaning,
         "more": more,
         "most": store.MOST,
@@ -159,10 +159,10 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
 
 
 def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
-    """Return which of the listed executions a redrive would fail again at once, and replays.
+    """Return executions that would fail again right after a redrive, and their possible replays.
 
-    ``futile``: number -> the state to replay from, None if it is not known; ``others``: a query of
-    the listed executions without them.
+    ``futile``: number -> the state to replay from, None if unknown; ``others``: a query for the
+    listed executions without these.
     """
     if planned.action != BulkAction.REDRIVE:
         return {}
@@ -185,7 +185,7 @@ def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
 
 @require_http_methods(["GET", "POST"])
 def job_page(request: HttpRequest, number: int) -> HttpResponse:
-    """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
+    """Show ``/executions/bulk/<id>/``: the progress of a job and the outcome of each item."""
     scope = scope_of(request)
     job = BulkJob.objects.filter(project=scope.project, pk=number).first()
     if job is None:
@@ -213,7 +213,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
     items = list(items_of_job[: _PAGE + 1])
     over = counts.get(BulkItemStatus.DONE, 0) + counts.get(BulkItemStatus.REFUSED, 0)
     acting = counts.get(BulkItemStatus.ACTING, 0)
-    verb, done, _ = WORDS[job.action]
+    verb, done_word, _ = WORDS[job.action]
     outcome = outcomes.count_outcomes(job)
     statuses = outcomes.statuses_now(job, items[:_PAGE])
     ended = [outcome.succeeded, outcome.failed, outcome.running] if outcome else []
@@ -222,7 +222,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
         "section": "executions",
         "job": job,
         "verb": verb,
-        "done_word": done,
+        "done_word": done_word,
         "over": over,
         "results": [(key, *RESULTS[key], counts.get(key, 0)) for key in RESULTS],
         "result": result if result in RESULTS else "",
@@ -241,7 +241,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
 
 
 def ranges_text(chosen: Sequence[int]) -> str:
-    """Write numbers short: ``1-5,9``; a form carries the very executions that its page showed."""
+    """Write numbers as ranges, ``1-5,9``, so that a form keeps the displayed executions."""
     parts: list[list[int]] = []
     for number in sorted(chosen):
         if parts and parts[-1][-1] == number - 1:
@@ -252,7 +252,7 @@ def ranges_text(chosen: Sequence[int]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Read what ``ranges`` wrote, at most as many as one job takes."""
+    """Parse the result of ``ranges_text``, up to the maximum of a job."""
     numbers: list[int] = []
     for first, last in re.findall(r"(\d{1,15})(?:-(\d{1,15}))?", text):
         room = store.MOST - len(numbers)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from engine import Graph, Trace, Visits, VisitStatus
 
 MOST = 200
-"""How many differences of a payload are shown."""
+"""The maximum number of differences shown per payload."""
 _LONGEST = 300
 _FOLDED, _BEGINNING, _WHOLE = 160, 110, 4_000
-"""Characters: above what a value is folded, how much of it is seen then, and unfolded."""
+"""Characters: length above which a value is folded; visible part when folded, and unfolded."""
 _STACK_TRACES = {"stackTrace", "stack_trace", "trace"}
 """Fields whose lines are one value: two traces differ in many lines."""
 _PYTHON_TRACE = "Traceback (most recent call last)"
@@ -56,7 +56,7 @@ class PathStep(NamedTuple):
 class ExecutionWalk:
     """Trace of one execution. ``paths``: line of control -> visited states.
 
-    ``graph``: of the definition it ran with, None if that cannot be drawn.
+    ``graph``: the graph of its definition, None if that cannot be drawn.
     """
 
     cells: Mapping[str, ComparedState]
@@ -143,13 +143,13 @@ class ComparedRow:
 
 
 MOST_ROWS = 1000
-"""How many states are shown side by side."""
+"""The maximum number of states shown side by side."""
 
 
 def shown_rows(every_row: list[ComparedRow], *, differing: bool = False) -> list[ComparedRow]:
-    """Return the rows to show: all, or of too many the first, differing ones preferred.
+    """Return the rows to show: at most a maximum, differing rows first.
 
-    ``differing``: leave those out that do not differ.
+    ``differing``: leave out equal rows.
     """
     if differing:
         every_row = [row for row in every_row if row.differs]
@@ -191,7 +191,7 @@ class LongValue:
 class ValueDifference:
     """One difference of two payloads; None: the value is missing.
 
-    ``long_a``, ``long_b``: of a value that is long or has many lines.
+    ``long_a``, ``long_b``: the values, if one is long or has many lines.
     """
 
     path: str
@@ -267,8 +267,10 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[ValueDiffere
 
 def _are_lines(path: str, value: Any) -> bool:
     """Whether a value is a stack trace as a list of lines."""
-    named = path.rpartition(".")[2] in _STACK_TRACES
-    return named and isinstance(value, list) and all(isinstance(line, str) for line in value)
+    is_stack_trace = path.rpartition(".")[2] in _STACK_TRACES
+    return (
+        is_stack_trace and isinstance(value, list) and all(isinstance(line, str) for line in value)
+    )
 
 
 def _difference(path: str, a: Any, b: Any) -> ValueDifference:
@@ -286,9 +288,9 @@ def _long_value(value: Any) -> LongValue | None:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= _FOLDED and "\n" not in text.strip():
         return None
-    whole = text if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    full_text = text if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     return LongValue(
-        _shorten_text(_telling_line(value, text), _BEGINNING), _shorten_text(whole, _WHOLE)
+        _shorten_text(_telling_line(value, text), _BEGINNING), _shorten_text(full_text, _WHOLE)
     )
 
 

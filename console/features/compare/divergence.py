@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Reason for a transition. ``name``: ``rule 2``, ``Default``; ``condition``: of the rule."""
+    """Reason for a transition.
+
+    ``name``: ``rule 2``, ``Default``; ``condition``: the rule's condition.
+    """
 
     name: str
     condition: str = ""
@@ -25,10 +28,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class WayTaken:
-    """The next state of one execution. ``visit``: of the last common state, 0 without one.
+    """The next state of one execution. ``visit``: the last common state's visit, 0 without one.
 
-    ``to``: the state that followed, "" if none, with its visit; ``status``: of the shared visit;
-    ``reasons``: several where more than one rule leads to the same state.
+    ``to``: the state that followed, "" if none, with its visit; ``status``: the status of the
+    common visit; ``reasons``: several if more than one rule leads to the same state.
     """
 
     visit: int
@@ -39,7 +42,7 @@ class WayTaken:
 
     @property
     def cause(self) -> str:
-        """Return the reasons in words: ``rule 1 or rule 3``, "" without a decision."""
+        """Return the reasons as text: ``rule 1 or rule 3``, "" without a decision."""
         return " or ".join(reason.name for reason in self.reasons)
 
 
@@ -67,14 +70,14 @@ def find_divergence(a: ExecutionWalk, b: ExecutionWalk) -> Divergence | None:
     """Return the first divergence on the main line of control; None without one."""
     for key in sorted({*a.paths, *b.paths}):
         ours, theirs = a.paths.get(key, ()), b.paths.get(key, ())
-        same = _shared_length(ours, theirs)
-        if same < max(len(ours), len(theirs)):
-            at = ours[same - 1].name if same else ""
+        shared_count = _shared_length(ours, theirs)
+        if shared_count < max(len(ours), len(theirs)):
+            at = ours[shared_count - 1].name if shared_count else ""
             return Divergence(
                 at,
                 _type_of(a.graph, at) or _type_of(b.graph, at),
-                _way_taken(a.graph, ours, same),
-                _way_taken(b.graph, theirs, same),
+                _way_taken(a.graph, ours, shared_count),
+                _way_taken(b.graph, theirs, shared_count),
                 _line_of_control(key),
             )
     return None
@@ -98,10 +101,10 @@ def _line_of_control(key: tuple[int, tuple[int, ...]]) -> str:
     return "a branch" if group else ""
 
 
-def _way_taken(graph: Graph | None, path: Sequence[PathStep], same: int) -> WayTaken:
+def _way_taken(graph: Graph | None, path: Sequence[PathStep], shared_count: int) -> WayTaken:
     """Return the transition of a path after its first ``same`` states."""
-    shared = path[same - 1] if same else None
-    after = path[same] if same < len(path) else None
+    shared = path[shared_count - 1] if shared_count else None
+    after = path[shared_count] if shared_count < len(path) else None
     return WayTaken(
         shared.visit if shared else 0,
         after.name if after else "",

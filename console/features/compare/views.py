@@ -14,10 +14,12 @@ from django.views.decorators.http import require_safe
 from console.feature import Hook, hooked
 from console.features.compare import compare as comparing
 from console.features.compare.divergence import find_divergence
+from console.masking.masked_execution import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
+from console.store.executions import faults
 from console.web.core.scope import Scope, render, scope_of
-from console.web.execution.last_success import failures_beside_success, successes_beside
+from console.web.execution.banner import failures_beside_success, successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 LAST_SUCCESS = "last-success"
-"""In the address, in place of an ARN: the newest execution of the same machine that succeeded."""
+"""The word in an address, in place of an ARN, for the latest successful execution of the same
+machine.
+"""
 
 
 @require_safe
@@ -126,6 +130,7 @@ def _compared_context(a: Execution, b: Execution, *, differing: bool) -> dict[st
         "a": a,
         "b": b,
         "summaries": _summaries(a, b),
+        "faults": {each.pk: _faults_of(each) for each in (a, b)},
         "sides": [("A", a, root_cause_of(a)), ("B", b, root_cause_of(b))],
         "divergence": divergence,
         "ways": [("A", a, divergence.a), ("B", b, divergence.b)] if divergence else [],
@@ -149,6 +154,15 @@ def _summaries(a: Execution, b: Execution) -> dict[int, str]:
     for find in hooked(Hook.EXECUTION_SUMMARIES):
         summaries |= find(a.project, [a.pk, b.pk])
     return summaries
+
+
+def _faults_of(execution: Execution) -> str:
+    """Return the injected faults of an execution in words, with hidden values masked."""
+    if not execution.faults:
+        return ""
+    hidden = masked_execution(execution).mask
+    _, planned = faults.planned_faults(execution)
+    return "; ".join(hidden.words(text) for text in planned)
 
 
 def _unknown(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:

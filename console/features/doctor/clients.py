@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.db.rows import storable
-from console.features.doctor.found import FoundExecution, Violation
-from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
+from console.features.doctor.stored_executions import StoredExecution, Violation
+from console.models import DebugEdit, Execution, HistoryEvent, InboxMessage, TaskRow
+from console.store.executions import faults
 from console.store.tasks import claim
 from engine import event_types
 
@@ -64,7 +65,7 @@ class Log:
         digest = hashlib.sha256(answer["token"].encode()).hexdigest()
         task = TaskRow.objects.select_related("execution").filter(token_hash=digest).first()
         if task is None:
-            yield Violation("I10", "", f"a send was answered for a token that is none: {answer}")
+            yield Violation("I10", "", f"SendTask* accepted an invalid task token: {answer}")
         elif digest in self._sent:
             yield Violation("I10", task.execution.arn, f"task {task.task}: two sends were answered")
         else:
@@ -104,23 +105,33 @@ def _sent(task: TaskRow, answer: dict[str, Any]) -> Iterator[Violation]:
     if task.status != "closed":
         yield Violation("I10", arn, f"task {task.task} is open after a send that was answered")
         return
-    outcome = _told(task) or _coming(task)
+    outcome = _recorded_outcome(task) or _outcome_in_inbox(task)
     if outcome is None:
-        if task.execution.status == "RUNNING" and _awaited(task):
+        if task.execution.status == "RUNNING" and _is_awaited(task):
             yield Violation("I10", arn, f"task {task.task}: the outcome that was sent is lost")
         return
     kind, details = outcome
     names = ("output",) if answer["send"] == "success" else ("error", "cause")
     same = all(details.get(name) == _stored(answer.get(name)) for name in names)
-    if engine.EVENT_TYPES[kind].stage is not _STAGES[answer["send"]] or not same:
+    same = same and engine.EVENT_TYPES[kind].stage is _STAGES[answer["send"]]
+    if not same and not _is_replaced(task, answer):
         yield Violation("I10", arn, f"task {task.task} has an outcome that is not the one sent")
+
+
+def _is_replaced(task: TaskRow, answer: dict[str, Any]) -> bool:
+    """Return whether an injected fault replaced the outcome that the client sent."""
+    edits = DebugEdit.objects.filter(
+        execution_id=task.execution_id, state=task.state, what=faults.FAULT
+    )
+    texts = edits.filter(before=_stored(answer.get("output", ""))).values_list("after", flat=True)
+    return any(json.loads(text).get("when") == engine.FaultTime.AFTER for text in texts)
 
 
 def _stored(text: str | None) -> str | None:
     return None if text is None else storable(text)
 
 
-def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
+def _recorded_outcome(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     """Return the task's outcome in the history: the first outcome event of its chain."""
     rows = HistoryEvent.objects.filter(execution_id=task.execution_id, state=task.state)
     chain = {task.task}
@@ -135,7 +146,7 @@ def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
+def _outcome_in_inbox(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     """Return the outcome waiting in the inbox."""
     for message in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
         body = json.loads(message.body)
@@ -144,9 +155,9 @@ def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-def _awaited(task: TaskRow) -> bool:
+def _is_awaited(task: TaskRow) -> bool:
     """Whether a line of control still waits for a task."""
-    frames = FoundExecution(task.execution).frames()
+    frames = StoredExecution(task.execution).frames()
     return any(frame.phase == "task" and frame.waits_for == task.task for frame in frames)
 
 

@@ -6,12 +6,17 @@ Each check yields findings: a fact, and one sentence on the fix if it is wrong. 
 
 from __future__ import annotations
 
+import http.client
+import ipaddress
 import shutil
+import ssl
 import stat
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks, mail
@@ -23,13 +28,18 @@ from console.config.public_address import public_names
 from console.config.version import server_version
 from console.db import clock, writer
 from console.feature import Hook, hooked
-from console.features.doctor import addresses
 from console.store.state import health, late_schedules
 from console.store.tasks.workers import list_workers, version_of_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+
+FEW_DAYS = 14
+"""A certificate that ends sooner is worth a warning."""
+_ANSWER_S = 5.0
+_DAY_S = 86_400
 
 
 class Verdict(StrEnum):
@@ -103,7 +113,7 @@ _LITTLE_DISK = 1024**3
 
 def list_findings(questions: Questions) -> Iterator[Finding]:
     """Run all checks: settings first, then connections, the database last."""
-    yield from _warned()
+    yield from _check_warnings()
     for check in (_hosts, _public_address, _web_process, _config_files, _disk, _mail):
         yield from check()
     problem = questions.reach()
@@ -142,7 +152,7 @@ def _is_personal() -> bool:
 # -- settings --------------------------------------------------------------------------------------
 
 
-def _warned() -> Iterator[Finding]:
+def _check_warnings() -> Iterator[Finding]:
     """Yield the warnings of ``check --deploy``, and the passed checks."""
     warned = set()
     for warning in checks.run_checks(include_deployment_checks=True):
@@ -171,7 +181,7 @@ def _warned() -> Iterator[Finding]:
 
 def _hosts() -> Iterator[Finding]:
     hosts = settings.STATEYARD_HOSTS
-    inside = addresses.host_of(settings.STATEYARD_URL)
+    inside = host_of(settings.STATEYARD_URL)
     if "*" in hosts:
         text = "STATEYARD_HOSTS has *: a request may name any host, and links repeat it."
         yield Finding("hosts", Verdict.WARNING, text, "List the names of this server instead.")
@@ -207,11 +217,11 @@ def _public_address() -> Iterator[Finding]:
     if not settings.STATEYARD_HTTPS or not names:
         yield Finding("tls", Verdict.SKIPPED, "No HTTPS address is set.")
         return
-    answer = addresses.open_page(names[0])
+    answer = open_page(names[0])
     if answer.problem:
         verdict = Verdict.FAILED if answer.reached else Verdict.WARNING
         yield Finding("tls", verdict, answer.problem, answer.mend)
-    elif answer.days < addresses.FEW_DAYS:
+    elif answer.days < FEW_DAYS:
         text = f"The certificate of {names[0]} ends in {answer.days} days."
         yield Finding("tls", Verdict.WARNING, text, "Renew it.")
     else:
@@ -224,7 +234,7 @@ def _web_process() -> Iterator[Finding]:
     if not address:
         yield Finding("web", Verdict.SKIPPED, "STATEYARD_URL is not set.")
         return
-    problem = addresses.ask_web(address)
+    problem = ask_web(address)
     if problem:
         text = f"STATEYARD_URL, {address}: {problem}."
         mend = "Start a web process, or correct STATEYARD_URL."
@@ -284,10 +294,10 @@ def _postgres() -> Iterator[Finding]:
 
 
 def _encryption(own: Any) -> Finding:
-    """Return whether the connections to PostgreSQL are encrypted, and its certificate checked."""
+    """Return the finding on the encryption and the certificate of PostgreSQL's connections."""
     host = own.info.host
     mode = settings.DATABASES["default"]["OPTIONS"].get("sslmode", "prefer")
-    if host.startswith("/") or addresses.is_loopback(own.info.hostaddr or host):
+    if host.startswith("/") or is_loopback(own.info.hostaddr or host):
         return Finding("encryption", Verdict.OK, "PostgreSQL is on this machine.")
     mend = "Add sslmode=verify-full and sslrootcert to STATEYARD_DATABASE_URL."
     if not own.pgconn.ssl_in_use:
@@ -300,7 +310,7 @@ def _encryption(own: Any) -> Finding:
 
 
 def _connections(questions: Questions) -> Iterator[Finding]:
-    """Compare the connections of all processes with those that PostgreSQL allows."""
+    """Compare the connections of all processes with the number that PostgreSQL allows."""
     pool_size = _pool_size()
     if not pool_size:
         return
@@ -396,7 +406,7 @@ def _workers() -> Iterator[Finding]:
 
 
 def _versions() -> Iterator[Finding]:
-    """Compare the versions of the workers with that of this program."""
+    """Compare the versions of the workers with the version of this program."""
     own = version_of_workers()
     others = {worker.row.version for worker in list_workers() if worker.alive} - {own}
     if others:
@@ -417,3 +427,85 @@ def _of_features() -> Iterator[Finding]:
 _ASKING: tuple[Callable[[], Iterator[Finding]], ...] = (
     *(_migrations, _clock, _queue, _workers, _versions),
 )
+
+
+# -- the public and internal URLs, opened as browsers and workers do -------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """The answer of the sign-in page. ``reached``: the connection was accepted.
+
+    ``days``: how long its certificate is valid. ``problem``, ``mend``: "" if there is none.
+    """
+
+    reached: bool
+    days: int = 0
+    problem: str = ""
+    mend: str = ""
+
+
+def host_of(address: str | None) -> str:
+    """Return the host of a URL, "" without one."""
+    return urlsplit(address or "").hostname or ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine: a loopback address or ``localhost``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def open_page(host: str) -> PageAnswer:
+    """Open the sign-in page by HTTPS at a public name."""
+    connection = http.client.HTTPSConnection(
+        host, timeout=_ANSWER_S, context=ssl.create_default_context()
+    )
+    try:
+        connection.connect()
+        days = _days_left(connection.sock)
+        connection.request("GET", "/login/")
+        status = connection.getresponse().status
+    except ssl.SSLCertVerificationError as error:
+        problem = f"The certificate of {host} is not valid: {error.verify_message}."
+        return PageAnswer(True, 0, problem, "Let the proxy send a valid certificate and its chain.")
+    except (OSError, http.client.HTTPException) as error:
+        problem = f"https://{host} does not answer from here: {type(error).__name__}."
+        return PageAnswer(False, 0, problem, "Check DNS, the proxy and the firewall.")
+    finally:
+        connection.close()
+    if status == HTTPStatus.MOVED_PERMANENTLY:
+        problem = f"https://{host} redirects to itself."
+        mend = "Let the proxy set X-Forwarded-Proto."
+    elif status == HTTPStatus.BAD_REQUEST:
+        problem = f"https://{host} is refused by its name."
+        mend = "Let the proxy pass on Host unchanged."
+    elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        problem = f"https://{host} answers {status}."
+        mend = "Look at the logs of the proxy and of the web processes."
+    else:
+        problem = mend = ""
+    return PageAnswer(True, days, problem, mend)
+
+
+def _days_left(sock: object) -> int:
+    certificate = sock.getpeercert() if isinstance(sock, ssl.SSLSocket) else None
+    ends = str((certificate or {}).get("notAfter", ""))
+    return int((ssl.cert_time_to_seconds(ends) - time.time()) // _DAY_S) if ends else 0
+
+
+def ask_web(address: str) -> str:
+    """Return why no web process answers at an internal URL; "" if one does."""
+    parts = urlsplit(address)
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=_ANSWER_S)
+    try:
+        connection.request("GET", "/healthz")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return f"no answer, {type(error).__name__}"
+    finally:
+        connection.close()
+    return f"the answer is {status}" if status != HTTPStatus.OK else ""

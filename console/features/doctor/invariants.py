@@ -1,4 +1,4 @@
-"""Check the invariants I1 to I17 on the rows of executions (docs/reference/invariants.md)."""
+"""Check the invariants I1 to I18 on the rows of executions (docs/reference/invariants.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import engine
 from console import arns
 from console.db.rows import storable
 from console.features.doctor import progress
-from console.features.doctor.found import Violation, batches, states_of
+from console.features.doctor.stored_executions import Violation, batches, states_of
 from console.features.doctor.walk import ENDS, OUTCOMES, REDRIVEN, Walk, between
 from console.models import (
     AuditEntry,
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from django.db.models import Model, QuerySet
 
-    from console.features.doctor.found import FoundExecution, HistoryLine
+    from console.features.doctor.stored_executions import HistoryLine, StoredExecution
 
-    Check = Callable[[FoundExecution, Walk], Iterator[tuple[str, str]]]
+    Check = Callable[[StoredExecution, Walk], Iterator[tuple[str, str]]]
 _OFFERED = frozenset({"ActivityScheduled", "MapRunStarted"})
 _CALL_STARTED = engine.event_names(
     frozenset({engine.Family.LAMBDA_FUNCTION, engine.Family.TASK}), engine.Stage.STARTED
@@ -50,12 +50,12 @@ _SPECIAL = {_TIMEOUT, "States.DataLimitExceeded", "States.Runtime"}
 _MAX_ATTEMPTS, _INTERVAL_S, _RATE = 3, 1, 2.0
 _ROUNDED_MS = 1
 _PAGE = 100
-_MOST_EVENTS = 1_000  # longer ones are told the same way, and reading each three times costs
+_MOST_EVENTS = 1_000  # longer histories are not read three times: it would take too long
 _MODELS = (Execution, RunRow, RunValue, HistoryEvent, InboxMessage, Timer, TaskRow, AuditEntry)
 _MOST_ORPHANS = 100  # of a kind: who has more has one reason for all
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
 CLOCKS_APART_MS = 20
-"""So far may two processes be apart that measured the database's clock at different times."""
+"""The maximum difference between two processes' measurements of the database's clock."""
 
 
 def orphans() -> Iterator[Violation]:
@@ -71,11 +71,11 @@ def _missing(model: type[Model], field: ForeignKey[Any, Any]) -> Iterator[Violat
     rows = model._base_manager.filter(~Exists(referred), **{f"{field.name}__isnull": False})  # noqa: SLF001
     values = rows.order_by().values_list(field.attname, flat=True).distinct()
     for value in values[:_MOST_ORPHANS]:
-        what = f"a row of {model._meta.db_table} is of {field.name} {value}, which is not there"  # noqa: SLF001
-        yield Violation("I17", "", what)
+        problem = f"a row of {model._meta.db_table} is of {field.name} {value}, which is not there"  # noqa: SLF001
+        yield Violation("I17", "", problem)
 
 
-def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def named(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I2: an execution's unique ARN consists of its state machine and name."""
     del walk
     execution = record.execution
@@ -85,7 +85,7 @@ def named(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I2", f"its machine and name say {expected}"
 
 
-def fence(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def fence(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I11: the run's next event number follows the last event, in its row and snapshot."""
     del walk
     if record.run is None:
@@ -102,7 +102,7 @@ def fence(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I11", f"its snapshot goes on at event {run.next_event}, wanted {following}"
 
 
-def stitched(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def stitched(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I14: the pages of GetExecutionHistory together equal the stored history."""
     del walk
     if len(record.events) > _MOST_EVENTS:
@@ -123,7 +123,7 @@ def _told(execution_id: int, *, reverse: bool) -> Iterator[int]:
             return
 
 
-def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def attempts(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I7: at most 1 + MaxAttempts attempts, each after its backoff; a redrive counts anew."""
     repeated = {visit: starts for visit, starts in walk.starts.items() if len(starts) > 1}
     if not repeated:
@@ -144,7 +144,7 @@ def attempts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
 
 
 def _pauses(
-    record: FoundExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
+    record: StoredExecution, walk: Walk, retriers: Sequence[Mapping[str, Any]], tries: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """Compare the backoff before each retry with its Retrier's."""
     failures = [walk.by_id[walk.by_id[start].previous] for start in tries[1:]]
@@ -185,7 +185,7 @@ def _pause_s(retrier: Mapping[str, Any], retries: int) -> float:
     return min(pause, float(retrier.get("MaxDelaySeconds", 99_999_999)))
 
 
-def numbering(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def numbering(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I3: event ids are 1..n, each event follows an earlier one, one root; times never decrease."""
     del walk
     events = record.events
@@ -213,7 +213,7 @@ def _roots(events: list[HistoryLine]) -> Iterator[tuple[str, str]]:
             yield "I3", f"event {event.id} starts the execution once more"
 
 
-def ending(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def ending(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I4: one final event, equal to the execution's row; only a redrive may follow."""
     events, status = record.events, record.execution.status
     for event, after in pairwise(events):
@@ -230,7 +230,7 @@ def ending(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _check_row(record)
 
 
-def _check_row(record: FoundExecution) -> Iterator[tuple[str, str]]:
+def _check_row(record: StoredExecution) -> Iterator[tuple[str, str]]:
     """Compare the row with the event that ended the execution."""
     columns = ("status", "output", "error", "cause", "stop_ms")
     row: dict[str, Any] = Execution.objects.values(*columns).get(pk=record.execution.pk)
@@ -254,7 +254,7 @@ def _check_row(record: FoundExecution) -> Iterator[tuple[str, str]]:
         yield "I4", f"stopped {row['stop_ms'] - last.at_ms} ms after its last event"
 
 
-def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def visits(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I5: a state is exited at most once per visit, and exactly once in a successful execution."""
     succeeded = record.execution.status == "SUCCEEDED"
     for visit, exits in walk.exits.items():
@@ -268,12 +268,12 @@ def visits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I5", f"event {event.id} leaves state {event.state!r}, which was not entered"
 
 
-def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def outcomes(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I6: a scheduled task has one outcome, or none if its execution or group ended first."""
     for task, ended in walk.outcomes.items():
         if len(ended) > 1:
             yield "I6", f"task {task} has {len(ended)} outcomes: {ended}"
-        elif not ended and not _excused(record, walk, task):
+        elif not ended and not _may_lack_outcome(record, walk, task):
             yield "I6", f"task {task} has no outcome and will have none"
     for event in walk.strays:
         if event.type not in event_types.STATE_EXITS:
@@ -281,28 +281,26 @@ def outcomes(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _rows(record, walk)
 
 
-def _excused(record: FoundExecution, walk: Walk, task: int) -> bool:
+def _may_lack_outcome(record: StoredExecution, walk: Walk, task: int) -> bool:
     """Whether a task may lack an outcome, for now or for ever."""
     end = walk.next_end(task)
     if end not in ("", "SUCCEEDED"):
         return True  # the execution ended before it
     if walk.died(walk.visit.get(task, 0)):
-        return True  # a sibling failed before it, or its group goes on: then I1 watches it
+        return True  # a sibling failed first, or its group is still running, which I1 checks
     row = record.tasks.get(task)
     opened = row is not None and row.status != "closed"
     coming = record.has_message("Stop") or bool(record.messages_of().get(task))
-    return not end and (opened or coming or task in _delayed(record))
+    return not end and (opened or coming or task in _withheld(record))
 
 
-def _delayed(record: FoundExecution) -> set[int]:
-    """Return the tasks whose calls a fault holds back."""
+def _withheld(record: StoredExecution) -> set[int]:
+    """Return the tasks whose call or answer a fault holds back."""
     run = record.snapshot() if record.execution.faults else None
-    if run is None or run.faults is None:
-        return set()
-    return {call.task.task for call in run.faults.delayed.values()}
+    return set() if run is None or run.faults is None else run.faults.withheld_tasks
 
 
-def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def _rows(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """Compare the tasks' rows with their events.
 
     A call has a row from its ...Started event on: a failing sibling may have prevented it before,
@@ -320,7 +318,7 @@ def _rows(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
             yield "I6", f"task {task} has its outcome and is open"
 
 
-def in_order(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def in_order(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I9: result i is of item or branch i, in whatever order they finished."""
     groups = [visit for visit in walk.exits if _is_group(walk, visit)]
     states = states_of(record.definition) if groups else {}
@@ -355,7 +353,7 @@ def _of_map_run(walk: Walk, event: int) -> bool:
 
 
 def _compare_results(
-    record: FoundExecution, walk: Walk, state: Mapping[str, Any], visit: int, event: int
+    record: StoredExecution, walk: Walk, state: Mapping[str, Any], visit: int, event: int
 ) -> Iterator[tuple[str, str]]:
     attempt = walk.starts[visit][-1]
     if state["Type"] == "Parallel":
@@ -371,7 +369,7 @@ def _compare_results(
         yield "I9", f"event {event}: the result is not that of the {len(lines)} lines, in order"
 
 
-def _iteration_outputs(record: FoundExecution, walk: Walk, attempt: int) -> dict[int, int]:
+def _iteration_outputs(record: StoredExecution, walk: Walk, attempt: int) -> dict[int, int]:
     """Return index -> the event with the output of that iteration."""
     ended = [
         event.id
@@ -393,7 +391,7 @@ def _branch_outputs(walk: Walk, state: Mapping[str, Any], attempt: int) -> Itera
 
 
 def _compare_children(
-    record: FoundExecution, walk: Walk, visit: int, event: int
+    record: StoredExecution, walk: Walk, visit: int, event: int
 ) -> Iterator[tuple[str, str]]:
     """Compare the result of a Map Run with its children's outputs."""
     run = max(
@@ -406,7 +404,7 @@ def _compare_children(
         yield "I9", f"event {event}: the result is not that of the Map Run's children, in order"
 
 
-def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def never_early(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I8: Wait states and timeouts of tasks and executions are never early."""
     early_waits = list(_early_waits(record, walk))
     if early_waits and not wait_scale.were_scaled():
@@ -418,7 +416,7 @@ def never_early(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]
     yield from _early_end(record)
 
 
-def _early_waits(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def _early_waits(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     waits = [visit for visit in walk.exits if walk.by_id[visit].type == "WaitStateEntered"]
     states = states_of(record.definition) if waits else {}
     for visit in waits:
@@ -439,7 +437,7 @@ def _due_ms(entered: HistoryLine, state: Mapping[str, Any]) -> int:
 
 
 def _early_timeout(
-    record: FoundExecution, walk: Walk, task: int, outcome: int
+    record: StoredExecution, walk: Walk, task: int, outcome: int
 ) -> Iterator[tuple[str, str]]:
     """Compare a task's timeout with its row, which has the expired kind."""
     row = record.tasks.get(task)
@@ -476,7 +474,7 @@ def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[
         yield "I8", f"event {outcome}: a timeout of task {task}, which has none"
 
 
-def _early_end(record: FoundExecution) -> Iterator[tuple[str, str]]:
+def _early_end(record: StoredExecution) -> Iterator[tuple[str, str]]:
     seconds = record.definition.get("TimeoutSeconds")
     if not isinstance(seconds, int) or arns.is_express(record.execution.arn):
         return
@@ -497,6 +495,7 @@ OF_EXECUTIONS: tuple[Check, ...] = (
     progress.check_progress,
     progress.counts,
     progress.rest,
+    progress.halted_row,
     named,
     fence,
     numbering,
@@ -508,7 +507,7 @@ OF_EXECUTIONS: tuple[Check, ...] = (
     in_order,
     stitched,
 )
-"""Every check of one execution: it yields the invariant's id and what is wrong."""
+"""Every check of one execution: it yields the invariant's id and the violation."""
 
 
 @dataclass
@@ -534,7 +533,7 @@ def check(
         yield from orphans()
 
 
-def of_execution(record: FoundExecution) -> Iterator[Violation]:
+def of_execution(record: StoredExecution) -> Iterator[Violation]:
     """Yield the violations of one execution; an unreadable row is one, too."""
     walk = Walk(record.events)
     for invariant in OF_EXECUTIONS:

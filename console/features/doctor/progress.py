@@ -1,4 +1,4 @@
-"""Check I1 and I15: running executions can continue, and ended executions have no open work."""
+"""Check I1, I15, I18: running executions can continue, ended executions have no open work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from console.db import clock
 from console.models import Execution, MapRun, RunValue, Worker
-from console.store.executions import retention
+from console.store.executions import halted, retention
 from console.store.state import transition_rate
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import engine
-    from console.features.doctor.found import FoundExecution
+    from console.features.doctor.stored_executions import StoredExecution
     from console.features.doctor.walk import Walk
     from console.models import TaskRow
 
@@ -24,14 +24,14 @@ _GRACE_MS = 20_000  # what is swept away a moment later may be there for that mo
 _ENDINGS = ("TaskSucceeded", "TaskFailed", "TaskTimedOut")
 _BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 GRACE = 2
-"""A lease may have ended for so many times its length before the others must have taken over."""
+"""The time, in lease lengths, within which other workers must take over after a lease ends."""
 
 
 def alive(worker: str) -> bool:
-    """Whether a worker is alive.
+    """Return whether a worker is alive.
 
-    The one of a database's single process always does, as far as the rows can tell: it takes its
-    tasks up again when it starts. An activity's worker is held to its task's own clocks.
+    The worker of a single-process server always counts as alive: it continues its tasks when
+    it starts. So does a worker of an activity: only the timeouts of its task apply to it.
     """
     if not worker.startswith(OWN) or worker == OWN + BUILTIN_WORKER:
         return True
@@ -42,7 +42,7 @@ def alive(worker: str) -> bool:
     return lease.lease_until_ms + min(grace_ms, 20_000) > clock.now_ms()
 
 
-def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def check_progress(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1: every running execution, and each of its lines of control, can continue."""
     del walk
     if not record.running or record.run is None or record.run.parked:
@@ -53,29 +53,29 @@ def check_progress(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, st
         yield from _lines(record)
 
 
-def _lines(record: FoundExecution) -> Iterator[tuple[str, str]]:
+def _lines(record: StoredExecution) -> Iterator[tuple[str, str]]:
     run = record.snapshot()
     if run is None:
         return  # a later version's
     for frame in run.frames.values():
-        missing = _missing(record, run, frame)
+        missing = _missing_wakeup(record, run, frame)
         if missing:
             yield "I1", f"state {frame.state!r} (event {frame.entered_event}): {missing}"
 
 
-def _something(record: FoundExecution) -> bool:
+def _something(record: StoredExecution) -> bool:
     ready = record.run is not None and record.run.ready
     waiting = any(_moves(record, task) for task in record.tasks.values())
     return bool(ready or record.inbox or record.timers or waiting)
 
 
-def _stands(record: FoundExecution) -> bool:
+def _stands(record: StoredExecution) -> bool:
     """Whether a line of control is stopped at a breakpoint, where a person moves it."""
     run = record.snapshot()
     return run is not None and run.plan is not None and bool(run.plan.halts)
 
 
-def _moves(record: FoundExecution, task: TaskRow) -> bool:
+def _moves(record: StoredExecution, task: TaskRow) -> bool:
     """Whether a task is open and something can end it."""
     if task.status == "closed":
         return False
@@ -85,8 +85,8 @@ def _moves(record: FoundExecution, task: TaskRow) -> bool:
     return task.status != "started" or alive(task.worker)
 
 
-def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
-    """Return what a line of control waits for in vain, "" if it can continue."""
+def _missing_wakeup(record: StoredExecution, run: engine.Run, frame: Any) -> str:
+    """Return the missing event that a line of control waits for, "" if it can continue."""
     match frame.phase:
         case "task":
             task = record.tasks.get(frame.waits_for)
@@ -110,13 +110,13 @@ def _missing(record: FoundExecution, run: engine.Run, frame: Any) -> str:
             return "" if queued else "it is not in the queue"
 
 
-def _is_stepped(record: FoundExecution) -> bool:
+def _is_stepped(record: StoredExecution) -> bool:
     """Whether a worker steps the execution without a message, now or within its rate limit."""
     tokens = any(transition_rate.is_token_timer(timer.name) for timer in record.timers)
     return tokens or (record.run is not None and record.run.ready)
 
 
-def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def counts(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I1 of Map Runs: the counts that decide their end agree with the children.
 
     A Map Run that is being removed is left out: its children are removed first.
@@ -136,7 +136,22 @@ def counts(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
                 yield "I1", f"Map Run {run.arn}: {is_told} {label}, but there are {is_there}"
 
 
-def rest(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+def halted_row(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I18: the row of halted lines of control agrees with the breakpoints in the snapshot."""
+    del walk
+    row = record.halted
+    if row is None and not record.running:
+        return  # an ended execution has no lines, and its snapshot need not be read
+    run = record.snapshot() if record.run is not None else None
+    if run is None and record.running:
+        return  # a later version's, or I11 says so
+    expected = None if run is None else halted.row_of(run)
+    actual = None if row is None else (row.since_ms, row.count, row.newest, row.lines)
+    if actual != expected:
+        yield "I18", f"its row of lines at breakpoints is {actual}, its plan says {expected}"
+
+
+def rest(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]:
     """I15: no task or timer is open unless a running execution waits for it."""
     del walk
     opened = [task.task for task in record.tasks.values() if task.status != "closed"]
@@ -160,7 +175,7 @@ def rest(record: FoundExecution, walk: Walk) -> Iterator[tuple[str, str]]:
         yield from _left_running(record)
 
 
-def _unwanted(record: FoundExecution, opened: list[int]) -> Iterator[tuple[str, str]]:
+def _unwanted(record: StoredExecution, opened: list[int]) -> Iterator[tuple[str, str]]:
     if not opened or record.has_message("Redrive"):
         return
     frames = record.frames()
@@ -170,7 +185,7 @@ def _unwanted(record: FoundExecution, opened: list[int]) -> Iterator[tuple[str, 
             yield "I15", f"task {task} is open, and nobody waits for it"
 
 
-def _left_running(record: FoundExecution) -> Iterator[tuple[str, str]]:
+def _left_running(record: StoredExecution) -> Iterator[tuple[str, str]]:
     """Find open Map Runs of an ended execution that should be closed."""
     for run in record.map_runs.values():
         busy = MapRun.objects.filter(pk=run.pk, children__status="RUNNING")

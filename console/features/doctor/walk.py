@@ -18,7 +18,7 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.features.doctor.found import HistoryLine
+    from console.features.doctor.stored_executions import HistoryLine
 
 ENDS = event_types.EXECUTION_ENDS
 REDRIVEN = "ExecutionRedriven"

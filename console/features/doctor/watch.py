@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.features.doctor import progress
-from console.features.doctor.found import FoundExecution, Violation, batches
+from console.features.doctor.stored_executions import StoredExecution, Violation, batches
 from console.features.doctor.walk import Walk
 from console.models import Execution
 
@@ -26,7 +26,8 @@ _EVERY_S = 1.0
 class SampledState(NamedTuple):
     """The progress of an execution at a sample.
 
-    ``version``: of its run; ``events``, ``digest``: number and SHA-256 of its history's events.
+    ``version``: the version of its run; ``events``, ``digest``: number and SHA-256 of its history's
+    events.
     """
 
     version: int
@@ -51,7 +52,7 @@ class Watch:
             time.sleep(max(0.0, _EVERY_S - (time.monotonic() - sample_start)))
 
     def sample(self) -> Iterator[Violation]:
-        """Check running executions (I1), and those of the last sample (I11, I16)."""
+        """Check running executions (I1), and the executions of the last sample (I11, I16)."""
         self.samples += 1
         for batch in batches(Execution.objects.filter(status="RUNNING")):
             for record in batch:
@@ -62,14 +63,14 @@ class Watch:
             for record in batch:
                 yield from self._compare(record)
 
-    def _note(self, record: FoundExecution) -> None:
+    def _note(self, record: StoredExecution) -> None:
         """Remember a new execution's state for the next sample."""
         if len(self._sampled) < _MOST and record.run is not None:
             self._sampled.setdefault(
                 record.execution.pk, _sampled_state(record, len(record.events))
             )
 
-    def _compare(self, record: FoundExecution) -> Iterator[Violation]:
+    def _compare(self, record: StoredExecution) -> Iterator[Violation]:
         """Yield versions that went back, and events that have changed since they were read."""
         before = self._sampled[record.execution.pk]
         now = _sampled_state(record, before.events)
@@ -84,7 +85,7 @@ class Watch:
             del self._sampled[record.execution.pk]
 
 
-def _sampled_state(record: FoundExecution, events: int) -> SampledState:
+def _sampled_state(record: StoredExecution, events: int) -> SampledState:
     """Return the state of an execution, with the first ``events`` events of its history."""
     digest = hashlib.sha256(repr(record.events[:events]).encode()).hexdigest()
     return SampledState(0 if record.run is None else record.run.version, events, digest)

@@ -1,1 +1,4 @@
-"""The editor of definitions: writing, checking while a person types, and saving."""
+"""The editor of definitions: edit as text or graph, validate while typing, keep drafts, save.
+
+``edits`` has the changes of the text without Django; the other modules serve the page.
+"""

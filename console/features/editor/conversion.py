@@ -1,6 +1,7 @@
-"""Find the definition in a text that is none in JSON, which the graph, the checks and the API need.
+"""Convert text pasted into the editor, YAML or a template, to a definition in JSON.
 
-It is YAML, or a template of CloudFormation, SAM or the CDK with state machines in it.
+Graph, validation and API need JSON. Recognized are YAML definitions, and templates of
+CloudFormation, SAM or the CDK with state machines.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 MOST_CHARACTERS = 262_144
-"""A longer text takes seconds to read."""
+"""Maximum length of a text to convert: longer texts take seconds to parse."""
 DEEPEST = 500
-"""YAML in more lists and objects than this is not read on: each more makes the next one dearer.
+"""Maximum nesting depth of YAML, and of JSON: the time for each further level grows.
 
-JSON is not read deeper either. 50,000 brackets, in 50 KB, took minutes.
+50,000 brackets, in 50 KB, took minutes.
 """
 YAML = "yaml"
-"""The choice of ``convert_text`` that is no state machine of a template."""
+"""The choice of ``convert_text`` for a YAML definition instead of a template's state machine."""
 _FIRST_KEYS = ("Comment:", "QueryLanguage:", "Resources:", "StartAt:", "States:", "Transform:")
-"""What a line begins with in YAML that is meant to be a definition or a template."""
+"""Beginnings of lines in a text that is meant as YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class YamlError:
-    """Why a text is no YAML; line and column count from 1."""
+    """The syntax error of a YAML text; line and column count from 1."""
 
     message: str
     line: int
@@ -46,10 +47,10 @@ class YamlError:
 
 @dataclass(frozen=True, slots=True)
 class ForeignText:
-    """What a text is that is no definition in JSON.
+    """A text in the editor that is not a JSON definition: YAML, or a template.
 
-    ``machines``: the logical ids of the state machines of a template; ``error``: the text is
-    meant to be YAML and is none.
+    ``machines``: the logical ids of a template's state machines; ``error``: the text is meant as
+    YAML but invalid.
     """
 
     is_yaml: bool = False
@@ -58,20 +59,20 @@ class ForeignText:
 
     @property
     def is_convertible(self) -> bool:
-        """Tell whether a definition can be made of the text."""
+        """Return whether the text can be converted to a definition."""
         return self.is_yaml or bool(self.machines)
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertedText:
-    """A definition in JSON; ``machine``: what else a template says of its state machine."""
+    """A definition in JSON; ``machine``: its state machine in a template, with role and tags."""
 
     text: str
     machine: MachineSource | None = None
 
 
 def examine_text(text: str) -> ForeignText:
-    """Tell what a text is that has no graph."""
+    """Return the kind of a text that is no JSON definition: YAML, or a template."""
     try:
         document = _load_document(text)
     except yaml.MarkedYAMLError as error:
@@ -88,7 +89,7 @@ def examine_text(text: str) -> ForeignText:
 
 
 def convert_text(text: str, choice: str, account: Account) -> ConvertedText | None:
-    """Return the definition of a text, None if it has none.
+    """Return the definition in a text, None if there is none.
 
     ``choice``: ``YAML``, or the logical id of a state machine. Raise ``SourceError`` if its
     definition is not in the template.
@@ -109,15 +110,14 @@ def convert_text(text: str, choice: str, account: Account) -> ConvertedText | No
 
 
 def account_of(scope: Scope) -> Account:
-    """Return the account and region that a template is read for."""
+    """Return the account and region for the ARNs of a template."""
     return Account(scope.project.account_id, scope.region, arns.partition_of(scope.region))
 
 
 def _load_document(text: str) -> Any:
-    """Parse a text as JSON or YAML; None if the text is too long.
+    """Parse a text as JSON or YAML; None if it is too long, too deep or invalid.
 
-    A text with ``*`` aliases is refused: a few lines of them can mean gigabytes. So is one that is
-    too deep.
+    YAML with ``*`` aliases is refused: a few lines of them can expand to gigabytes.
     """
     if len(text) > MOST_CHARACTERS or not text.strip():
         return None
@@ -127,7 +127,7 @@ def _load_document(text: str) -> Any:
 
 
 def _is_modest(text: str) -> bool:
-    """Tell whether a text in YAML is what it seems: neither deep nor with aliases."""
+    """Return whether a YAML text is neither too deep nor has aliases."""
     depth = 0
     for event in yaml.parse(text, Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)

@@ -1,4 +1,4 @@
-"""Editor: create and change state machines as text, graph and forms."""
+"""Declare the feature: an editor that creates and changes state machines as text and graph."""
 
 from console.feature import Feature
 

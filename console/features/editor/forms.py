@@ -1,4 +1,4 @@
-"""The forms of the editor."""
+"""Forms of the editor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OptionTextField(TextField):
-    """One of some words, "" for anything else."""
+    """One of some words; other values become ""."""
 
     def __init__(self, options: Iterable[str]) -> None:
         super().__init__()
@@ -25,14 +25,14 @@ class OptionTextField(TextField):
 
 
 class DefinitionForm(PageForm):
-    """A definition with its machine's name and role.
+    """A definition with its state machine's name and role.
 
-    ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
-    has seen and replaces; ``merge``: of the one that the reader has seen and merges with;
-    ``check``: the text is only checked; ``note``: of the revision that the save makes; ``type``:
-    of a new machine; ``run``: the reader goes on to start an execution; ``tags``: of a new machine,
-    a line each; ``convert``: which definition the text becomes, as ``convert_text`` takes it;
-    ``page``: see ``DraftForm``.
+    ``revision``: the revision that the text was based on; ``over``: the later revision that the
+    reader has agreed to overwrite; ``merge``: the later revision that the reader merges with;
+    ``check``: only validate the text; ``note``: the description of the new revision; ``type`` and
+    ``tags`` (one per line): those of a new state machine; ``run``: continue to the start form;
+    ``convert``: what to make of a text that is YAML or a template: the logical id of its state
+    machine (``conversion.convert_text``); ``page``: see ``DraftForm``.
     """
 
     # A browser sends the ends of lines as CR LF; the definition keeps those that were typed.
@@ -52,9 +52,9 @@ class DefinitionForm(PageForm):
 
 
 class DraftForm(PageForm):
-    """A draft. ``discard``: it is forgotten; ``page``: the opened page of the editor.
+    """A draft. ``discard``: delete it; ``page``: the id of the opened page of the editor.
 
-    ``back``: it is discarded by a press on another page, which is shown again.
+    ``back``: the draft is discarded on another page, which is shown again.
     """
 
     text = TextField(strip=False, lines=True)
@@ -65,10 +65,10 @@ class DraftForm(PageForm):
 
 
 class CheckForm(PageForm):
-    """The text that the editor holds while a person types.
+    """The text of the editor while the reader types.
 
-    ``opened``: a JSON list with the names of unfolded groups; ``chosen``: of a state to be seen;
-    ``drawn``: the digest of the graph that the editor shows; ``role``: of the state machine.
+    ``opened``: a JSON list with the names of unfolded groups; ``chosen``: the selected state;
+    ``drawn``: the digest of the displayed graph; ``role``: the state machine's role.
     """
 
     role = TextField()
@@ -82,9 +82,10 @@ class CheckForm(PageForm):
 class GraphEditForm(PageForm):
     """An edit of the graph: the editor's text, the action and its arguments.
 
-    ``state``: whose menu or form it is; ``source`` to ``index``: the edge; ``leads_to``: its new
-    target, "" for the end; ``pasted``: copied states; ``piece``: of the palette, or which
-    definition the text becomes. Every other field that is sent belongs to the form of the state.
+    ``state``: the state of the menu or form; ``name``: its new name; ``source``, ``target``,
+    ``occurrence``, ``owner``, ``index``: the edge, as of ``GraphEdge``; ``leads_to``: its new
+    target, "" for the end; ``pasted``: copied states; ``piece``: the item of the palette to insert,
+    or the choice of a conversion. The request also has the fields of the state's own form.
     """
 
     text = TextField(strip=False, lines=True)

@@ -1,7 +1,7 @@
-"""Answer the presses in the graph of the editor: the form of a state, the palette, every edit.
+"""View of edits in the editor's graph: the form of a state, the palette, and every edit.
 
-A request carries the whole text of the editor. The answer carries the changed text, which the
-page's script puts into the editor as one step of its undo history, and the panel to show.
+A request has the whole text of the editor. The response has the changed text, which the page's
+script inserts as one step of its undo history, and the panel to show.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ def _save_form(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
 
 def _paste(tree: DefinitionTree, sent: Mapping[str, str]) -> EditDone:
     edge = _edge(sent)
-    behind = sent["state"] and not (edge.source or edge.owner)
-    return paste_states(tree, edge_behind(tree, sent["state"]) if behind else edge, sent["pasted"])
+    follows_state = sent["state"] and not (edge.source or edge.owner)
+    return paste_states(
+        tree, edge_behind(tree, sent["state"]) if follows_state else edge, sent["pasted"]
+    )
 
 
 _ACTS: dict[str, Act] = {
@@ -79,7 +81,7 @@ _ACTS: dict[str, Act] = {
 
 @require_POST
 def edit_graph(request: HttpRequest) -> HttpResponse:
-    """Make an edit of the graph; answer 422 with the reason if it cannot be made."""
+    """Make an edit of the graph; answer 422 with the reason if it is impossible."""
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     sent = {**request.POST.dict(), **GraphEditForm(request.POST).values}
@@ -89,16 +91,16 @@ def edit_graph(request: HttpRequest) -> HttpResponse:
     if sent["act"] == "convert":
         return _convert(request, sent["text"], sent["piece"])
     try:
-        done, tree = _edited(sent)
+        edit, tree = _edited(sent)
     except EditRefused as refused:
         return _render_panel(request, sent["text"], sent["state"], refused=str(refused))
     text = tree.text()
     changed = {"new_text": text} if text != sent["text"] else {}
-    return _render_panel(request, text, done.selected, message=done.message, **changed)
+    return _render_panel(request, text, edit.selected, message=edit.message, **changed)
 
 
 def _render_palette(request: HttpRequest, sent: Mapping[str, str]) -> HttpResponse:
-    """Show what can be done with an edge: insert a piece, or let it lead to another state."""
+    """Show the actions on an edge: insert a piece, or connect it to another state."""
     edge = _edge(sent)
     groups = [
         (group.value, [piece for piece in PIECES.values() if piece.group is group])
@@ -113,17 +115,17 @@ def _render_palette(request: HttpRequest, sent: Mapping[str, str]) -> HttpRespon
 
 
 def _convert(request: HttpRequest, text: str, choice: str) -> HttpResponse:
-    """Make a definition of YAML or a template, as one edit of the text, which can be undone."""
+    """Convert YAML or a template to a definition, as one edit that can be undone."""
     try:
         converted = convert_text(text, choice, account_of(scope_of(request)))
     except SourceError as error:
         return _render_panel(request, text, "", refused=str(error))
     if converted is None:
         return _render_panel(request, text, "", refused="The text has no such definition.")
-    taken: dict[str, Any] = {"new_text": converted.text}
+    context: dict[str, Any] = {"new_text": converted.text}
     if converted.machine:
-        taken |= {"taken": converted.machine, "tags": tag_lines(converted.machine.tags)}
-    return _render_panel(request, converted.text, "", message="Converted to JSON.", **taken)
+        context |= {"taken": converted.machine, "tags": tag_lines(converted.machine.tags)}
+    return _render_panel(request, converted.text, "", message="Converted to JSON.", **context)
 
 
 def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:
@@ -131,8 +133,8 @@ def _edited(sent: Mapping[str, str]) -> tuple[EditDone, DefinitionTree]:
     if act is None:
         raise EditRefused(f"The graph has no edit “{sent['act']}”.")
     tree = DefinitionTree(sent["text"])
-    done = act(tree, sent)
-    return done, tree
+    edit = act(tree, sent)
+    return edit, tree
 
 
 def _render_panel(

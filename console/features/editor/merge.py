@@ -1,4 +1,7 @@
-"""Merge two definitions made from one, as the tool diff3 does, and show both side by side."""
+"""Merge two versions of a definition after a conflict of edits, like the tool diff3.
+
+Used when another person has saved a state machine while its editor was open.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,19 @@ _CHOICE = re.compile(r"take-(\d{1,5})", re.ASCII)
 
 
 class MergeSide(StrEnum):
-    """Which lines of a difference go into the merged text."""
+    """The lines of a difference to take into the merged text."""
 
-    MINE = "mine"  # those in the reader's editor
-    THEIRS = "theirs"  # those that somebody else saved
+    MINE = "mine"  # the lines in the reader's editor
+    THEIRS = "theirs"  # the lines that another person saved
     BOTH = "both"  # theirs, then mine
 
 
 @dataclass(frozen=True, slots=True)
 class MergeChunk:
-    """Lines that are the same in both texts, or a difference.
+    """Lines that are equal in both texts, or a difference.
 
-    ``number``: of the difference, from 1, 0 for lines that are the same. ``proposed``: the side
-    that changed them; ``conflict``: both did, or nobody knows what they were made from.
+    ``number``: the number of the difference, from 1; 0 for equal lines. ``proposed``: the side that
+    changed the lines; ``conflict``: both sides did, or their common base is unknown.
     """
 
     number: int
@@ -47,7 +50,7 @@ class MergeChunk:
     conflict: bool = False
 
     def lines(self, side: MergeSide) -> tuple[str, ...]:
-        """Return the lines of one side, or of both."""
+        """Return the lines of the chosen side, or of both sides."""
         match side:
             case MergeSide.MINE:
                 return self.mine
@@ -60,7 +63,7 @@ class MergeChunk:
 
     @property
     def rows(self) -> list[tuple[str | None, str | None]]:
-        """Return (theirs, mine) line by line; equal lines far from a difference are left out."""
+        """Return (theirs, mine) line by line; equal lines far from a difference are omitted."""
         if self.number == 0 and len(self.mine) > 2 * _CONTEXT + 1:
             head, tail = self.mine[:_CONTEXT], self.mine[-_CONTEXT:]
             return [*((line, line) for line in head), ("…", "…"), *((line, line) for line in tail)]
@@ -73,9 +76,9 @@ def _padded(lines: tuple[str, ...], size: int) -> list[str | None]:
 
 
 def merge_chunks(base: str | None, mine: str, theirs: str) -> list[MergeChunk] | None:
-    """Return both texts cut at their differences, None if they are too long to compare.
+    """Return both texts split at their differences, None if they are too long to compare.
 
-    ``base``: the text that both were made from, None if it is not known.
+    ``base``: the text that both are based on, None if unknown.
     """
     own, other = mine.splitlines(), theirs.splitlines()
     if len(own) + len(other) > MOST_LINES:
@@ -96,7 +99,7 @@ def merge_chunks(base: str | None, mine: str, theirs: str) -> list[MergeChunk] |
 def _regions(
     base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
-    """Yield (base, mine, theirs) in turns: what all three have, and what stands between."""
+    """Yield (base, mine, theirs) alternately: regions equal in all three, and the others."""
     anchors = [(0, 0, 0, 0), *_common(base, mine, theirs), (len(base), len(mine), len(theirs), 0)]
     for (at, my_place, their_place, size), (next_at, my_next, their_next, _) in pairwise(anchors):
         if size:
@@ -117,7 +120,7 @@ def _regions(
 def _common(
     base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (place in base, in mine, in theirs, size) of the runs that all three have."""
+    """Yield (place in base, in mine, in theirs, size) of each run of equal lines."""
     my_blocks = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
     their_blocks = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
     first = second = 0
@@ -139,7 +142,7 @@ def _common(
 
 
 def merged_text(chunks: Sequence[MergeChunk], choices: Mapping[int, MergeSide]) -> str:
-    """Return the text that the choices make; a difference without one is as proposed."""
+    """Return the text of the choices; a difference without a choice is as proposed."""
     lines: list[str] = []
     for chunk in chunks:
         lines += chunk.lines(choices.get(chunk.number, chunk.proposed))
@@ -148,10 +151,10 @@ def merged_text(chunks: Sequence[MergeChunk], choices: Mapping[int, MergeSide]) 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionConflict:
-    """What somebody else saved since the page of the editor was opened.
+    """A conflict with the save of another person while the editor was open.
 
-    ``saved_by``: "" if nobody knows; ``note``: of their save; ``chunks``: both definitions, None if
-    they are too long to compare; ``revision``: what ``Save over it`` may replace.
+    ``saved_by``: "" if unknown; ``note``: of their save; ``chunks``: both definitions, None if too
+    long to compare; ``revision``: the revision that *Save over it* may replace.
     """
 
     revision: str
@@ -164,19 +167,19 @@ class DefinitionConflict:
 
     @property
     def differences(self) -> int:
-        """Return in how many places the definitions differ."""
+        """Return the number of differences."""
         return sum(chunk.number > 0 for chunk in self.chunks or ())
 
     @property
     def clashes(self) -> int:
-        """Return in how many places both changed the same lines."""
+        """Return the number of differences in which both sides changed the same lines."""
         return sum(chunk.conflict for chunk in self.chunks or ())
 
 
 def definition_conflict(theirs: StateMachine, mine: str, made_from: str) -> DefinitionConflict:
-    """Compare what a machine has with what somebody typed.
+    """Compare a state machine's current definition with a typed one.
 
-    ``made_from``: the revision of the machine (``store.revision_of``) that ``mine`` was made from.
+    ``made_from``: the revision (``store.revision_of``) that ``mine`` is based on.
     """
     saved = revisions.find_revision(theirs, theirs.revision_id)
     text = readable_text(theirs.definition.text)
@@ -217,7 +220,7 @@ def merge_choices(sent: Mapping[str, str]) -> dict[int, MergeSide]:
 
 
 def merge_definitions(conflict: DefinitionConflict, sent: Mapping[str, str]) -> str | None:
-    """Return the merged text of a conflict, None if its definitions are too long to compare."""
+    """Return the merged text of a conflict, None if too long to compare."""
     if conflict.chunks is None:
         return None
     return merged_text(conflict.chunks, merge_choices(sent))

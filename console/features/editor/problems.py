@@ -1,4 +1,4 @@
-"""List the problems of a definition with their places in its text."""
+"""List the problems of a definition in the editor, with their places in the text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _PLACE = r"\[Source: .*?; line: (\d+), column: \d+\]"
 _BEGINS = re.compile(rf" starting at {_PLACE}| \(start marker at {_PLACE}\)", re.DOTALL)
-"""Where an object or array begins that is not closed, as AWS's parser says it."""
+"""AWS's words for the beginning of an unclosed object or array."""
 
 _END_OF_LINE = "(CTRL-CHAR, code 10)"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One line of the problems list; ``line``/``column`` count from 1, 0 if not known."""
+    """One line of the problems list; ``line``/``column`` count from 1, 0 if unknown."""
 
     severe: bool
     code: str
@@ -31,7 +31,7 @@ class Problem:
 
     @property
     def tone(self) -> str:
-        """Return the tone of its sign."""
+        """Return the tone of its icon."""
         return "failed" if self.severe else "caught"
 
 
@@ -64,9 +64,9 @@ def problems_in(text: str, type: str = engine.MachineType.STANDARD) -> list[Prob
 
 
 def _short_message(diagnostic: engine.Diagnostic) -> str:
-    """Return a message without the definition, which AWS's parser repeats in its own.
+    """Return a message without the definition, which AWS's parser repeats in it.
 
-    A line that ends inside a text is what a missing quotation mark looks like.
+    A line that ends inside a text indicates a missing quotation mark.
     """
     if _END_OF_LINE in diagnostic.message:
         return "A text has no closing quotation mark in its line."

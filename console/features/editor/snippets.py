@@ -1,7 +1,7 @@
-"""The pieces of a definition that the editor's completion inserts: states, patterns, fields, rules.
+"""Snippets for the editor's completion: states, patterns, fields, rules.
 
-A snippet is written in Ace's notation: ``${1:Wait}`` is selected first and typed over, ``$1``
-repeats what was typed there, so that a state's new name stands wherever the state is named.
+A snippet uses Ace's notation: ``${1:Wait}`` is selected first and typed over, and ``$1`` repeats
+the typed text, so that the name of a new state is entered once for all its occurrences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from console.features.editor.edits.palette import (
 
 LANGUAGES = ("JSONPath", "JSONata")
 _MARK = "\ue000"
-"""Around the number of a place to type in, until the text is written."""
+"""Encloses the number of a place to type in, until the text is written."""
 _LAMBDA_ERRORS = (
     "Lambda.ClientExecutionTimeoutException",
     "Lambda.ServiceException",
@@ -36,7 +36,7 @@ _LAMBDA_ERRORS = (
 
 
 class SnippetPlace(StrEnum):
-    """Where in a definition a snippet makes sense."""
+    """The place in a definition in which a snippet is offered."""
 
     STATES = "states"
     """Among the states of a block."""
@@ -58,7 +58,7 @@ class Snippet:
 
 
 def snippets_json(account: str) -> str:
-    """Return all snippets as JSON, for the script of the page. ``account``: of their ARNs."""
+    """Return all snippets as JSON for the page's script. ``account``: for their ARNs."""
     text = json.dumps([asdict(snippet) for snippet in SNIPPETS], ensure_ascii=False)
     return of_account(text, account)
 
@@ -72,7 +72,7 @@ def _state_snippets(language: str) -> list[Snippet]:
 
 
 def _states_text(states: dict[str, Any]) -> str:
-    """Return states as members of ``States``; their names and where they lead to are typed."""
+    """Return states as members of ``States``, with names and targets as places to type in."""
     marks = {name: f"{_MARK}{number}{_MARK}" for number, name in enumerate(states, 1)}
     marks[EXIT] = f"{_MARK}{len(states) + 1}{_MARK}"
     words = {mark: name for name, mark in marks.items()} | {marks[EXIT]: "Next state"}
@@ -87,13 +87,13 @@ def _fields_text(fields: dict[str, Any]) -> str:
 
 
 def _members(value: dict[str, Any]) -> str:
-    """Return the members of an object as lines, without the braces around them."""
+    """Return the members of an object as lines, without its braces."""
     lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")[1:-1]
     return "\n".join(line.removeprefix("  ") for line in lines)
 
 
 def _snippet_text(text: str, words: dict[str, str]) -> str:
-    """Return a text in Ace's notation. ``words``: mark -> what stands there at first."""
+    """Return a text in Ace's notation. ``words``: mark -> its initial text."""
     escaped = re.sub(r"[\\$]", r"\\\g<0>", text)
     for mark, word in words.items():
         number = mark.strip(_MARK)

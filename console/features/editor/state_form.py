@@ -1,4 +1,4 @@
-"""The form of one state: its fields by type and query language, and their parsing."""
+"""The form of a state in the editor: its fields by type and query language, and parsing them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from console.features.editor.edits.json_tree import JsonContainer
 
 END_OPTION = ""
-"""No state has this name."""
+"""The option for the end of a block; no state has this name."""
 _OWN = {"Type", "End", "Branches", "ItemProcessor", "Iterator", "Choices", "Retry", "Catch"}
 _PATHS = {"InputPath", "OutputPath", "ResultPath"}
-"""Paths that may be JSON's null, which discards the data."""
+"""Paths that may be null, which discards the data."""
 _TEXT = {"Comment", "ItemsPath", "Label", "Resource"} | {
     *("SecondsPath", "Timestamp", "TimestampPath", "TimeoutSecondsPath", "HeartbeatSecondsPath"),
     *("Error", "ErrorPath", "Cause", "CausePath", "MaxConcurrencyPath"),
@@ -51,13 +51,13 @@ _FIRST = {
     "Choice": (),
     "Succeed": (),
 }
-"""The fields that a form shows even if the state does not have them."""
+"""Fields that a form always shows."""
 _TARGETS = {"lambda:invoke": "FunctionName", "states:startExecution": "StateMachineArn"}
 _LABELS = {"FunctionName": "Function", "StateMachineArn": "State machine"}
 
 
 class FieldKind(StrEnum):
-    """How a field is shown; templates use the values."""
+    """How a field is displayed; templates use the values."""
 
     TEXT = "text"  # one line
     NUMBER = "number"  # one line: a number, or a JSONata expression
@@ -69,7 +69,7 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One input. ``options``: (value, label) of a choice; ``suggestions``: id of a list of them."""
+    """One input. ``options``: (value, label) of a select; ``suggestions``: id of a datalist."""
 
     name: str
     label: str
@@ -81,23 +81,23 @@ class FormField:
 
     @property
     def input_name(self) -> str:
-        """Return under which name it is sent."""
+        """Return the name of the input."""
         return f"f-{self.name}"
 
     @property
     def lines(self) -> bool:
-        """Tell whether its input has several lines: one of a single line would drop the breaks."""
+        """Return whether the value needs an input of several lines."""
         return self.kind is FieldKind.JSON or one_line(self.value) != self.value
 
     @property
     def rows(self) -> int:
-        """Return how many lines its input shows."""
+        """Return the number of lines of its input."""
         return min(max(self.value.count("\n") + 1, 2), 14)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeChoice:
-    """A transition out of a state, to insert something in. ``label``: for people."""
+    """A transition out of a state, in which something can be inserted. ``label``: in words."""
 
     source: str
     target: str
@@ -107,9 +107,9 @@ class EdgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class StateForm:
-    """What the panel shows of a state. ``siblings``: the names of the states beside it.
+    """The form of a state. ``siblings``: the names of the states in its block.
 
-    ``copied``: what the clipboard gets of it.
+    ``copied``: the text for the clipboard.
     """
 
     name: str
@@ -124,17 +124,17 @@ class StateForm:
 
     @property
     def recovers(self) -> bool:
-        """Tell whether it may have Retry and Catch."""
+        """Return whether the state may have Retry and Catch."""
         return self.type in ("Task", "Parallel", "Map")
 
     @property
     def main_fields(self) -> list[FormField]:
-        """Return the inputs that are always in sight."""
+        """Return the inputs that are always visible."""
         return [each for each in self.fields if each.shown]
 
     @property
     def more_fields(self) -> list[FormField]:
-        """Return the inputs of fields that the state does not have and seldom needs."""
+        """Return the inputs of rare fields that the state does not have."""
         return [each for each in self.fields if not each.shown]
 
 
@@ -142,7 +142,7 @@ class StateForm:
 
 
 def state_form(tree: DefinitionTree, name: str) -> StateForm:
-    """Return the form of a state; raise ``EditRefused`` if there is none of this name."""
+    """Return the form of a state; raise ``EditRefused`` for an unknown name."""
     place = tree.place(name)
     language = tree.language(name)
     siblings = tuple(entry.key for entry in place.block.states.entries)
@@ -207,7 +207,7 @@ def _shown_value(value: Any) -> str:
 
 
 def _special_fields(place: StatePlace) -> list[FormField]:
-    """Return the inputs of values that stand deeper: the called function, the mode of a Map."""
+    """Return the inputs of nested values: the called function, the mode of a Map."""
     arguments = place.node.child("Parameters") or place.node.child("Arguments")
     action = place.node.text("Resource").partition(":::")[2]
     inputs: list[FormField] = []
@@ -250,9 +250,9 @@ def _edges(place: StatePlace) -> tuple[EdgeChoice, ...]:
 
 
 def read_fields(tree: DefinitionTree, name: str, sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return field -> value of those that the form changed, see ``put_fields``.
+    """Return field -> value of the fields that the form changed, for ``put_fields``.
 
-    Raise ``EditRefused`` for a text that is no JSON where JSON is wanted.
+    Raise ``EditRefused`` for invalid JSON.
     """
     form = state_form(tree, name)
     node = tree.place(name).node

@@ -1,4 +1,4 @@
-"""The rows of a state's form: the rules of a Choice, retriers and catchers."""
+"""Rows of a state's form with several fields: rules of a Choice, Retriers, Catchers."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _MORE_FIELDS = {
     ("catch", "JSONPath"): ("ResultPath", "Assign"),
     ("catch", "JSONata"): ("Output", "Assign"),
 }
-"""What a rule or a catcher may have besides its condition and its target."""
+"""Optional fields of a rule or Catcher besides condition and target."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateRuleRow:
-    """A row: ``kind`` is ``rule``, ``retry`` or ``catch``; ``values``: input -> what it shows.
+    """A row: ``kind`` is ``rule``, ``retry`` or ``catch``; ``values``: input -> its text.
 
-    ``operators``: of a rule of one comparison; ``raw``: a condition that only JSON can show;
-    ``more``: field -> text of what it may have besides.
+    ``operators``: the choices for a rule with one comparison; ``raw``: a condition that only JSON
+    can express; ``more``: field -> text of optional fields.
     """
 
     kind: str
@@ -59,17 +59,17 @@ class StateRuleRow:
 
     @property
     def prefix(self) -> str:
-        """Return what the names of its inputs begin with."""
+        """Return the prefix of its inputs' names."""
         return f"{self.kind}-{self.index}"
 
     @property
     def has_more(self) -> bool:
-        """Tell whether it has a further field."""
+        """Return whether an optional field is set."""
         return any(self.more.values())
 
     @property
     def rows(self) -> int:
-        """Return how many lines the input of its condition shows."""
+        """Return the number of lines of its condition's input."""
         return min(max(self.values.get("condition", "").count("\n") + 1, 2), 10)
 
 
@@ -98,12 +98,12 @@ def _more_fields(kind: str, rule: Mapping[str, Any], language: str) -> dict[str,
 
 
 def value_text(value: Any) -> str:
-    """Return a value as an input shows it: texts as they are, everything else as JSON."""
+    """Return a value as the text of an input: strings unchanged, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def json_value(label: str, text: str) -> Any:
-    """Return the value of a JSON text, or a JSONata expression as it is; raise ``EditRefused``."""
+    """Parse JSON, or keep a JSONata expression as text; raise ``EditRefused``."""
     if text.strip().startswith("{%"):
         return text.strip()
     try:
@@ -147,10 +147,9 @@ def _choice_row(index: int, rule: dict[str, Any], language: str) -> StateRuleRow
 
 
 def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
-    """Tell whether an input is unchanged. ``lines``: the input has several lines.
+    """Return whether an input is unchanged. ``lines``: the input has several lines.
 
-    One of a single line drops line breaks; one of several writes each of them in one way, and drops
-    one at the beginning.
+    A single-line input drops line breaks; a multi-line one normalizes them and drops a leading one.
     """
     if not lines:
         return one_line(sent).strip() == one_line(shown).strip()
@@ -162,7 +161,7 @@ def same_text(sent: str, shown: str, *, lines: bool = False) -> bool:
 
 
 def read_rules(state: JsonContainer, language: str, sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``Choices`` if the form changed them; raise ``EditRefused``."""
+    """Return ``Choices`` if the form changed them, else None; raise ``EditRefused``."""
     rules = _list(state, "Choices")
     rows = {row.index: row for row in rule_rows(state, language) if row.kind == "rule"}
     new_rules = [
@@ -177,12 +176,12 @@ def read_rules(state: JsonContainer, language: str, sent: Mapping[str, str]) -> 
 
 def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str]) -> dict[str, Any]:
     values = {
-        name: shown
+        name: row_text
         if same_text(
-            text := sent.get(f"{row.prefix}-{name}", shown), shown, lines=name == "condition"
+            text := sent.get(f"{row.prefix}-{name}", row_text), row_text, lines=name == "condition"
         )
         else text
-        for name, shown in row.values.items()
+        for name, row_text in row.values.items()
     }
     if values == row.values:
         return _with_more(rule, row, sent)
@@ -210,11 +209,11 @@ def _read_rule(row: StateRuleRow, rule: dict[str, Any], sent: Mapping[str, str])
 
 
 def _with_more(rule: dict[str, Any], row: StateRuleRow, sent: Mapping[str, str]) -> dict[str, Any]:
-    """Return a rule or catcher with what was typed into its further fields."""
+    """Return a rule or Catcher with the typed optional fields."""
     new_rule = dict(rule)
-    for name, shown in row.more.items():
-        text = sent.get(f"{row.prefix}-more-{name}", shown)
-        if same_text(text, shown, lines=True):
+    for name, old_text in row.more.items():
+        text = sent.get(f"{row.prefix}-more-{name}", old_text)
+        if same_text(text, old_text, lines=True):
             continue
         if not text.strip():
             new_rule.pop(name, None)
@@ -228,7 +227,7 @@ def _with_more(rule: dict[str, Any], row: StateRuleRow, sent: Mapping[str, str])
 
 
 def path_value(text: str) -> str | None:
-    """Return a path, or None for JSON's null, which discards the data."""
+    """Return a path, or None for null, which discards the data."""
     return None if text.strip() == "null" else text.strip()
 
 
@@ -243,7 +242,7 @@ def _condition(text: str) -> dict[str, Any]:
 
 
 def _literal(operator: str, text: str) -> Any:
-    """Return the value that a comparison wants: a number, true or false, or text."""
+    """Return the value for a comparison: a number, a boolean, or text."""
     if operator.endswith("Path") or operator.startswith(("String", "Timestamp")):
         return text
     if operator.startswith(("Is", "Boolean")):
@@ -254,7 +253,7 @@ def _literal(operator: str, text: str) -> Any:
 
 
 def number_value(label: str, text: str) -> int | float:
-    """Return a number; raise ``EditRefused``."""
+    """Parse a number; raise ``EditRefused``."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError:

@@ -1,4 +1,4 @@
-"""What the editor proposes: functions, activities, state machines, service actions, errors."""
+"""Suggestions in the editor's forms: names of functions, state machines, actions, and paths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ERRORS = (
 _MOST_PATHS = 200
 _MOST_STEPS = 50
 _MOST_CHARACTERS = 65_536
-"""A longer payload is left out: it would take longer to read than the page to make."""
+"""Longer payloads are ignored: they take longer to parse than the page takes."""
 _DEPTH = 6
 _JSONPATH, _JSONATA = "${}", "{{% $states.input{} %}}"
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -46,7 +46,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """Names of the yard that a form proposes."""
+    """The suggested names, by kind."""
 
     functions: tuple[str, ...]
     machines: tuple[str, ...]
@@ -58,7 +58,7 @@ class Suggestions:
 
 
 def suggestions_for(scope: Scope, machine: StateMachine | None = None) -> Suggestions:
-    """Return what there is in the reader's project and region, and in a machine's last data."""
+    """Return names from the reader's project and region, and paths of recent data."""
     project = scope.project
     entries = calls.list_functions(project) + calls.list_sample_functions(project)
     functions = tuple(dict.fromkeys(each.name for each in entries))[:_MOST]
@@ -78,9 +78,9 @@ def suggestions_for(scope: Scope, machine: StateMachine | None = None) -> Sugges
 
 
 def data_paths(machine: StateMachine) -> tuple[str, ...]:
-    """Return JSONPaths, or JSONata expressions, of what the states of the last execution got.
+    """Return JSONPaths or JSONata expressions into the inputs of the last execution's states.
 
-    Names alone: a value is never shown, and a masked one has no places below it.
+    Only names are returned, no values, and nothing below a masked value.
     """
     execution = (
         Execution.objects.filter(state_machine=machine, map_run=None)
@@ -103,7 +103,7 @@ def data_paths(machine: StateMachine) -> tuple[str, ...]:
 
 
 def _forms(machine: StateMachine) -> tuple[str, ...]:
-    """Return how a place is written in the query languages of a definition."""
+    """Return the spellings of a path in the query languages of a definition."""
     text = machine.definition.text
     if '"JSONata"' not in text:
         return (_JSONPATH,)
@@ -111,7 +111,7 @@ def _forms(machine: StateMachine) -> tuple[str, ...]:
 
 
 def _state_inputs(execution: Execution, mask: Mask) -> Iterator[str]:
-    """Yield the inputs of the first states that were entered, as they may be read."""
+    """Yield the masked inputs of the first entered states."""
     rows = HistoryEvent.objects.filter(execution=execution, type__endswith="StateEntered")
     for details in rows.order_by("event_id").values_list("details", flat=True)[:_MOST_STEPS]:
         entered = _value(mask.details(details))
@@ -127,7 +127,7 @@ def _value(text: str) -> Any:
 
 
 def _places(value: Any, place: str, depth: int) -> Iterator[str]:
-    """Yield the places below a value, each before what is below it. ``place``: the value's own."""
+    """Yield the paths of all values inside a value, outer paths first. ``place``: its own path."""
     if depth == 0:
         return
     if isinstance(value, list) and value:

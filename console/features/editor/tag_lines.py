@@ -1,4 +1,4 @@
-"""Read and write the tags of a new state machine, a line each."""
+"""Parse and format the tags of a new state machine, one per line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from console.store.machines import tags as store
 
 
 def read_tags(text: str) -> tuple[dict[str, str], str]:
-    """Return key -> value of lines such as ``team=payments``, and what is wrong, "" if nothing."""
+    """Return key -> value of lines such as ``team=payments``, and the error, "" if none."""
     tags: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         key, equals, value = (part.strip() for part in line.partition("="))
@@ -30,5 +30,5 @@ def read_tags(text: str) -> tuple[dict[str, str], str]:
 
 
 def tag_lines(tags: dict[str, str]) -> str:
-    """Return tags as ``read_tags`` reads them."""
+    """Return tags as lines for ``read_tags``."""
     return "\n".join(f"{key}={value}" for key, value in tags.items())

@@ -1,4 +1,4 @@
-"""The definitions that a new machine can begin with, and how a stored one is opened."""
+"""Example definitions for a new state machine, and the formatting of a stored one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.samples import MACHINES
 
 @dataclass(frozen=True, slots=True)
 class DefinitionTemplate:
-    """A definition to begin with. ``key``: how the address names it."""
+    """An example definition. ``key``: its name in URLs."""
 
     key: str
     label: str
@@ -25,14 +25,14 @@ TEMPLATES = tuple(
 
 
 def find_template(key: str) -> DefinitionTemplate | None:
-    """Return the template of an address, None if it names none."""
+    """Return the example for a key, None for an unknown one."""
     return next((each for each in TEMPLATES if each.key == key), None)
 
 
 def opened_text(text: str) -> str:
-    """Return a definition as the editor opens it: one in a single line gets lines and indentation.
+    """Return a definition for the editor: a single line is split and indented.
 
-    White space alone changes, so that long numbers and keys that stand twice are kept.
+    Only white space changes, so long numbers and duplicate keys stay.
     """
     if "\n" in text.strip():
         return text

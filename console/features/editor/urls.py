@@ -1,11 +1,14 @@
-"""The addresses of the feature editor."""
+"""URLs of the editor, which creates and changes definitions of state machines."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.editor import graph_views, views
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
+
+graph_views = ViewModule("console.features.editor.graph_views")
+views = ViewModule("console.features.editor.views")
 
 urlpatterns = [
     path("machines/new/", views.new_machine, name="new"),

@@ -1,4 +1,4 @@
-"""Answer the editor of definitions: show, check while a person types, keep drafts, save."""
+"""Views of the editor: show, validate while typing, keep drafts, save."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STARTER = """{
   }
 }"""
 MOST_PROBLEMS = 100
-"""How many problems a page lists; errors come first."""
+"""Maximum number of listed problems; errors come first."""
 _FIELDS = {
     "InvalidName": "name",
     "StateMachineAlreadyExists": "name",
@@ -63,7 +63,7 @@ _FIELDS = {
 
 @require_http_methods(["GET", "POST"])
 def new_machine(request: HttpRequest) -> HttpResponse:
-    """Show an empty editor, or create what was typed."""
+    """Show an empty editor; a POST creates the state machine."""
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     if request.method == "GET":
@@ -101,11 +101,11 @@ def new_machine(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Show the definition in the editor, or keep what was typed.
+    """Show a definition in the editor; a POST saves it.
 
-    ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
-    has seen and wants to replace. ``?execution=``: the failed execution for whose sake the reader
-    edits it. Answer 409 with both texts if the machine has another one.
+    ``revision``: the revision that the text is based on; ``over``: the later revision that the
+    reader has agreed to overwrite. ``?execution=``: the failed execution that the reader wants to
+    fix. Answer 409 with both texts if the state machine has changed.
     """
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
@@ -113,18 +113,18 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     failed = request.GET.get("execution", "")
     if failed:
         scope.own_execution(machine_name, failed)
-    shown = opened_text(machine.definition.text)
+    opened = opened_text(machine.definition.text)
     if request.method == "GET":
         now = store.revision_of(machine)
         return _render_form(
             request,
             asked_state=request.GET.get("state", "")[:80],
             machine=machine,
-            text=shown,
-            formatted=shown != machine.definition.text,
+            text=opened,
+            formatted=opened != machine.definition.text,
             role=machine.role_arn,
             revision=now,
-            draft=_draft(request, scope, machine.arn, shown),
+            draft=_draft(request, scope, machine.arn, opened),
         )
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
@@ -137,7 +137,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _merge(request, scope, typed, sent["merge"])
     stored = machine.definition.text
     before = {"definition": stored, "role_arn": machine.role_arn}
-    definition = stored if typed["text"] == shown else typed["text"]
+    definition = stored if typed["text"] == opened else typed["text"]
     after = {"definition": definition, "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
     over = sent["over"] or typed["revision"]
@@ -160,7 +160,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _render_converted(
     request: HttpRequest, scope: Scope, typed: dict[str, Any], choice: str
 ) -> HttpResponse:
-    """Show the definition that the text becomes, with what a template says of its machine."""
+    """Show the definition converted from a text, with the template's name and role."""
     try:
         converted = convert_text(typed["text"], choice, account_of(scope))
     except SourceError as error:
@@ -175,15 +175,15 @@ def _render_converted(
 def _render_conflict(
     request: HttpRequest, scope: Scope, typed: dict[str, Any], conflict: DefinitionConflict
 ) -> HttpResponse:
-    """Show what was typed and what somebody else saved; nothing of either is lost."""
+    """Show the typed definition and the definition that another person has saved."""
     theirs = scope.machine(typed["name"])
     return _render_form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
 
 
 def _merge(request: HttpRequest, scope: Scope, typed: dict[str, Any], seen: str) -> HttpResponse:
-    """Put the merged text into the editor, or show the conflict again if it is another one now.
+    """Put the merged text into the editor; after another save, show the conflict again.
 
-    ``seen``: the revision of theirs that the reader chose from.
+    ``seen``: the revision of the other person's text that the reader merged.
     """
     conflict = definition_conflict(typed["machine"], typed["text"], typed["revision"])
     merged = merge_definitions(conflict, request.POST)
@@ -195,7 +195,7 @@ def _merge(request: HttpRequest, scope: Scope, typed: dict[str, Any], seen: str)
 
 @require_POST
 def check_definition(request: HttpRequest) -> HttpResponse:
-    """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
+    """Return the problems of the typed text and, if it can be drawn, its graph."""
     require(scope_of(request), "CreateStateMachine")
     sent = CheckForm(request.POST).values
     return render(
@@ -256,7 +256,7 @@ def _default_role(scope: Scope) -> str:
 
 
 def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:
-    """Show the form as it was typed, with the message beside its field."""
+    """Show the typed form again, with the message beside its field."""
     field = _FIELDS.get(error.code, "text")
     if isinstance(error, InvalidDefinition) and error.diagnostics:
         message = "The definition has errors. The list of problems shows them."
@@ -286,7 +286,7 @@ def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> Ht
 
 @require_POST
 def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer a text with its difference to the definition that the machine has now."""
+    """Show the diff between a text and the state machine's current definition."""
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     # one that is stored in one line has the lines that the editor gave it
@@ -307,7 +307,7 @@ def show_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 @require_POST
 def keep_new_draft(request: HttpRequest) -> HttpResponse:
-    """Keep the draft of a machine that is not created yet, or forget it."""
+    """Store or delete the draft of a new state machine."""
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     return _keep(request, scope, "")
@@ -315,7 +315,7 @@ def keep_new_draft(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def keep_draft(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Keep the draft of a machine's definition, or forget it."""
+    """Store or delete the draft of a state machine's definition."""
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
     return _keep(request, scope, scope.machine(machine_name).arn)

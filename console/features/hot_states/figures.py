@@ -1,7 +1,7 @@
 """Compute failures, retries, duration and cost of each state, and their colours on the graph.
 
-Failures include caught ones. Costs use AWS's published prices: for Standard executions by the
-state's transitions, for Express ones by memory and duration.
+Failures include caught failures. Costs use AWS's published prices: for Standard executions by the
+state's transitions, for Express executions by memory and duration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from console.features.metrics import cost
 from console.web.core import formatting
-from console.web.graph.folding import FOLD_ABOVE, states_inside
+from console.web.graph.graph_view import FOLD_ABOVE, states_inside
 from console.web.graph.shapes import fitting_line
 from console.web.machines import insights, past_executions
 
@@ -46,7 +46,8 @@ class HotState:
     """The figures of a state. ``visits``, ``ran``, ``of``: as in ``Insight``.
 
     ``caught``: how many of the failures. ``p95``: milliseconds of a visit. ``cost``: dollars, None
-    of a state that costs nothing by itself. ``level``: of the painted figure, 0 for none.
+    for a state that costs nothing by itself. ``level``: the colour level of the displayed figure, 0
+    for none.
     """
 
     node: Node
@@ -82,7 +83,7 @@ class HotState:
 
     @property
     def label(self) -> str:
-        """Return the state in words, for screen readers."""
+        """Return a description of the state for screen readers."""
         return f"{self.node.name}, {self.node.type}, {self.under}, level {self.level} of {LEVELS}"
 
 
@@ -108,7 +109,7 @@ class FoldedStates:
 
     @property
     def label(self) -> str:
-        """Return the group in words, for screen readers."""
+        """Return a description of the group for screen readers."""
         states = f"{len(self.inside) - 1:,} states"
         return f"{self.owner.name}, {self.owner.type}, {states}, the highest: {self._hottest.label}"
 
@@ -146,25 +147,25 @@ class PastRuns:
 
 def read_runs(graph: Graph, executions: Sequence[PastExecution]) -> PastRuns:
     """Return the counted executions, with children of distributed Maps."""
-    apart = insights.states_elsewhere(graph)
-    inner = past_executions.child_executions(executions) if apart else []
-    return PastRuns(executions, inner, apart)
+    distributed_states = insights.states_elsewhere(graph)
+    inner = past_executions.child_executions(executions) if distributed_states else []
+    return PastRuns(executions, inner, distributed_states)
 
 
 def list_states(graph: Graph, runs: PastRuns, painted: str, *, express: bool) -> list[HotState]:
     """Return the figures of each state, in definition order."""
-    seen = insights.list_insights(graph, runs.executions, runs.inner)
+    insight_of = insights.list_insights(graph, runs.executions, runs.inner)
     costs = state_costs(graph, runs, express=express)
     states = [
         HotState(
             node=node,
-            ran=seen[node.id].ran,
-            of=seen[node.id].of,
-            visits=seen[node.id].visits,
-            failures=seen[node.id].failed + seen[node.id].caught,
-            caught=seen[node.id].caught,
-            retries=seen[node.id].retried,
-            p95=seen[node.id].p95,
+            ran=insight_of[node.id].ran,
+            of=insight_of[node.id].of,
+            visits=insight_of[node.id].visits,
+            failures=insight_of[node.id].failed + insight_of[node.id].caught,
+            caught=insight_of[node.id].caught,
+            retries=insight_of[node.id].retried,
+            p95=insight_of[node.id].p95,
             cost=costs.get(node.id),
             painted=painted,
         )
@@ -188,8 +189,8 @@ def level_of(value: Value, most: Value) -> int:
 def state_costs(graph: Graph, runs: PastRuns, *, express: bool) -> dict[str, Decimal]:
     """Return node id -> cost in dollars, for entered states.
 
-    ``express``: the machine is. A Map or Parallel of an Express execution costs nothing by itself:
-    its time is that of the states inside.
+    ``express``: whether the state machine is of type Express. A Map or Parallel of an Express
+    execution costs nothing by itself: its time is the time of the states inside.
     """
     rates = {name: rate.dollars for name, rate in cost.read_rates().items()}
     in_express = {node.id for node in graph.nodes} if express else _express_children(graph)
@@ -201,8 +202,8 @@ def state_costs(graph: Graph, runs: PastRuns, *, express: bool) -> dict[str, Dec
         if not cells or (node.id in in_express and node.id in owners):
             continue
         if node.id in in_express:
-            held = sum((_gb_seconds(cell) for cell in cells), Decimal())
-            costs[node.id] = held * rates["express_gb_second"]
+            gb_seconds = sum((_gb_seconds(cell) for cell in cells), Decimal())
+            costs[node.id] = gb_seconds * rates["express_gb_second"]
         else:
             costs[node.id] = transitions(cells) * rates["standard_transition"]
     return costs
@@ -272,10 +273,10 @@ def list_legend(states: Sequence[HotState], painted: str) -> list[LegendEntry]:
     entries = [LegendEntry(0, "none")]
     if not most:
         return entries
-    whole = painted in ("failures", "retries")
+    is_count = painted in ("failures", "retries")
     for level in range(1, LEVELS + 1):
         low, high = (Fraction(most) * step / LEVELS for step in (level - 1, level))
-        if not whole:
+        if not is_count:
             value = Decimal(high.numerator) / high.denominator
             entries.append(LegendEntry(level, f"up to {figure_text(painted, value)}"))
         elif math.floor(high) > math.floor(low):
@@ -290,7 +291,7 @@ def list_legend(states: Sequence[HotState], painted: str) -> list[LegendEntry]:
 
 @dataclass(frozen=True, slots=True)
 class CountedExecution:
-    """An execution with its share of a figure, in words."""
+    """An execution, with a text about its share of a figure."""
 
     execution: Execution
     share: str

@@ -183,7 +183,7 @@ def filter_events(call: Call, function: str, position: Any, seal: Seal) -> dict[
 
 
 def _note(call: Call, shown: list[FunctionLine]) -> None:
-    """Record in the audit trail that masked values were read unmasked, if the caller may."""
+    """Record in the audit trail that a caller with the right to do so has read masked values."""
     if masks.stream_masks(call) is None:
         masking.note_reads(call, list({line.row.execution for line in shown}))
 

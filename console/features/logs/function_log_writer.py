@@ -1,8 +1,8 @@
 """Write the logs of function calls in batches, on a background thread.
 
-A call does not wait for this: its log is written ``_PAUSE_S`` later, with those of other calls in
-one transaction. A killed process only loses the logs of its last calls. During a database outage
-logs are kept up to ``_MOST`` bytes.
+A call does not wait for this: its log is written ``_PAUSE_S`` later, in one transaction with the
+logs of other calls. A killed process only loses the logs of its last calls. During a database
+outage logs are kept up to ``_MOST`` bytes.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _count_bytes(logs: list[FunctionLog]) -> int:
 
 
 LOGS = LogWriter()
-"""Of this process."""
+"""The writer of this process."""
 
 
 def add_log(execution_id: int, task: int, function: str, record: CallRecord) -> None:

@@ -1,4 +1,4 @@
-"""List the log groups of functions and their streams, and read the lines of one stream.
+"""List the log groups of functions and their streams, and read the lines of a stream.
 
 A group exists while its function has stored output, as Lambda creates the group at the first call.
 This module only reads.
@@ -225,8 +225,8 @@ def stream_lines(
 ) -> Iterator[FunctionLine]:
     """Yield the lines of a stream beyond a position, from either end.
 
-    They come in the order in which the calls have ended: a call that ends later has its lines
-    behind those that a reader already has, whenever it began.
+    They come in the order in which the calls have ended: the lines of a call that ends later come
+    after all earlier lines, whenever it began.
     """
     rows = FunctionLog.objects.filter(
         function=function, execution__in=[execution.pk for execution in executions]

@@ -35,7 +35,7 @@ def log_line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data:
     answer = {
         "id": str(row.event_id),
         "type": row.type,
-        "details": _shortened(event[member]) if member else {},
+        "details": _truncate_payloads(event[member]) if member else {},
         "redrive_count": str(redrives),
         "previous_event_id": str(row.previous),
         "event_timestamp": str(row.at_ms),
@@ -44,7 +44,7 @@ def log_line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data:
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def _shortened(details: dict[str, Any]) -> dict[str, Any]:
+def _truncate_payloads(details: dict[str, Any]) -> dict[str, Any]:
     """Truncate payloads to AWS's 248 KB per line, with a note."""
     for name in _PAYLOADS:
         text = details.get(name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 LINES = 200
-"""How many lines a page has."""
+"""The number of lines on a page."""
 RANGES = {
     "": ("All", "All time", 0),
     "1h": ("1 h", "Last hour", HOUR),

@@ -13,8 +13,8 @@ class FunctionLog(models.Model):
     """The output of one function call, and the figures of Lambda's REPORT line.
 
     ``task``: the number of the execution's task, which the event ...Scheduled has. PostgreSQL does
-    not check the execution: a row that comes too late must not spoil those beside it. It goes with
-    the others that are old.
+    not check the execution: a late row must not make the other rows of its transaction fail. It is
+    deleted with the other old rows.
     """
 
     execution = models.ForeignKey(

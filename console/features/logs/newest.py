@@ -1,8 +1,8 @@
-"""Read the latest log lines of one state machine, page by page.
+"""Read the latest log lines of a state machine, page by page.
 
 Streams are ordered by start, lines by time: an old execution may have the latest line. A batch has
-the executions started since the time ``floor``, and earlier ones still running then. Their lines
-since ``floor`` are all lines of that time; older lines belong to the next batch:
+the executions started since the time ``floor``, and earlier executions that still ran then. Their
+lines since ``floor`` are all lines of that time; older lines belong to the next batch:
 
     1. A starts at 10:00 and waits; 50 others start from 10:05 on: floor is 10:05.
     2. A fails at 10:07. It is in the first batch, too, with its lines from 10:05 on.
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     Mask = Callable[[Sequence[Stream]], Callable[[read.Line], read.Line]]
 
 BATCH = 50
-"""How many executions are read at a time."""
+"""The number of executions read at a time."""
 _MOST_BATCHES = 4
 _MOST_READ = 2_000
-"""How many lines a page looks at if they are matched against a pattern."""
+"""The maximum number of lines that a page matches against a pattern."""
 _MOST_RUNNING = 200
 _MOST_ENDED = 2_000
 
 LineCursor = tuple[int, int, int]
-"""Where a line stands: its time, the key of its execution and its number."""
+"""The position of a line: its time, the key of its execution and its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def newest_page(
 ) -> NewestLines:
     """Return the latest lines of a state machine for a query.
 
-    ``mask``: returns for some streams what masks their lines. They are masked before they are
+    ``mask``: returns the masks for the lines of some streams. They are masked before they are
     matched, so that no pattern can find out a masked value.
     """
     spans = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
@@ -121,7 +121,7 @@ def newest_page(
 
 
 def _until(query: LineQuery, latest: int | None) -> int | None:
-    """Return the end of a batch's period: that of the query, or the previous batch's begin."""
+    """Return the end of a batch's period: the query's, or the begin of the previous batch."""
     return query.span.until if latest == query.latest else latest
 
 
@@ -136,8 +136,10 @@ def _newest_streams(
     if query.execution is not None:
         return list(streams.streams_by_time(group, spans, Q(pk=query.execution))), 0
     begun = Q() if latest is None else Q(start_ms__lte=latest)
-    also = read.Range(query.span.since).executions() & begun
-    newest = list(islice(streams.streams_by_time(group, spans, also, descending=True), BATCH + 1))
+    condition = read.Range(query.span.since).executions() & begun
+    newest = list(
+        islice(streams.streams_by_time(group, spans, condition, descending=True), BATCH + 1)
+    )
     if len(newest) <= BATCH:
         return newest, 0
     newest.pop()

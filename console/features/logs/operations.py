@@ -261,11 +261,12 @@ def filter_events(call: Call) -> dict[str, Any]:
     span = read.Range(params.get("startTime"), None if last is None else last + 1)
     after = None if position is None else (position[0], position[1], position[2])
     if names:
-        ways = iter(_named(group, names, after))
+        log_streams = iter(_named(group, names, after))
     else:
-        ways = read.streams_from(group, span, prefix, after)
+        log_streams = read.streams_from(group, span, prefix, after)
     limit = params.get("limit") or _LINES
-    page = read.search_lines(group, ways, span, matches, limit, after, masks.stream_masks(call))
+    hide = masks.stream_masks(call)
+    page = read.search_lines(group, log_streams, span, matches, limit, after, hide)
     _note(call, page.lines)
     return {
         "events": [_matched_event(line) for line in page.lines],
@@ -302,8 +303,8 @@ def _matched_event(line: Line) -> dict[str, Any]:
 def _bound(call: Call) -> dict[str, Any]:
     """Return the data a token is bound to: project and request, without the page."""
     loose = ("nextToken", "limit", "startFromHead", "interleaved")
-    asked = {name: value for name, value in call.params.items() if name not in loose}
-    return {**asked, "project": call.project.pk, "region": call.region}
+    parameters = {name: value for name, value in call.params.items() if name not in loose}
+    return {**parameters, "project": call.project.pk, "region": call.region}
 
 
 def _token(call: Call, position: Any) -> str:

@@ -163,11 +163,11 @@ class _PatternParser:
 
     def _take(self, text: str) -> bool:
         upcoming = self.tokens[self.place : self.place + 1]
-        taken = (
+        matched = (
             bool(upcoming) and upcoming[0][0] in ("sign", "word") and upcoming[0][1].upper() == text
         )
-        self.place += taken
-        return taken
+        self.place += matched
+        return matched
 
     def _wrong(self, expected: str) -> InvalidPattern:
         upcoming = self.tokens[self.place : self.place + 1]

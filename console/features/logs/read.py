@@ -1,4 +1,4 @@
-"""Read log lines: of one stream from either end, or of a group by a filter pattern."""
+"""Read log lines: of a stream from either end, or of a group by a filter pattern."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Range:
         return condition if self.until is None else condition & Q(at_ms__lt=self.until)
 
     def executions(self) -> Q:
-        """Return the executions that may have lines in it."""
+        """Return the query condition on executions that may have lines in the period."""
         condition = Q() if self.since is None else Q(stop_ms=None) | Q(stop_ms__gte=self.since)
         return condition if self.until is None else condition & Q(start_ms__lt=self.until)
 
@@ -71,7 +71,7 @@ class Range:
 def stream_lines(
     group: LogGroup,
     stream: Stream,
-    span: Range,
+    period: Range,
     limit: int,
     *,
     after: int = 0,
@@ -80,19 +80,19 @@ def stream_lines(
 ) -> list[Line]:
     """Return up to ``limit`` lines within a page's bytes, in order.
 
-    The first ones after event ``after``, or with ``before`` the last ones before that event.
+    The first lines after event ``after``, or with ``before`` the last lines before that event.
     """
-    events = _events(group, [stream], span)
+    events = _events(group, [stream], period)
     if before:
         rows = events.filter(event_id__lt=before).order_by("-event_id")
     else:
         rows = events.filter(event_id__gt=after).order_by("event_id")
-    asked = _hidden(stream, rows[:limit].iterator(chunk_size=_CHUNK), hide and hide([stream]))
-    fitting = _fitting(_lines(stream, asked, _redrives([stream])))
+    asked = _mask_events(stream, rows[:limit].iterator(chunk_size=_CHUNK), hide and hide([stream]))
+    fitting = _first_lines(_lines(stream, asked, _redrives([stream])))
     return fitting[::-1] if before else fitting
 
 
-def _fitting(candidates: Iterator[Line]) -> list[Line]:
+def _first_lines(candidates: Iterator[Line]) -> list[Line]:
     """Return the first lines that fit into a page, at least one."""
     page: list[Line] = []
     size = 0
@@ -104,7 +104,9 @@ def _fitting(candidates: Iterator[Line]) -> list[Line]:
     return page
 
 
-def _events(group: LogGroup, log_streams: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
+def _events(
+    group: LogGroup, log_streams: Sequence[Stream], period: Range
+) -> QuerySet[HistoryEvent]:
     """Return the events that are lines of a group."""
     condition = Q(pk__in=[])
     for level in {stream.span.level for stream in log_streams}:
@@ -116,7 +118,7 @@ def _events(group: LogGroup, log_streams: Sequence[Stream], span: Range) -> Quer
         condition |= (
             at_level if level == "ALL" else at_level & Q(type__in=lines.logged_event_types(level))
         )
-    return HistoryEvent.objects.filter(condition, span.condition(), at_ms__gte=group.created_ms)
+    return HistoryEvent.objects.filter(condition, period.condition(), at_ms__gte=group.created_ms)
 
 
 def _lines(
@@ -128,7 +130,7 @@ def _lines(
         yield Line(stream, row.event_id, row.at_ms, text, row.state)
 
 
-def _hidden(
+def _mask_events(
     stream: Stream, rows: Iterable[HistoryEvent], hides: Mapping[int, Hide] | None
 ) -> Iterable[HistoryEvent]:
     """Return masked events; masking precedes the truncation of payloads."""
@@ -136,7 +138,7 @@ def _hidden(
 
 
 def _redrives(log_streams: Iterable[Stream]) -> dict[int, list[int]]:
-    """Return execution -> ids of its redrive events, for redriven ones."""
+    """Return execution -> ids of its redrive events, for redriven executions."""
     again = [stream.place[1] for stream in log_streams if stream.execution.redrive_count]
     redrives: dict[int, list[int]] = {}
     if again:
@@ -151,7 +153,7 @@ def newest_lines(
     group: LogGroup,
     log_streams: Sequence[Stream],
     limit: int,
-    span: Range | None = None,
+    period: Range | None = None,
     also: Q | None = None,
 ) -> list[Line]:
     """Return up to ``limit`` of the latest lines of some streams, newest first, in one query.
@@ -159,7 +161,7 @@ def newest_lines(
     ``also``: a further condition on the events.
     """
     by_execution = {stream.place[1]: stream for stream in log_streams}
-    rows = _events(group, log_streams, span or Range()).filter(also or Q())
+    rows = _events(group, log_streams, period or Range()).filter(also or Q())
     rows = rows.order_by("-at_ms", "-execution_id", "-event_id")
     redrives = _redrives(log_streams)
     return [next(_lines(by_execution[row.execution_id], [row], redrives)) for row in rows[:limit]]
@@ -183,21 +185,21 @@ class Search:
 
 def search_lines(
     group: LogGroup,
-    ways: Iterator[Stream],
-    span: Range,
+    log_streams: Iterator[Stream],
+    period: Range,
     matches: Callable[[str], bool],
     limit: int,
     after: Cursor | None = None,
     hide: MaskLines | None = None,
 ) -> Search:
-    """Search streams in order of their starts, some thousand lines a call.
+    """Search streams in order of their starts, up to 20,000 lines or 1,000 streams a call.
 
-    Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
-    ``hide``: returns, for some streams, what masks their events. Events are masked before they are
-    matched, so that no pattern can find out a masked value.
+    Lines of one page are in order of time. ``log_streams``: the streams to search, beginning with
+    the stream of ``after``. ``hide``: returns the masks for the events of some streams. Events are
+    masked before they are matched, so that no pattern can find out a masked value.
     """
     page = Search([])
-    for seen, (stream, log_lines) in enumerate(_by_stream(group, ways, span, after, hide)):
+    for seen, (stream, log_lines) in enumerate(_by_stream(group, log_streams, period, after, hide)):
         begun = after[2] if after and stream.place == after[:2] else 0
         if not _search_one(page, stream, log_lines, matches, limit, begun):
             break
@@ -210,19 +212,19 @@ def search_lines(
 
 def _by_stream(
     group: LogGroup,
-    ways: Iterator[Stream],
-    span: Range,
+    log_streams: Iterator[Stream],
+    period: Range,
     after: Cursor | None,
     hide: MaskLines | None,
 ) -> Iterator[tuple[Stream, Iterator[Line]]]:
-    """Yield each stream with its lines; short ones are read in batches."""
-    for batch in _batches(ways):
+    """Yield each stream with its lines; short streams are read in batches."""
+    for batch in _batches(log_streams):
         redrives = _redrives(batch)
-        rows = _events(group, batch, span).order_by("execution_id", "event_id")
+        rows = _events(group, batch, period).order_by("execution_id", "event_id")
         if len(batch) == 1:
             if after and batch[0].place == after[:2]:
                 rows = rows.filter(event_id__gt=after[2])
-            asked = _hidden(batch[0], rows.iterator(chunk_size=_CHUNK), hide and hide(batch))
+            asked = _mask_events(batch[0], rows.iterator(chunk_size=_CHUNK), hide and hide(batch))
             yield batch[0], _lines(batch[0], asked, redrives)
             continue
         read: dict[int, list[HistoryEvent]] = {}
@@ -230,14 +232,14 @@ def _by_stream(
             read.setdefault(row.execution_id, []).append(row)
         hides = hide and hide(batch)
         for stream in batch:
-            asked = _hidden(stream, read.get(stream.place[1], []), hides)
+            asked = _mask_events(stream, read.get(stream.place[1], []), hides)
             yield stream, _lines(stream, asked, redrives)
 
 
-def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:
+def _batches(log_streams: Iterator[Stream]) -> Iterator[list[Stream]]:
     """Group streams whose histories together fit into a chunk."""
     batch: list[Stream] = []
-    for stream in ways:
+    for stream in log_streams:
         if batch and sum(queued.length for queued in batch) + stream.length > _CHUNK:
             yield batch
             batch = []
@@ -273,12 +275,12 @@ def _search_one(
 
 
 def streams_from(
-    group: LogGroup, span: Range, prefix: str, after: Cursor | None
+    group: LogGroup, period: Range, prefix: str, after: Cursor | None
 ) -> Iterator[Stream]:
-    """Yield the streams with possible lines in a range, from a cursor's stream on."""
+    """Yield the streams with possible lines in a period, from a cursor's stream on."""
     spans = [
         log_span for log_span in streams.log_spans(group) if streams.may_begin(log_span, prefix)
     ]
     place = None if after is None else (after[0], after[1] - 1)
-    log_streams = streams.streams_by_time(group, spans, span.executions(), place)
+    log_streams = streams.streams_by_time(group, spans, period.executions(), place)
     return (stream for stream in log_streams if stream.name.startswith(prefix))

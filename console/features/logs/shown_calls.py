@@ -1,4 +1,4 @@
-"""Return the function output of a step's tasks, for the execution page."""
+"""Return the output that functions printed in the Tasks of a selected state, for its page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from console.features.logs.function_log_store import logs_of_tasks
 from console.functions.report import end_lines, start_line
 from console.masking import masked_execution
-from console.web.execution.function_calls import ShownCall
+from console.web.execution.panel_part import ShownCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

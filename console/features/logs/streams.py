@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from console.models import LogGroup
 
 Place = tuple[int, int]
-"""Where an execution stands in order of time: start and key."""
+"""The position of an execution in order of time: start and key."""
 
 _KEY = re.compile(r"([0-9a-f]{11})([0-9a-f]{10})")
 _NAME = re.compile(r"states/(.+)/(\d{4}-\d\d-\d\d-\d\d-\d\d)/([0-9a-f]{21})")
@@ -66,9 +66,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One execution's lines in one group. ``first_ms`` and ``last_ms``: of its lines so far.
+    """One execution's lines in one group.
 
-    ``length``: of its history.
+    ``first_ms`` and ``last_ms``: the times of its first and last line so far. ``length``: the
+    number of events in its history.
     """
 
     execution: Execution
@@ -142,7 +143,7 @@ def _streams(rows: Sequence[Execution], spans: Sequence[Span]) -> Iterator[Strea
 def _with_times(
     executions: QuerySet[Execution], group: LogGroup, types: frozenset[str] | None
 ) -> QuerySet[Execution]:
-    """Annotate executions with the times of their first and last line; drop those without lines."""
+    """Annotate executions with the times of their first and last line; drop them without lines."""
     events = HistoryEvent.objects.filter(execution=OuterRef("pk"), at_ms__gte=group.created_ms)
     if types is not None:
         events = events.filter(type__in=types)
@@ -163,8 +164,10 @@ def streams_by_name(
 ) -> Iterator[Stream]:
     """Yield the streams by name. ``after``: state machine ARN and position."""
     group_spans = [span for span in log_spans(group) if may_begin(span, prefix)]
-    for machine in sorted({span.machine_arn for span in group_spans}, reverse=descending):
-        if after and (machine > after[0] if descending else machine < after[0]):
+    machines = {span.machine_arn for span in group_spans}
+    for machine in sorted(machines, key=_start_of_name, reverse=descending):
+        start, last = _start_of_name(machine), _start_of_name(after[0]) if after else ""
+        if last and (start > last if descending else start < last):
             continue
         place = after[1:] if after and after[0] == machine else None
         spans = [span for span in group_spans if span.machine_arn == machine]
@@ -223,7 +226,7 @@ def may_begin(span: Span, prefix: str) -> bool:
 
 
 def _day_filter(prefix: str, machine_arn: str) -> Q:
-    """Return the executions of the day in a prefix, all if it has none."""
+    """Return the query condition on executions of the day in a prefix; empty if it has no day."""
     text = prefix.removeprefix(_start_of_name(machine_arn))[:10]
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.features.logs import views
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
+
+views = ViewModule("console.features.logs.views")
 
 urlpatterns = [path(f"{MACHINE}logs/", views.log_page, name="machine-logs")]

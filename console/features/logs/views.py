@@ -22,7 +22,7 @@ from console.store.machines import log_groups as store
 from console.web.core import json_view
 from console.web.core.scope import Scope, render, scope_of
 from console.web.graph.svg import state_names
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,10 @@ _MOST_STATES = 300
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """A log line with its execution. ``tone``: of its event, ``text``: its summary.
+    """A log line with its execution. ``tone``: its event's tone; ``text``: its summary.
 
-    ``key``: what the page asks for the whole line by; ``payload``: the whole line, if it is open.
+    ``key``: the value of the query parameter that shows the whole line; ``payload``: the whole
+    line, if it is open.
     """
 
     at_ms: int
@@ -60,7 +61,7 @@ class LogRow:
 def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show ``/machines/<name>/logs/``: filtered lines, newest first.
 
-    ``?execution=``: those of one execution; ``?line=``: one line alone, laid out.
+    ``?execution=``: the lines of one execution; ``?line=``: one line alone, laid out.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 MB = 1024 * 1024
 BASE_MB = 50
 MOST = 1000
-"""So many executions of a machine are looked at for its estimate."""
+"""The number of executions of a machine that an estimate reads."""
 FREE_TRANSITIONS = 4_000
 """State transitions of Standard executions that AWS charges no account for, in each month."""
 SHORTEST_PACE_MS = 30 * 60_000
-"""From less time no month is estimated."""
+"""The shortest period from which a month is estimated."""
 MONTH_MS = 30 * 24 * 3_600_000
 _EXPRESS_MS = 5 * 60_000
 _BLOCK_MB = 64
@@ -81,7 +81,7 @@ class Cost:
 
     @property
     def about(self) -> str:
-        """Return the date and source of the prices, and the included items, in words."""
+        """Return a text with the date and source of the prices, and the included items."""
         read, written = self.tokens.whole
         agents = f" Agents read {read:,} tokens and wrote {written:,}." if self.token_rates else ""
         return (
@@ -109,9 +109,9 @@ class MonthCost:
     """The cost of a month at some rate. ``count``: transitions or requests in 30 days.
 
     ``free``: how many of them are in the free tier, which an account has once, not each machine.
-    ``pace_ms``: the time, in milliseconds, that it is estimated from.
-    ``express_dollars``: what the same executions cost as Express, None of a machine that is;
-    ``too_long``: the share of them, in percent, that Express would end after five minutes.
+    ``pace_ms``: the length, in milliseconds, of the period from which the month is estimated.
+    ``express_dollars``: the cost of the same executions as Express, None for an Express state
+    machine; ``too_long``: the share of them, in percent, that Express would end after five minutes.
     """
 
     dollars: Decimal
@@ -124,12 +124,17 @@ class MonthCost:
     below_words: str = ""
 
 
-def read_rates() -> dict[str, PriceRate]:
-    """Return all prices: from the table, else the built-in ones."""
-    rates = {
+def built_in_rates() -> dict[str, PriceRate]:
+    """Return the published prices, by name."""
+    return {
         name: PriceRate(dollars, _AS_OF, _TOKEN_SOURCE if "token" in name else _SOURCE)
         for name, dollars in _BUILT_IN.items()
     }
+
+
+def read_rates() -> dict[str, PriceRate]:
+    """Return all prices: from the table, else the built-in prices."""
+    rates = built_in_rates()
     for row in read_models("prices", lambda: Price.objects.filter(name__in=_BUILT_IN)):
         rates[row.name] = PriceRate(row.dollars, row.as_of, row.source)
     return rates
@@ -153,8 +158,8 @@ def cost_of_execution(execution: Execution, state_count: int) -> Cost:
 def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
     """Estimate a state machine's executions started in [since, until), epoch ms.
 
-    Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
-    the newest.
+    Returned with the number of executions looked at: above ``MOST`` executions, the others are
+    assumed to cost as much as the newest.
     """
     cost, _, looked_at = costs_of_machine(machine, since, until)
     return cost, looked_at
@@ -163,7 +168,7 @@ def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost
 def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
     """Return ``cost_of_machine``, and the cost of 30 days at the rate of the period.
 
-    The time before the machine was created counts nothing, but for imported executions.
+    The time before the state machine was created does not count, unless executions were imported.
     """
     executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
@@ -182,9 +187,9 @@ def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cos
     pace_ms = max(until - max(since, begin), 0)
     months = Decimal(MONTH_MS) / max(pace_ms, 1)
     memory = BASE_MB * MB + len(machine.definition.text)
-    held = sum((gb_seconds(span, memory) for span in spans), Decimal()) * share
+    gb_seconds_used = sum((gb_seconds(span, memory) for span in spans), Decimal()) * share
     tokens = read_token_use([pk for pk, _, _ in newest], machine.definition.text).times(share)
-    express = _express(runs, held, rates).with_tokens(tokens, rates)
+    express = _express(runs, gb_seconds_used, rates).with_tokens(tokens, rates)
     if machine.type == "EXPRESS":
         count = round(runs * months)
         month = MonthCost(express.dollars * months, count, express.unit, 0, pace_ms)
@@ -258,7 +263,7 @@ def _standard(transitions: int, rates: Mapping[str, PriceRate]) -> Cost:
     return Cost(rate.dollars * transitions, transitions, "state transitions", None, rate)
 
 
-def _express(requests: int, held: Decimal, rates: Mapping[str, PriceRate]) -> Cost:
+def _express(requests: int, gb_seconds_used: Decimal, rates: Mapping[str, PriceRate]) -> Cost:
     dollars = rates["express_request"].dollars * requests
-    dollars += rates["express_gb_second"].dollars * held
-    return Cost(dollars, requests, "requests", held, rates["express_gb_second"])
+    dollars += rates["express_gb_second"].dollars * gb_seconds_used
+    return Cost(dollars, requests, "requests", gb_seconds_used, rates["express_gb_second"])

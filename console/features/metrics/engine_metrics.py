@@ -59,7 +59,7 @@ def process_families() -> Iterator[Family]:
 def server_families(state: Health) -> Iterator[Family]:
     """Yield facts of the database; only the readiness while it does not answer.
 
-    ``state``: of a look at the server.
+    ``state``: the health of the server (``health.Health``).
     """
     yield _gauge("stateyard_ready", "1 if the server is ready, as /readyz says", float(state.ready))
     yield _gauge(

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 _kept: dict[int, tuple[float, FamilyUse]] = {}
 MOST = 1000
-"""How many executions of each level are looked at."""
+"""The number of executions that are read per level."""
 _DEEPEST = 20
 _KEPT_S = 10.0
 _MOST_KEPT = 500
 _STARTS = re.compile(r"DISTRIBUTED|start(?:Sync)?Execution", re.IGNORECASE)
-"""In the text of every definition whose executions start others."""
+"""A pattern that matches every definition whose executions start others."""
 
 
 @dataclass(slots=True)
 class FamilyUse:
-    """The usage of descendant executions. ``express``: the number of Express ones."""
+    """The usage of descendant executions. ``express``: the number of Express executions."""
 
     children: int = 0
     nested: int = 0
@@ -117,7 +117,7 @@ def cost_with_family(execution: Execution, state_count: int) -> cost.Cost:
 def _recent_use(execution: int) -> FamilyUse:
     """Return the usage of an execution's descendants, cached for ``_KEPT_S``.
 
-    Each look of a page that follows an execution asks for it.
+    Each poll of a page that follows an execution asks for it.
     """
     now = time.monotonic()
     entry = _kept.get(execution)
@@ -129,7 +129,7 @@ def _recent_use(execution: int) -> FamilyUse:
 
 
 def with_use(own: cost.Cost, use: FamilyUse) -> cost.Cost:
-    """Return an estimate plus that of the descendants."""
+    """Return an estimate plus the estimate of the descendants."""
     dollars = own.dollars + use.dollars(cost.read_rates())
     return replace(own, dollars=dollars, below=use.about, below_words=use.words)
 
@@ -221,14 +221,14 @@ def _add_level(
         use.tokens += read_token_use(numbers, text).times(weight * share)
         if is_express:
             use.express += round(len(members) * weight * share)
-            held = sum((_held(row, len(text)) for row in members), Decimal())
-            use.held += held * weight * share
+            gb_seconds = sum((_gb_seconds(row, len(text)) for row in members), Decimal())
+            use.held += gb_seconds * weight * share
         else:
             use.transitions += _transitions(members, numbers) * weight * share
     return below, weight
 
 
-def _held(row: Mapping[str, Any], definition: int) -> Decimal:
+def _gb_seconds(row: Mapping[str, Any], definition: int) -> Decimal:
     """Return the GB-seconds of an Express execution."""
     took = 0 if row["stop_ms"] is None else row["stop_ms"] - row["start_ms"]
     size = cost.BASE_MB * cost.MB + definition + row["taken"] + (row["given"] or 0)

@@ -18,7 +18,7 @@ class Metric:
 
     ``dimension``: the name of its CloudWatch dimension, "" for a metric of the whole account.
     ``group``: the rows that it is computed from: ``executions``, ``tasks``, ``limits`` (throttled
-    calls), or ``gauges`` (the current state).
+    calls), ``near`` (executions near a limit), or ``gauges`` (the current state).
     """
 
     name: str
@@ -143,6 +143,11 @@ def _all_metrics() -> list[Metric]:
         Metric(name, unit, machine, "executions", meaning)
         for name, (unit, meaning) in _EXECUTIONS.items()
     ]
+    words = (
+        "executions that reached 80 % of a limit of payload, history, time or transitions a second,"
+        " once for each"
+    )
+    metrics.append(Metric("ExecutionsNearLimit", "Count", machine, "near", words))
     words = "calls refused and transitions delayed by a limit"
     metrics.append(Metric("ThrottledEvents", "Count", LIMITS[0], "limits", words))
     metrics += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]

@@ -82,7 +82,7 @@ def _totals() -> dict[Series, Tally]:
         totals[series].take(tally.tally_of_row(row))
     summed, now = rollups.summed_until(), clock.now_ms()
     for project in Project.objects.values_list("pk", flat=True):
-        live = rollups.sum_samples(project, rollups.ALL, summed, now + 1)
+        live = rollups.sum_samples(project, rollups.SCRAPED, summed, now + 1)
         for (series, _minute), minute_tally in live.items():
             totals[series].take(minute_tally)
     return totals

@@ -123,7 +123,7 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """One metric over one period; ``asked`` is None if no such series can exist."""
+    """A metric over a period; ``asked``: None if no series with these dimensions can exist."""
 
     since: int
     until: int
@@ -163,11 +163,11 @@ class _Query:
         spread = frozenset({series.metric}) if percentiles else frozenset()
         if call.action == "GetMetricData":  # its periods follow the clock
             since = read.floor_to_period(since, period)
-        asked = read.MetricQuery(
+        query = read.MetricQuery(
             *(call.project.pk, call.region, (series.metric,), since, until, period),
             *(series.resource, series.also, spread),
         )
-        return cls(since, until, period, unit, series.metric, asked)
+        return cls(since, until, period, unit, series.metric, query)
 
     def points(self, names: Sequence[str]) -> list[tuple[int, list[float]]]:
         """Return (start of period, values of the statistics), by time."""
@@ -186,8 +186,8 @@ def series_of(call: Call, metric: dict[str, Any]) -> Series | None:
     more = {"StateMachineArn"} if definition.group == "limits" else {"Version", "Alias"}
     if resource is None or len(dimensions) > 1 or set(dimensions) - more:
         return None
-    also = "".join(f"{name}={value}" for name, value in dimensions.items())
-    return Series(call.project.pk, call.region, definition.name, resource, also)
+    dimension_text = "".join(f"{name}={value}" for name, value in dimensions.items())
+    return Series(call.project.pk, call.region, definition.name, resource, dimension_text)
 
 
 def _resource(definition: Metric, dimensions: dict[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Serve the Prometheus metrics of one process at a port of its own.
+"""Serve the Prometheus metrics of a process at a separate port.
 
 A worker has no pages; and behind a proxy, ``/metrics`` reaches only one of several web processes.
 With ``STATEYARD_METRICS_TOKEN`` the port accepts other machines that send the token; without it
@@ -41,19 +41,19 @@ class _Handler(WSGIRequestHandler):
 def serve_metrics(port: int, *, whole: bool) -> int:
     """Serve this process's metrics on a thread; return the port. Raise OSError if it is taken.
 
-    ``whole``: with what the database says of the server and its projects.
+    ``whole``: include the metrics of the server and its projects, read from the database.
     """
     registry = CollectorRegistry()
     registry.register(MetricsCollector() if whole else OwnCollector())
     host = "0.0.0.0" if settings.STATEYARD_METRICS_TOKEN else "127.0.0.1"  # noqa: S104 - as above
     server = make_server(
-        host, port, _guarded(make_wsgi_app(registry)), ThreadingWSGIServer, _Handler
+        host, port, _require_token(make_wsgi_app(registry)), ThreadingWSGIServer, _Handler
     )
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server.server_port
 
 
-def _guarded(answer: Any) -> Callable[[Environment, Start], Iterable[bytes]]:
+def _require_token(answer: Any) -> Callable[[Environment, Start], Iterable[bytes]]:
     """Return a WSGI application that answers GET /metrics to clients with the token."""
 
     def application(environ: Environment, start: Start) -> Iterable[bytes]:
@@ -61,8 +61,8 @@ def _guarded(answer: Any) -> Callable[[Environment, Start], Iterable[bytes]]:
             start("404 Not Found", [("Content-Type", "text/plain")])
             return [b"Not found: GET /metrics\n"]
         token = settings.STATEYARD_METRICS_TOKEN
-        shown = environ.get("HTTP_AUTHORIZATION", "")
-        if token and not secrets.compare_digest(shown.encode(), f"Bearer {token}".encode()):
+        header = environ.get("HTTP_AUTHORIZATION", "")
+        if token and not secrets.compare_digest(header.encode(), f"Bearer {token}".encode()):
             start(
                 "401 Unauthorized",
                 [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")],

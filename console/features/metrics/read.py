@@ -34,9 +34,9 @@ LiveValue = tuple[Series, int, Tally]
 class MetricQuery:
     """The requested values.
 
-    ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map
-    Runs apart, as in lists of executions). ``since``, ``until``: whole minutes in epoch ms, the
-    second exclusive. ``spread``: the metrics of which percentiles will be asked.
+    ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map Runs
+    apart, as in lists of executions). ``since``, ``until``: whole minutes in epoch ms, the second
+    exclusive. ``spread``: the metrics of which percentiles are requested.
     """
 
     project: int
@@ -68,7 +68,7 @@ class MetricQuery:
 
 def _machine(series: Series) -> str:
     """Return the state machine's ARN of a series, "" for task series, which may contain slashes."""
-    return series.resource if METRICS[series.metric].group == "executions" else ""
+    return series.resource if METRICS[series.metric].dimension == "StateMachineArn" else ""
 
 
 class LiveRows:
@@ -130,14 +130,14 @@ def read_many(queries: Iterable[MetricQuery]) -> dict[MetricQuery, dict[str, Buc
 def _add_sums(query: MetricQuery, buckets: dict[str, Buckets]) -> None:
     """Sum in the database: a month has forty thousand rows per state machine.
 
-    What percentiles need, the database cannot add: it gives each different spread once, with how
-    many minutes have it.
+    What percentiles need, the database cannot add: it returns each distinct distribution once, with
+    the number of its minutes.
     """
     values: list[int | str] = [query.project, query.since, query.until - 1]
     values += [query.region, query.also]
     if query.resource is not None:
         values.append(query.resource)
-    # What is bound is no part of the key: else each machine would have a statement of its own.
+    # Bound values are left out of the key, so that all machines share one statement.
     bound: dict[str, Any] = {"region": "", "also": "", "resource": query.resource and ""}
     key = replace(query, project=0, since=0, until=0, **bound)
     for row in read_rows(key, partial(_sum_rows, query), *values):

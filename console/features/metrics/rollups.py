@@ -8,8 +8,8 @@ A minute is rolled up two minutes after its end, when its steps are committed, a
 at again. Executions that are deleted later stay counted.
 
 A late step writes the time at which it was due: after an hour without a server an execution times
-out in the middle of that hour. So a minute waits while a step of it, or of an earlier one, is still
-to be taken, but for ten minutes at most.
+out in the middle of that hour. So a minute is added up only when all its steps, and all earlier
+steps, are committed, but at most ten minutes later.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ _CURSOR = "metrics summed until"
 _GAUGES_KEPT_MS = 15 * 24 * 60 * MINUTE
 _AT_ONCE = 500
 ALL = frozenset(samples.GROUPS)
+SCRAPED = ALL - {"near"}
+"""Groups whose live rows a scrape reads, too: not ``near`` (a limit), which reads many events."""
 Minutes = dict[tuple[Series, int], Tally]
 
 
@@ -174,7 +176,7 @@ def _rollup_row(series: Series, summary: Tally) -> dict[str, Any]:
     return _identity(series) | _sums(summary)
 
 
-# -- how things stand ------------------------------------------------------------------------------
+# -- gauges ----------------------------------------------------------------------------------------
 
 
 def _note_gauges() -> None:

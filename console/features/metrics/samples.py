@@ -1,6 +1,6 @@
 """Compute metric values of a period from the rows that steps have committed.
 
-A value exists exactly if its row does, so nothing is counted twice or without a commit.
+A value exists if and only if its row exists, so nothing is counted twice or without a commit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.db.models import Q
 
 import engine
 from console.db.prepared import read_rows
-from console.features.metrics import cost
+from console.features.metrics import cost, near_limits
 from console.features.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 from console.statuses import TaskClock
@@ -81,12 +81,12 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
         else:
             yield from _ended(project, row, _End(row["status"], row["start_ms"], row["stop_ms"]))
     yield from _ends_of_redriven(project, redriven, span)
-    for arn, _api, minute_ms, count in read_rows("throttled", _throttled, project, *span):
+    for arn, _api, minute_ms, count in read_rows("throttled", _throttled_query, project, *span):
         series = Series(project, _region(arn), "ExecutionThrottled", arn)
         yield MetricSample(series, minute_ms, count)
 
 
-def _throttled(
+def _throttled_query(
     project: int, since: int, last: int
 ) -> QuerySet[ThrottledMinute, tuple[str, str, int, int]]:
     """Return the query of throttled work: state machine, action, minute, count."""
@@ -106,10 +106,11 @@ class _End(NamedTuple):
 def _ends_of_redriven(
     project: int, rows: dict[int, dict[str, Any]], span: tuple[int, int]
 ) -> Iterator[MetricSample]:
-    """Return all ends of redriven executions: a redrive does not remove earlier ones.
+    """Return all ends of redriven executions: a redrive does not remove earlier ends.
 
-    1. An execution fails. 2. It is redriven before that minute has been summed up: its row says
-    RUNNING. 3. The end would count or not by how soon it was redriven. So their histories tell.
+    1. An execution fails.
+    2. It is redriven before that minute has been summed up: its row says RUNNING.
+    3. The end would count only if the redrive came late, so such ends are read from the history.
     """
     numbers = iter(rows)
     while batch := list(itertools.islice(numbers, _AT_ONCE)):
@@ -167,12 +168,22 @@ def _region(arn: str) -> str:
     return arn.split(":")[3]
 
 
+def _near(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
+    """Return executions that came near a limit."""
+    near = list(near_limits.near_executions(project, span))
+    rows = Execution.objects.filter(pk__in={number for number, _ in near}).order_by().values(*_BARE)
+    by_number = {row["pk"]: row for row in rows}
+    for number, at_ms in near:
+        if number in by_number:
+            yield from _each(project, by_number[number], "ExecutionsNearLimit", at_ms, 1)
+
+
 # -- limits ----------------------------------------------------------------------------------------
 
 
 def _limits(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     """Return throttled work; transitions also by state machine, as AWS does."""
-    for arn, api, minute_ms, count in read_rows("throttled", _throttled, project, *span):
+    for arn, api, minute_ms, count in read_rows("throttled", _throttled_query, project, *span):
         resource = f"APIName={api}" if api else "ServiceMetric=StateTransition"
         series = Series(project, _region(arn), "ThrottledEvents", resource)
         yield MetricSample(series, minute_ms, count)
@@ -193,7 +204,7 @@ _TASK = (
 
 def _tasks(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     tasks = TaskRow.objects.filter(execution__project=project, kind__in=WORK).order_by()
-    # by status and kind, so that the index of what there is to dispatch finds them
+    # by status and kind, so that the index of dispatchable tasks is used
     statuses = ["scheduled", "started", "waiting", "closed"]
     new = tasks.filter(status__in=statuses, scheduled_ms__range=span)
     for row in new.values(*_TASK).iterator():
@@ -206,11 +217,11 @@ def _tasks(project: int, span: tuple[int, int]) -> Iterator[MetricSample]:
     groups = itertools.groupby(closed.iterator(), lambda row: row["execution_id"])
     batches = ((number, list(rows)) for number, rows in groups)
     while batch := dict(itertools.islice(batches, _AT_ONCE)):
-        yield from _closed(project, batch)
+        yield from _closed_tasks(project, batch)
 
 
-def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[MetricSample]:
-    """Return the outcomes of tasks; cancelled ones do not count."""
+def _closed_tasks(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[MetricSample]:
+    """Return the outcomes of tasks; cancelled tasks do not count."""
     outcomes = _outcomes({number: rows[0] for number, rows in _first(batch)})
     for number, rows in batch.items():
         for row in rows:
@@ -219,7 +230,7 @@ def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Me
                 continue
             at_ms = row["closed_ms"]
             yield from _attempt(project, row, outcome)
-            yield _make_sample(project, row, _named(outcome, row), at_ms, 1)
+            yield _make_sample(project, row, _outcome_metric(outcome, row), at_ms, 1)
             yield _make_sample(project, row, "Time", at_ms, at_ms - row["scheduled_ms"], times=True)
             if row["started_ms"] is not None:
                 yield _make_sample(
@@ -236,7 +247,7 @@ def _attempt(project: int, row: dict[str, Any], outcome: str) -> Iterator[Metric
         yield MetricSample(series, at_ms, value)
 
 
-def _named(outcome: str, row: dict[str, Any]) -> str:
+def _outcome_metric(outcome: str, row: dict[str, Any]) -> str:
     """Return an outcome's name in metrics; only activities distinguish timeouts.
 
     The history does not: AWS writes States.Timeout for a missed heartbeat, too.
@@ -285,4 +296,5 @@ GROUPS: dict[str, Callable[[int, tuple[int, int]], Iterator[MetricSample]]] = {
     "executions": _executions,
     "tasks": _tasks,
     "limits": _limits,
+    "near": _near,
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,10})?|100)")
 _DIGITS = 3
-_ROUNDED = 10**_DIGITS  # what is smaller has no more digits
+_ROUNDED = 10**_DIGITS  # smaller values have no more than _DIGITS digits
 STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
 
 
@@ -86,11 +86,11 @@ def is_percentile(name: str) -> bool:
 
 def round_digits(value: float) -> int:
     """Round to three digits."""
-    whole = round(value)
-    if -_ROUNDED < whole < _ROUNDED:
-        return whole
-    step = int("1" + "0" * max(len(str(abs(whole))) - _DIGITS, 0))
-    return round(whole / step) * step
+    rounded = round(value)
+    if -_ROUNDED < rounded < _ROUNDED:
+        return rounded
+    step = int("1" + "0" * max(len(str(abs(rounded))) - _DIGITS, 0))
+    return round(rounded / step) * step
 
 
 def tally_of_row(row: Sums) -> Tally:

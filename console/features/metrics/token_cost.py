@@ -1,7 +1,7 @@
 """Estimate the cost of model tokens in calls of Bedrock AgentCore harnesses.
 
 A harness returns the number of its model's input and output tokens. The price depends on the model,
-which the answer does not name: the built-in prices are those of the model in the documentation's
+which the answer does not name: the built-in prices are for the model in the documentation's
 examples.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HARNESS = "bedrockagentcore"
-"""Type of the resource in events of such tasks; it stands in every definition that has one."""
+"""Type of the resource in events of harness tasks; it stands in every definition that has one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Named inputs: inputs of a state machine that a project shares under a name."""
+"""Named inputs: inputs of a state machine that a project's members save under a name and share."""

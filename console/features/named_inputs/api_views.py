@@ -1,7 +1,7 @@
-"""Answer the HTTP API of named inputs: JSON, for ``stateyard start --input-name`` and tests.
+"""HTTP API of named inputs (JSON), for ``stateyard start --input-name`` and tests.
 
-A call is signed with an access key of the project. Who may start executions may read the values
-that the project hides; the audit notes it.
+A call is signed with an access key of the project. A caller who may start executions may read
+masked values in named inputs; the audit records it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @signed_calls.signed_view("GET", "POST")
 def inputs(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
-    """Answer ``/api/inputs``: the names of a machine's inputs, the text of one, or a new one."""
+    """Answer ``/api/inputs``: list a state machine's inputs, return one, or save one."""
     if request.method == "POST":
         signed_calls.authorize(principal, actor, "PutNamedInput", request.path)
         body = signed_calls.read_body(request, "machine", ("name", "input"))
@@ -48,7 +48,7 @@ def inputs(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResp
 
 
 def _machine_of(principal: Principal, name: str) -> StateMachine:
-    """Return a machine of the key's project by name or ARN.
+    """Return a state machine of the key's project, by name or ARN.
 
     Raises StateMachineDoesNotExist, and ValidationException for a name in several regions.
     """
@@ -64,6 +64,6 @@ def _machine_of(principal: Principal, name: str) -> StateMachine:
 
 
 def _note_read(machine: StateMachine, name: str, actor: Actor) -> None:
-    """Note in the audit that somebody reads an input with hidden values."""
+    """Record in the audit that the caller reads an input with masked values."""
     reason = f"input “{name}” read by GetNamedInput"
     write(lambda: audit.record(machine.project, actor, "RevealPayloads", machine.arn, reason))

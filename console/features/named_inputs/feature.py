@@ -1,4 +1,4 @@
-"""Named inputs: saved for a state machine, offered where an execution is started."""
+"""Declare the feature: inputs saved under a name, offered in the start form."""
 
 from console.feature import Feature, Hook
 

@@ -1,4 +1,4 @@
-"""The forms of named inputs."""
+"""Form of named inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.web.core.forms import PageForm, TextField
 
 
 class NamedInputForm(PageForm):
-    """``act``: save, rename or delete. ``origin``: the execution whose input is saved, or ""."""
+    """``act``: save, rename or delete. ``origin``: the execution with the input, or ""."""
 
     act = TextField(strip=False)
     name = TextField()

@@ -1,4 +1,4 @@
-"""The table of named inputs."""
+"""Table of named inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.models.machines import StateMachine
 
 
 class NamedInput(models.Model):
-    """An input that a project shares. ``text``: JSON as it was sent, with hidden values."""
+    """A named input. ``text``: its JSON, unmasked."""
 
     # the constraint has an index that begins with it
     state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE, db_index=False)

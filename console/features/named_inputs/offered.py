@@ -1,7 +1,4 @@
-"""Offer the named inputs of a state machine in its start form.
-
-A named input is an input that the project saved under a name.
-"""
+"""Offer the named inputs of a state machine in its start form (``Hook.START_INPUTS``)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.features.named_inputs import store
-from console.masking.mask import MASK, fill_mask
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -22,18 +18,13 @@ class OfferedInputs:
     machine: StateMachine
     names: list[str]
 
-    def shown(self, name: str) -> str:
-        """Return the text of an input with masked values, "" if the input was deleted."""
-        if name not in self.names:
-            return ""
-        return store.shown_text(self.machine.project, store.get_input(self.machine, name).text)
+    def text(self, name: str) -> str:
+        """Return the text of an input with its hidden values; raise ResourceNotFound."""
+        return store.get_input(self.machine, name).text
 
-    def filled(self, name: str, text: str) -> str:
-        """Put the real values back where the edited text still contains the mask."""
-        if MASK not in text or name not in self.names:
-            return text
-        original = store.get_input(self.machine, name).text
-        return fill_mask(text, store.shown_text(self.machine.project, original), original)
+    def shown(self, name: str) -> str:
+        """Return the text of an input with masked values; raise ResourceNotFound."""
+        return store.shown_text(self.machine.project, self.text(name))
 
 
 def offered_inputs(machine: StateMachine) -> OfferedInputs:

@@ -42,7 +42,7 @@ def get_input(machine: StateMachine, name: str) -> NamedInput:
 
 
 def put_input(machine: StateMachine, name: str, text: str, actor: audit.Actor) -> NamedInput:
-    """Save a new input. Raise ValidationException, ConflictException if the name is in use."""
+    """Save a new input. Raise ValidationException, ConflictException for a name in use."""
     name = check_name(name)
     check_text(text)
 
@@ -69,7 +69,7 @@ def put_input(machine: StateMachine, name: str, text: str, actor: audit.Actor) -
 
 
 def rename_input(machine: StateMachine, name: str, new_name: str, actor: audit.Actor) -> str:
-    """Give an input another name; return it. Raise as ``put_input``, and ResourceNotFound."""
+    """Rename an input; return it. Raises as ``put_input``, and ResourceNotFound."""
     new_name = check_name(new_name)
 
     def store() -> None:
@@ -97,12 +97,12 @@ def delete_input(machine: StateMachine, name: str, actor: audit.Actor) -> None:
 
 
 def shown_text(project: Project, text: str) -> str:
-    """Return an input with the values masked that the project hides."""
+    """Return an input's text with masked values."""
     return Mask(places_of(project.masked)).payload(text) if project.masked else text
 
 
 def check_name(name: str) -> str:
-    """Return a name in shape; raise ValidationException."""
+    """Return a normalized name; raise ValidationException."""
     shaped = " ".join(name.split())
     if not shaped or len(shaped) > LONGEST_NAME or not shaped.isprintable():
         raise ValidationException(
@@ -112,7 +112,7 @@ def check_name(name: str) -> str:
 
 
 def check_text(text: str) -> None:
-    """Raise ValidationException unless a text is JSON that an execution can start with."""
+    """Raise ValidationException unless a text is valid JSON for an execution's input."""
     if engine.is_too_long(text):
         limit = engine.payload_limit()
         raise ValidationException(f"Input: got more than {limit.most} {limit.unit}.")
@@ -128,7 +128,7 @@ def check_text(text: str) -> None:
 
 
 def _locked_inputs(machine: StateMachine) -> QuerySet[NamedInput]:
-    """Return a machine's inputs, which nobody else adds to before the end of the transaction."""
+    """Return a state machine's inputs, locked against additions in this transaction."""
     StateMachine.objects.select_for_update().get(pk=machine.pk)
     return NamedInput.objects.filter(state_machine=machine)
 

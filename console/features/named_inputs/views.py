@@ -1,4 +1,4 @@
-"""Answer the page of a state machine's named inputs."""
+"""View of a state machine's named inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.features.named_inputs.forms import NamedInputForm
 from console.masking.masked_execution import unmask_execution
 from console.web.core.formatting import visible_text
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _RIGHTS = {"save": "PutNamedInput", "rename": "PutNamedInput", "delete": "DeleteNamedInput"}
 _LONGEST = 16_384
-"""Characters: of a longer input the list shows its size only."""
+"""The maximum characters of an input shown in the list; longer inputs show only their size."""
 _SHOWN = 120
 
 
 @dataclass(frozen=True, slots=True)
 class ListedInput:
-    """A named input and its beginning, as it may be read; "" of a long one."""
+    """A named input with its masked beginning; "" for a long one."""
 
     row: NamedInput
     beginning: str
@@ -43,7 +43,7 @@ class ListedInput:
 
 @require_http_methods(["GET", "POST"])
 def inputs_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/inputs/``: list, save, rename and delete the named inputs."""
+    """Show ``/machines/<name>/inputs/``: list, save, rename and delete named inputs."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     if request.method == "GET":
@@ -64,7 +64,7 @@ def inputs_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _change(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
-    """Make the change that a form asks for; return the message of its success."""
+    """Run the action of the form; return a message of success."""
     actor, name = actor_of(scope), sent["name"]
     if sent["act"] == "rename":
         new_name = store.rename_input(machine, name, sent["new_name"], actor)
@@ -73,7 +73,7 @@ def _change(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
         store.delete_input(machine, name, actor)
         return f"The input “{name}” is deleted for everybody."
     text = sent["input"]
-    if sent["origin"]:  # with its hidden values: nobody reads them by that
+    if sent["origin"]:  # with its hidden values, which stay masked on pages
         text = unmask_execution(scope.own_execution(machine.name, sent["origin"])).input
     row = store.put_input(machine, name, text, actor)
     return f"Everybody in this project can start {machine.name} with the input “{row.name}”."

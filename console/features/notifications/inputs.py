@@ -44,11 +44,11 @@ def check_input(settings: dict[str, Any]) -> None:
 def _check_template(template: str) -> None:
     """Refuse a placeholder as a key in a JSON object template, as InputTransformer does.
 
-    A placeholder that InputPathsMap does not define is taken: AWS documents no refusal of it.
+    A placeholder that InputPathsMap does not define is accepted: AWS documents no refusal of it.
     """
     if not template.lstrip().startswith("{"):
         return
-    quoted = _quoted(template)
+    quoted = _quoted_characters(template)
     for match in _VARIABLE.finditer(template):
         inside, end = quoted[match.start()], match.end()
         if inside:
@@ -106,7 +106,7 @@ def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str
         if selected is not _MISSING:
             variables[name] = selected
     template = str(transformer["InputTemplate"])
-    quoted = _quoted(template)
+    quoted = _quoted_characters(template)
 
     def fill(match: re.Match[str]) -> str:
         variable = variables.get(match[1], _MISSING)
@@ -118,7 +118,7 @@ def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str
     return _VARIABLE.sub(fill, template)
 
 
-def _quoted(template: str) -> list[bool]:
+def _quoted_characters(template: str) -> list[bool]:
     """Return for each character whether it is between quotation marks."""
     flags, inside, escaped = [], False, False
     for character in template:

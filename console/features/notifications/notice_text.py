@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from console.config import former_name
 from console.config.public_address import page_address
 from console.events.body import ALARM_DETAIL_TYPE, ALARM_SOURCE, DETAIL_TYPE, SOURCE
 
@@ -64,8 +63,8 @@ def slack_message(event: str, body: str, further: Mapping[str, str]) -> str:
         return _dumps({"text": _own_text(body)})
     lines = [f"*{slack_text(subject_of(event))}*"]
     for name, value in _facts(json.loads(event), further):
-        shown = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {slack_text(value)}"
-        lines.append(shown)
+        line = f"<{value}|Open the page>" if name == _PAGE else f"{name}: {slack_text(value)}"
+        lines.append(line)
     return _dumps({"text": "\n".join(lines)})
 
 
@@ -124,7 +123,7 @@ def _page_of(arn: str) -> str:
 
 
 def _is_test(content: dict[str, Any]) -> bool:
-    mark = content.get("stateyard") or content.get(former_name.FORMER)
+    mark = content.get("stateyard")
     return isinstance(mark, dict) and "testedBy" in mark
 
 
@@ -141,9 +140,9 @@ def _alarm_words(event: dict[str, Any]) -> str:
     of_alarm = event.get("source") == ALARM_SOURCE and event.get("detail-type") == ALARM_DETAIL_TYPE
     if not of_alarm or not isinstance(detail, dict) or not isinstance(detail.get("state"), dict):
         return ""
-    said = detail["state"]
-    words = {"ALARM": "is in alarm", "OK": "is OK"}.get(str(said.get("value")), "cannot tell")
-    return f"{detail.get('alarmName')} {words}: {said.get('reason')}"
+    state = detail["state"]
+    words = {"ALARM": "is in alarm", "OK": "is OK"}.get(str(state.get("value")), "cannot tell")
+    return f"{detail.get('alarmName')} {words}: {state.get('reason')}"
 
 
 def _machine_of(change: dict[str, Any]) -> str:

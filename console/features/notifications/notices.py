@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from smtplib import SMTPException
 from typing import TYPE_CHECKING, Any
 
-import httpx
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from console.config import former_name
 from console.events import addresses
 from console.features.notifications import notice_text
-from console.integrations import invoke, targets, web, web_parameters
+from console.integrations import invoke, outbound, targets, web, web_parameters
 from console.integrations.outcome import Failed, TaskAttempt
 from console.integrations.redaction import without_url_secrets
 
@@ -51,8 +49,8 @@ class Notice:
     """A message to send. ``event``: the whole event; ``body``: the part for the target.
 
     ``secret``: signs web requests; ``settings``: the target's EventBridge settings; ``project``:
-    the rule's project, whose entries of ``targets.json`` apply. ``further``: facts by name that
-    texts for people have besides those of the event.
+    the rule's project, whose entries of ``targets.json`` apply. ``further``: further facts by name,
+    for texts that people read.
     """
 
     event_id: str
@@ -68,8 +66,8 @@ class Notice:
 
 def target_secret(rule_arn: str, target_id: str) -> str:
     """Return the secret that signs a target's web requests: derived, never stored."""
-    what = f"webhook {rule_arn} {target_id}".encode()
-    return hmac.new(settings.STATEYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
+    subject = f"webhook {rule_arn} {target_id}".encode()
+    return hmac.new(settings.STATEYARD_KEY_SECRET, subject, hashlib.sha256).hexdigest()
 
 
 def sign_body(secret: str, moment_s: int, body: str) -> str:
@@ -101,7 +99,7 @@ _WEB_BODIES: dict[str, Callable[[str, str, Mapping[str, str]], str]] = {
     "slack": notice_text.slack_message,
     "teams": notice_text.teams_card,
 }
-"""Kind of address -> what is posted, of the event, the body and further facts."""
+"""Kind of address -> function that makes the posted body of the event, its JSON and other facts."""
 
 
 def post_body(notice: Notice, body: str) -> None:
@@ -113,15 +111,14 @@ def post_body(notice: Notice, body: str) -> None:
         EVENT_ID: notice.event_id,
         SIGNATURE: sign_body(notice.secret, int(time.time()), body),
     }
-    headers |= {former_name.HEADERS[name]: headers[name] for name in (SIGNATURE, EVENT_ID)}
     try:
         status = web.post_request(url, body.encode(), headers, _LIMIT_S, _whose(notice))
     except web_parameters.BadRequestError as error:
         raise Undelivered(without_url_secrets(str(error), notice.address), final=True) from None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        said = without_url_secrets(f"{type(error).__name__}: {error}", notice.address)
-        raise Undelivered(said) from None
-    if not httpx.codes.is_success(status):
+    except (outbound.CallError, ValueError) as error:
+        problem = without_url_secrets(f"{type(error).__name__}: {error}", notice.address)
+        raise Undelivered(problem) from None
+    if not outbound.is_success(status):
         final = status < _SERVER_ERROR and status not in _TRANSIENT
         raise Undelivered(f"The address answered {status}", final=final)
 
@@ -246,21 +243,21 @@ def _group(notice: Notice) -> str:
 
 
 def _put_event(client: Any, notice: Notice) -> None:
-    told = json.loads(notice.event)
+    event = json.loads(notice.event)
     parameters = notice.settings.get("EventBridgeParameters")
     if parameters:  # of EventBridge Scheduler: an event of its own, and the input is its detail
         detail = json.loads(notice.body)
-        told |= {
+        event |= {
             "source": parameters["Source"],
             "detail-type": parameters["DetailType"],
             "detail": detail,
         }
     entry = {
-        "Time": told["time"],
-        "Source": told["source"],
-        "DetailType": told["detail-type"],
-        "Resources": told["resources"],
-        "Detail": json.dumps(told["detail"], ensure_ascii=False),
+        "Time": event["time"],
+        "Source": event["source"],
+        "DetailType": event["detail-type"],
+        "Resources": event["resources"],
+        "Detail": json.dumps(event["detail"], ensure_ascii=False),
         "EventBusName": notice.address,
     }
     answer = client.put_events(Entries=[entry])

@@ -57,9 +57,9 @@ def _days_of(text: str) -> str:
         return "? * MON-FRI"
     if text in ("weekend", "weekends"):
         return "? * SAT,SUN"
-    named = [each.removesuffix("s") for each in re.split(r" and | ", text)]
-    numbers = [place for place, day in enumerate(_DAYS) if {day, day[:3]} & set(named)]
+    day_names = [each.removesuffix("s") for each in re.split(r" and | ", text)]
+    numbers = [place for place, day in enumerate(_DAYS) if {day, day[:3]} & set(day_names)]
     days = {*_DAYS, *(day[:3] for day in _DAYS)}
-    if not numbers or not set(named) <= days:
+    if not numbers or not set(day_names) <= days:
         return ""
     return f"? * {','.join(_DAYS[place][:3].upper() for place in numbers)}"

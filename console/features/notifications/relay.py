@@ -54,7 +54,7 @@ START_THREADS = 12
 STARTS_AT_ONCE = 96
 """Starts that are claimed at once: they wait for the database only, and take milliseconds."""
 SILENT_S = 5.0
-"""A failed attempt that took so long counts as one without an answer in time."""
+"""A failed attempt that took at least this time counts as a timeout."""
 _ROUND = "This rule started the execution of this event, so it would loop. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FAILED = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
@@ -75,8 +75,8 @@ class _Lane:
 class OutboxRelay:
     """Thread of the relay; several ``wake`` calls are merged into one pass.
 
-    Starts of state machines have a lane of their own, in which nothing waits for a network. In both
-    lanes projects and their targets share the places fairly (``fair_shares``).
+    Starts of state machines have their own threads, which never wait for a network. Both groups of
+    threads are shared fairly among projects and their targets (``fair_shares``).
     """
 
     def __init__(self) -> None:
@@ -198,8 +198,8 @@ def _take_turns(
 def relay_delivery(number: int) -> Callable[[], None] | None:
     """Send one delivery to its target and record the outcome.
 
-    Return what is left to do if it failed for good and its target has a queue for dead letters: to
-    send it there, which calls a service outside, and to note both.
+    If it failed for good and its target has a dead-letter queue, return a function that sends it to
+    the queue (an outside call) and records both outcomes.
     """
     delivery = deliveries.load_delivery(number)
     if delivery is None:
@@ -210,7 +210,7 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
         return None
     settings = json.loads(delivery.target.settings)
     if deliveries.is_too_old_to_send(delivery, settings.get("RetryPolicy") or {}):
-        return _expired(delivery, settings)
+        return _record_expiry(delivery, settings)
     called: float | None = None  # since when something outside is called
     try:
         notice = _start_or_word(delivery, settings)
@@ -223,7 +223,7 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
         return _failed(delivery, settings, str(problem), final=problem.final, timed_out=timed_out)
     except Exception as error:
         if is_outage(error):
-            raise  # nobody has it then, so it is taken back and sent again
+            raise  # no thread holds the delivery any more: it is released and sent again
         log.exception("a delivery raised")
         reason = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
         timed_out = _is_timeout(called)
@@ -233,7 +233,7 @@ def relay_delivery(number: int) -> Callable[[], None] | None:
 
 
 def _is_timeout(called: float | None) -> bool:
-    """Whether a failed call took so long that it blocked other targets."""
+    """Return whether a failed call took long enough to delay other targets."""
     return called is not None and time.monotonic() - called >= SILENT_S
 
 
@@ -244,9 +244,9 @@ def _failed(
     queue = _dead_letter_queue(settings)
 
     def bury() -> None:
-        # before it is noted: whoever dies in between sends it again
-        told = _dead_letter(delivery, queue, problem, settings)
-        deliveries.mark_failed(delivery, told, dead=True, timed_out=timed_out)
+        # sent before it is recorded: after a crash in between it is sent again
+        last_error = _dead_letter(delivery, queue, problem, settings)
+        deliveries.mark_failed(delivery, last_error, dead=True, timed_out=timed_out)
 
     if dead and queue:
         deliveries.note_problem(delivery, problem)
@@ -255,7 +255,7 @@ def _failed(
     return None
 
 
-def _expired(delivery: Delivery, settings: dict[str, Any]) -> Callable[[], None] | None:
+def _record_expiry(delivery: Delivery, settings: dict[str, Any]) -> Callable[[], None] | None:
     """Record that a delivery waited too long for a silent target; return as ``relay_delivery``."""
     problem = f"The event expired while its target did not answer. {delivery.last_error}".strip()
     queue = _dead_letter_queue(settings)
@@ -368,14 +368,14 @@ def _worded_event(delivery: Delivery, kind: str, settings: dict[str, Any]) -> tu
     text = delivery.event.body
     # Only this server puts events of this source: its payloads are texts, as in a history.
     own = json.loads(text).get("source") == body_of_events.SOURCE
-    shown = mask.details(text) if own else mask.event(text)
-    body = inputs.build_input(shown, settings, rule.arn, rule.name)
-    if body == shown:
-        return shown, body
+    masked = mask.details(text) if own else mask.event(text)
+    body = inputs.build_input(masked, settings, rule.arn, rule.name)
+    if body == masked:
+        return masked, body
     if kind in notice_text.CHATS:
         plain = notice_text.CHATS[kind]
-        body = inputs.build_input(inputs.map_texts(shown, plain), settings, rule.arn, rule.name)
-    return shown, mask.payload(body)
+        body = inputs.build_input(inputs.map_texts(masked, plain), settings, rule.arn, rule.name)
+    return masked, mask.payload(body)
 
 
 def _mask_of_event(delivery: Delivery) -> Mask:
@@ -433,7 +433,7 @@ def _start(delivery: Delivery, text: str) -> None:
 def _goes_round(delivery: Delivery, machine: int) -> bool:
     """Whether a rule would start a state machine after an execution it started itself.
 
-    Each start tells of two changes, so that would be twice as many every time.
+    Each start publishes two changes, so the number would double every time.
     """
     started = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
     whose = started.filter(execution_rights.started_through(_rule_name(delivery)))
@@ -443,7 +443,7 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 def _actor(delivery: Delivery) -> Actor:
     """Return the actor of a start: the rule with its last editor's rights, and the event's sender.
 
-    The rights of the sender do not count: the rule says what becomes of an event.
+    The rights of the sender do not count: the rule determines what its events do.
     """
     rule, sender = delivery.target.rule, delivery.event.sent_by
     people = execution_rights.names_in(rule.edited_by) if rule.edited_by else (rule.created_by,)

@@ -59,8 +59,8 @@ class Schedule:
                 for minute in self.cron.minutes:
                     local = datetime.combine(day, time(hour, minute), self.zone)
                     moment = local.astimezone(UTC)
-                    shown = moment.astimezone(self.zone)
-                    if shown.replace(tzinfo=None) == local.replace(tzinfo=None):
+                    zoned = moment.astimezone(self.zone)
+                    if zoned.replace(tzinfo=None) == local.replace(tzinfo=None):
                         yield moment
 
 
@@ -106,8 +106,8 @@ def parse_schedule(text: str, zone: str = "UTC", *, with_once: bool = False) -> 
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None or (match[1] == "at" and not with_once):
         forms = "cron(...), rate(...) or at(...)" if with_once else "cron(...) or rate(...)"
-        meant = phrases.expression_of(text) if len(text) <= _MOST_CHARACTERS else ""
-        raise ScheduleError(f"'{text[:80]}' is no schedule expression. Write {meant or forms}")
+        expression = phrases.expression_of(text) if len(text) <= _MOST_CHARACTERS else ""
+        raise ScheduleError(f"'{text[:80]}' is no schedule expression. Write {expression or forms}")
     place = _zone(zone)
     if match[1] == "at":
         return Schedule(None, place, once_ms=_once_ms(match[2], place))

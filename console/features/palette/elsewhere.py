@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST = 12
-"""How many matches of each kind are offered, of all other projects together."""
+"""The maximum number of matches of each kind, of all other projects together."""
 _MACHINES = 500
-"""In how many state machines, the newest, an execution of a whole name is looked for."""
+"""The number of latest state machines in which an execution is searched by its whole name."""
 
 
 def find_elsewhere(scope: Scope, text: str) -> list[MatchGroup]:
     """Return a group of matches for each other project, best group first.
 
-    Branches have what their parents have: only an ARN finds something in one.
+    Branches have copies of the state machines of their parents: only an ARN finds something in one.
     """
     if not text or len(scope.principal.projects) <= 1:
         return []
@@ -75,7 +75,7 @@ class _Search:
     def machines(self) -> Iterator[tuple[int, Match]]:
         """Yield project and match of state machines."""
         rows = StateMachine.objects.filter(status=MachineStatus.ACTIVE)
-        for row in self._named(rows):
+        for row in self._best_rows(rows):
             yield self._match(row, row.name, "workflow", "machine", row.name)
 
     def executions(self) -> Iterator[tuple[int, Match]]:
@@ -100,24 +100,24 @@ class _Search:
         """Yield project and match of rules, and of schedules of EventBridge Scheduler."""
         if not has_feature("notifications"):
             return
-        for row in self._named(EventRule.objects.filter(schedule_group="")):
+        for row in self._best_rows(EventRule.objects.filter(schedule_group="")):
             icon = "calendar-clock" if row.schedule else "bell"
             yield self._match(row, row.name, icon, "rule", row.name, note=row.schedule)
-        for row in self._named(EventRule.objects.exclude(schedule_group=""), "schedule_name"):
+        for row in self._best_rows(EventRule.objects.exclude(schedule_group=""), "schedule_name"):
             names = (row.schedule_group, row.schedule_name)
             yield self._match(row, row.schedule_name, "calendar-clock", "schedule", *names)
 
     def alarms(self) -> Iterator[tuple[int, Match]]:
         """Yield project and match of alarms."""
-        for row in self._named(Alarm.objects.all()) if has_feature("alarms") else ():
+        for row in self._best_rows(Alarm.objects.all()) if has_feature("alarms") else ():
             yield self._match(row, row.name, "bell-ring", "alarm", str(row.pk))
 
     def activities(self) -> Iterator[tuple[int, Match]]:
         """Yield project and match of activities."""
-        for row in self._named(Activity.objects.all()):
+        for row in self._best_rows(Activity.objects.all()):
             yield self._match(row, row.name, "activity", "activity", row.name)
 
-    def _named(self, rows: QuerySet[Any], field: str = "name") -> list[Any]:
+    def _best_rows(self, rows: QuerySet[Any], field: str = "name") -> list[Any]:
         """Return the best of the latest rows by name, or the row of an ARN."""
         rows = rows.filter(project__in=self._scopes)
         if self._is_arn:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 MOST = 6
-"""How many matches of each kind are offered."""
+"""The maximum number of matches of each kind."""
 LONGEST = 512
-"""How much of a text is looked for: an ARN has no more."""
+"""The number of characters of a text that are searched: an ARN has no more."""
 NEWEST = 2_000
-"""Among how many rules, schedules, alarms and activities, the newest, a name is looked for."""
+"""The number of latest rules, schedules, alarms and activities in which a name is searched."""
 _DEFINITIONS = 40
-"""In how many definitions, the newest machines' that hold the text, states are looked for."""
+"""The number of matching definitions, of the newest machines, in which states are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ def _activities(scope: Scope, text: str) -> Iterator[Match]:
 
 def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) -> Iterator[Match]:
     words = text.casefold().split()
-    shown = [
+    listed = [
         destination
         for destination in destinations
         if destination.view in rights.PAGES  # of no feature that is left out
@@ -298,7 +298,7 @@ def _destinations(scope: Scope, destinations: Iterable[Destination], text: str) 
         and scope.may(destination.action)
         and all(word in f"{destination.title} {destination.keywords}".casefold() for word in words)
     ]
-    for destination in sorted(shown, key=lambda each: rank_of(each.title, text)):
+    for destination in sorted(listed, key=lambda each: rank_of(each.title, text)):
         address = address_in(scope, destination.view, **dict(destination.query))
         yield Match(destination.title, address, destination.icon)
 
@@ -308,15 +308,15 @@ def _actions(scope: Scope, text: str) -> Iterator[Match]:
     if not text or text.startswith("arn:"):
         return
     verb, _, name = text.partition(" ")
-    named = name.strip() if verb.casefold() in ("start", "edit") else text
+    machine_text = name.strip() if verb.casefold() in ("start", "edit") else text
     offered = (
         ("Start", "start", "play", "StartExecution"),
         ("Edit", "edit", "pencil", "UpdateStateMachine"),
     )
-    for machine in _machine_names(scope, named)[:3]:
+    for machine in _machine_names(scope, machine_text)[:3]:
         for word, view, icon, action in offered:
-            asked = named == text or verb.casefold() == word.casefold()
-            if asked and view in rights.PAGES and scope.may(action):
+            is_typed = machine_text == text or verb.casefold() == word.casefold()
+            if is_typed and view in rights.PAGES and scope.may(action):
                 yield Match(f"{word} {machine}", address_in(scope, view, machine), icon)
 
 
@@ -333,9 +333,9 @@ def _people(scope: Scope, text: str) -> Iterator[Match]:
 class Destination:
     """A page or an action. ``view``: its URL name; ``icon``: of Lucide.
 
-    ``action``: the right that it takes (an action of ``console.access``).
-    ``keywords``: further words by which readers look for it. ``query``: of its address.
-    ``feature``: whose it is beside that of the address.
+    ``action``: the right that it takes (an action of ``console.access``). ``keywords``: further
+    search words. ``query``: the query string of its URL. ``feature``: a feature that must be
+    enabled, in addition to the feature of the URL.
     """
 
     title: str

@@ -1,6 +1,7 @@
 """HTTP API to pause and resume executions: JSON, signed with a project's access key.
 
-AWS has no status for a pause: its API says RUNNING, and this one says who paused which execution.
+AWS has no status for a pause: its API shows paused executions as RUNNING; this API returns who
+paused which execution.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _COLONS = 6
 MOST = 1_000
-"""How many paused executions are listed, the longest paused ones."""
+"""The maximum number of listed executions: those paused longest."""
 
 
 @signed_calls.signed_view("POST")
@@ -41,7 +42,7 @@ def pause(request: HttpRequest, principal: Principal, actor: Actor) -> JsonRespo
     if signed_calls.read_dry_run(body):
         return _answer_dry_run(BulkAction.PAUSE, execution)
     row = store.pause_execution(execution, actor, stops_clock=stops_clock, note=note)
-    return JsonResponse(_described(execution.arn, execution.status, row))
+    return JsonResponse(_execution_members(execution.arn, execution.status, row))
 
 
 @signed_calls.signed_view("POST")
@@ -53,24 +54,26 @@ def resume(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResp
     if signed_calls.read_dry_run(body):
         return _answer_dry_run(BulkAction.RESUME, execution)
     store.resume_execution(execution, actor)
-    return JsonResponse(_described(execution.arn, execution.status, None))
+    return JsonResponse(_execution_members(execution.arn, execution.status, None))
 
 
 @signed_calls.signed_view("GET", "HEAD")
 def paused(request: HttpRequest, principal: Principal, actor: Actor) -> JsonResponse:
     """Answer ``/api/executions/paused``: list the paused executions of the project.
 
-    With ``?execution=ARN``: this one, paused or not.
+    With ``?execution=ARN``: only this execution, paused or not.
     """
     if "execution" in request.GET:
         arn = request.GET["execution"]
         execution = _authorized_execution(request, principal, actor, "DescribeExecution", arn)
         row = store.find_pause(execution.pk)
-        return JsonResponse(_described(execution.arn, execution.status, row))
+        return JsonResponse(_execution_members(execution.arn, execution.status, row))
     signed_calls.authorize(principal, actor, "ListExecutions", request.path)
     pauses = Pause.objects.filter(execution__project=principal.project)
     rows = list(pauses.select_related("execution").order_by("since_ms")[: MOST + 1])
-    described = [_described(row.execution.arn, row.execution.status, row) for row in rows[:MOST]]
+    described = [
+        _execution_members(row.execution.arn, row.execution.status, row) for row in rows[:MOST]
+    ]
     return JsonResponse({"executions": described, "more": len(rows) > MOST})
 
 
@@ -101,7 +104,7 @@ def _answer_dry_run(action: str, execution: Execution) -> JsonResponse:
     return JsonResponse({"executionArn": execution.arn, "dryRun": True})
 
 
-def _described(arn: str, status: str, row: Pause | None) -> dict[str, Any]:
+def _execution_members(arn: str, status: str, row: Pause | None) -> dict[str, Any]:
     """Return an execution; ``pause`` is null unless paused. Times: seconds since 1970."""
     if row is None:
         return {"executionArn": arn, "status": status, "pause": None}

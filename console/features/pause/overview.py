@@ -18,5 +18,5 @@ def overview_live(scope: Scope, _most: int) -> dict[str, Any]:
     rows = Execution.objects.filter(project=scope.project, map_run=None, pause__isnull=False)
     numbers = rows.filter(scope.own_executions).order_by().values("pk")[: MOST + 1]
     count = numbers.count()
-    shown = min(count, MOST)
-    return {"paused_count": shown, "paused_more": count > MOST, "seen": count}
+    shown_count = min(count, MOST)
+    return {"paused_count": shown_count, "paused_more": count > MOST, "seen": count}

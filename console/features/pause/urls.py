@@ -1,11 +1,14 @@
-"""URLs of the feature pause."""
+"""URLs to pause and resume single executions."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.pause import api_views, views
+from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION
+
+api_views = ViewModule("console.features.pause.api_views")
+views = ViewModule("console.features.pause.views")
 
 urlpatterns = [
     path(f"{EXECUTION}pause/", views.pause_page, name="pause"),

@@ -1,1 +1,1 @@
-"""Projects: an overview of one's own, and the life of those of a server."""
+"""Project settings: quotas, denied actions, mocks and retention set by owners, and their file."""

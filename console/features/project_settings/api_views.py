@@ -1,4 +1,4 @@
-"""Answer the HTTP API of a project's settings: YAML, for its owners.
+"""HTTP API that exports and imports a project's settings as YAML, for its owners.
 
 A call is signed with an access key of the project.
 """
@@ -24,7 +24,7 @@ _OF_IMPORT = ("PutProjectSetting", "RemoveProjectSetting", "PutMaskedPaths")
 
 @signed_calls.signed_view("GET", "POST")
 def project_settings(request: HttpRequest, principal: Principal, actor: Actor) -> HttpResponse:
-    """Answer ``/api/settings``: the settings of the key's project, or an import of them."""
+    """Answer ``/api/settings``: export the settings of the key's project, or import them."""
     if request.method == "GET":
         signed_calls.authorize(principal, actor, "ExportProjectSettings", request.path)
         text = sections.export_settings(principal.project)

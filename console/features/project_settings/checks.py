@@ -1,10 +1,11 @@
-"""Check what owners set: pages and files take the same values, and refuse with the same words."""
+"""Validate owners' settings, with the same rules and messages for pages and files."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console.config import environment, quotas, setting_shapes
 from console.config.environment import SettingError
 from console.errors import ValidationException
@@ -18,7 +19,7 @@ _MOST_ACTIONS = 500
 
 
 def checked_quota(project: str, name: str, value: Any) -> Any:
-    """Return a quota; raise ValidationException above the operator's ceiling."""
+    """Return a valid quota; raise ValidationException above the operator's ceiling."""
     try:
         return quotas.read_own_quota(project, name, value)
     except SettingError as error:
@@ -26,7 +27,7 @@ def checked_quota(project: str, name: str, value: Any) -> Any:
 
 
 def checked_denial(role: Any, actions: Any) -> list[str]:
-    """Return the actions that a role is denied; raise ValidationException."""
+    """Return the valid denied actions of a role; raise ValidationException."""
     problem = role_problem(role)
     if problem:
         raise ValidationException(problem)
@@ -41,7 +42,7 @@ def checked_denial(role: Any, actions: Any) -> list[str]:
 
 
 def role_problem(role: Any) -> str:
-    """Return why a role cannot be denied actions, "" if it can."""
+    """Return why a role cannot have denied actions, "" if it can."""
     if isinstance(role, str) and role.strip() and len(role) <= _LONGEST_ROLE:
         return ""
     got = repr(role[:_LONGEST_ROLE]) if role and isinstance(role, str) else "nothing"
@@ -51,7 +52,7 @@ def role_problem(role: Any) -> str:
 
 
 def checked_mocks(value: Any) -> dict[str, Any]:
-    """Return a mock configuration; raise ValidationException."""
+    """Return a valid mock configuration; raise ValidationException."""
     if not isinstance(value, dict):
         raise ValidationException("A mock configuration must be a JSON object.")
     try:
@@ -65,30 +66,20 @@ def checked_mocks(value: Any) -> dict[str, Any]:
 
 
 def read_mocks(text: str) -> dict[str, Any]:
-    """Return the mock configuration in a text; raise ValidationException."""
+    """Parse a mock configuration; raise ValidationException."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique_keys)
+        value = json.loads(text, object_pairs_hook=engine.unique_members)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ValidationException(f"{place}: got no JSON ({error.msg})") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, engine.JsonTextError, RecursionError) as error:
         raise ValidationException(f"got no JSON ({error})") from None
     return checked_mocks(value)
 
 
 def checked_days(value: Any) -> float:
-    """Return the days of retention; raise ValidationException outside of the ceiling."""
+    """Return the days of retention; raise ValidationException above the ceiling."""
     return retention.read_own_days(value)
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; one of the values of a key that stands twice would be lost."""
-    members: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in members:
-            raise ValueError(f"the key {key!r} stands twice")
-        members[key] = value
-    return members
 
 
 def _check_shape(shape: TypeAdapter[Any], value: Any, where: str) -> None:

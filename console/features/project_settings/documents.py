@@ -1,7 +1,7 @@
-"""Read and write the settings of a project as one YAML document.
+"""Parse and write a project's settings as a YAML document.
 
-Reading is strict: YAML 1.2 without aliases, anchors and tags, a document of limited size and depth,
-no key twice. ``Document.line`` finds the line of a key, so that a refusal can name it.
+Parsing is strict: YAML 1.2 without aliases, anchors, tags and duplicate keys, of limited size and
+depth. ``Document.line`` finds the line of a key for error messages.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LARGEST = 1_000_000
-"""Characters of a document."""
+"""Maximum length of a document in characters."""
 Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it was read. ``lines``: the line of each key and list item, by its place."""
+    """A parsed document. ``lines``: the line of each key and list item, by its path."""
 
     sections: dict[str, Any]
     lines: Mapping[Place, int]
 
     def line(self, place: Sequence[str | int]) -> int:
-        """Return the line of the nearest place above that is in the text."""
+        """Return the line of a path, or of its nearest parent in the text."""
         place = tuple(place)
         while place not in self.lines and place:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def refusal(self, place: Sequence[str | int], words: str) -> ValidationException:
-        """Return the error for a value at a place."""
+        """Return the error for the value at a path."""
         return ValidationException(f"line {self.line(place)}: {words}")
 
 
 class _StrictLoader(Loader):
-    """Refuses what can make a document larger than its text, or other than JSON."""
+    """YAML loader that refuses aliases, and values that JSON does not have."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Return the next node."""
@@ -59,16 +59,16 @@ class _StrictLoader(Loader):
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Writes each value where it stands."""
+    """Writes each value in full, without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write no aliases."""
+        """Return True: write no aliases."""
         del data
         return True
 
 
 def write_document(sections: Mapping[str, Any], project: str) -> str:
-    """Return sections as YAML, which ``read_document`` reads as the same values."""
+    """Return sections as YAML for ``read_document``."""
     text = yaml.dump(
         dict(sections), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=120
     )
@@ -76,7 +76,7 @@ def write_document(sections: Mapping[str, Any], project: str) -> str:
 
 
 def read_document(text: str) -> Document:
-    """Return a document; raise ValidationException with the line of what is wrong."""
+    """Return a document; raise ValidationException with the line of an error."""
     if len(text) > LARGEST:
         raise ValidationException(
             f"The file has {len(text)} characters. At most {LARGEST} are accepted."
@@ -102,14 +102,14 @@ def read_document(text: str) -> Document:
 
 
 def _note_lines(node: yaml.Node, place: Place, lines: dict[Place, int]) -> None:
-    """Note the lines of all keys and items; raise ValidationException for a key that is no text."""
+    """Record the lines of keys and items; raise ValidationException for a key that is no text."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.tag != "tag:yaml.org,2002:str":
-                shown = key.value if isinstance(key.value, str) else "a list or an object"
+                key_text = key.value if isinstance(key.value, str) else "a list or an object"
                 raise ValidationException(
-                    f"line {line}: the key {shown} is no text: put it in quotes"
+                    f"line {line}: the key {key_text} is no text: put it in quotes"
                 )
             lines[(*place, key.value)] = line
             _note_lines(value, (*place, key.value), lines)

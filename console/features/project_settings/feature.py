@@ -1,4 +1,4 @@
-"""Settings that owners make for their project on pages, and their export and import as YAML."""
+"""Declare the feature: settings that owners change on pages, and their export as YAML."""
 
 from console.feature import Feature
 

@@ -1,4 +1,4 @@
-"""Answer the page that exports the settings of a project and imports them after a dry run."""
+"""Views that export a project's settings as a file, and import one after a dry run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @require_safe
 def settings_download(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/file/export/``: the settings as a file."""
+    """Return ``/settings/file/export/``: the settings as a file."""
     project = scope_of(request).project
     text = sections.export_settings(project)
     answer = HttpResponse(text, content_type="application/yaml; charset=utf-8")
@@ -36,7 +36,7 @@ def settings_download(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def settings_file_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/file/``: the form, the dry run of what was sent, and the import."""
+    """Show ``/settings/file/``; a POST shows the dry run of a file, or imports it."""
     scope = scope_of(request)
     text, problem, status = "", "", 200
     errors: dict[str, str] = {}
@@ -49,14 +49,16 @@ def settings_file_page(request: HttpRequest) -> HttpResponse:
         try:
             text = text or _read_upload(request)
             if sent["state"]:
-                done = sections.import_settings(scope.project, text, actor_of(scope), sent["state"])
-                count = len(done.changes)
+                result = sections.import_settings(
+                    scope.project, text, actor_of(scope), sent["state"]
+                )
+                count = len(result.changes)
                 messages.success(request, f"{count} setting{'' if count == 1 else 's'} changed.")
-                if not done.secrets:
+                if not result.secrets:
                     return redirect("settings-file")
-                secrets = "; ".join(map(str, done.secrets))
+                secrets = "; ".join(map(str, result.secrets))
                 messages.warning(request, f"Enter these secrets, then the entries count: {secrets}")
-                return redirect(done.secrets[0].page)
+                return redirect(result.secrets[0].page)
             plan = sections.plan_import(scope.project, text)
         except ConflictException as error:
             problem, status = f"{error.message} Look at the changes again.", 409
@@ -76,7 +78,7 @@ def settings_file_page(request: HttpRequest) -> HttpResponse:
 
 
 def _read_upload(request: HttpRequest) -> str:
-    """Return the text of the file that was sent; raise ValidationException."""
+    """Return the text of the uploaded file; raise ValidationException."""
     upload = request.FILES.get("file")
     if upload is None:
         raise ValidationException("Select a file, or paste its text.")

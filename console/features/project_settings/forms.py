@@ -1,4 +1,4 @@
-"""The forms of a project's settings."""
+"""Forms of a project's settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 class SettingForm(PageForm):
-    """The hidden fields of each form: the revision of the row, and *Remove*."""
+    """The common fields of the settings forms: the revision of the row, and the button *Remove*."""
 
     name = TextField(strip=False)
     revision = TextField()
@@ -31,7 +31,7 @@ class QuotaForm(SettingForm):
     unlimited = PresenceField()
 
     def quota(self, *, is_rate: bool) -> Any:
-        """Return the quota as JSON has it; raise ValidationException for what is no number."""
+        """Return the quota as JSON; raise ValidationException for an invalid number."""
         sent = self.values
         if sent["unlimited"]:
             return None
@@ -43,31 +43,34 @@ class QuotaForm(SettingForm):
 
 
 class DeniedRoleForm(SettingForm):
-    """Actions of a role, one a line."""
+    """The denied actions of a role, one per line."""
 
     actions = TextField(lines=True)
 
 
 class RetentionForm(SettingForm):
-    """Days; ``confirmed``: the days of which the reader knows how many executions they remove."""
+    """The days of retention.
+
+    ``confirmed``: the days for which the reader has seen how many executions would be deleted.
+    """
 
     days = TextField()
     confirmed = TextField()
 
     def number(self) -> float:
-        """Return the days; raise ValidationException for what is no number."""
+        """Return the days; raise ValidationException for an invalid number."""
         return _number(self.values["days"], "days")
 
 
 class MocksForm(SettingForm):
-    """A mock configuration as JSON. ``over``: the revision of somebody else that it replaces."""
+    """A mock configuration in JSON. ``over``: the revision of another person to overwrite."""
 
     text = TextField(strip=False, lines=True)
     over = TextField()
 
 
 class SettingsImportForm(PageForm):
-    """A document to import. ``state``: of the settings when the reader saw what it changes."""
+    """A document to import. ``state``: the state of the settings in the dry run."""
 
     text = TextField(strip=False, lines=True)
     state = TextField()

@@ -1,7 +1,7 @@
-"""Export the settings of a project as sections of a document, and import such a document.
+"""Export a project's settings as a document of sections, and import such a document.
 
-A section of a document replaces that section of the project; a section that it does not have stays.
-What the operator has set is in no export. An import is one transaction: all of it, or nothing.
+An imported section replaces that section of the project; missing sections stay. The operator's
+settings are not exported. An import is one transaction.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 QUOTAS, DENY, RETENTION, MASKS, MOCKS = "quotas", "deny", "retention_days", "masks", "mocks"
 _SINGLE = {RETENTION: retention.KIND, MOCKS: mocks.KIND}
-"""Sections that are one setting without a name."""
+"""Sections that are a single setting without a name."""
 _NAMED = {QUOTAS: quotas.KIND, DENY: permissions.KIND}
-"""Sections of several settings by name."""
+"""Sections of settings by name."""
 _OF_CORE = (QUOTAS, DENY, RETENTION, MASKS, MOCKS)
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """What an import does to one setting. ``before`` and ``after``: in words, "" for none.
+    """The change of one setting by an import. ``before``, ``after``: a text, "" for none.
 
-    ``note``: what else happens.
+    ``note``: a further effect.
     """
 
     section: str
@@ -70,7 +70,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A change, and how to make it."""
+    """A change, and the function that makes it."""
 
     change: SettingChange
     apply: Callable[[Actor], object]
@@ -78,7 +78,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class LackingSecret:
-    """A setting that does not count until its secrets are entered. ``page``: where."""
+    """A setting without effect until its secrets are entered. ``page``: the place for that."""
 
     section: str
     name: str
@@ -91,7 +91,7 @@ class LackingSecret:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The changes of an import. ``state``: of the project's settings, for which it was made.
+    """The changes of an import. ``state``: a fingerprint of the settings that it is based on.
 
     ``secrets``: to be entered after the import.
     """
@@ -103,13 +103,13 @@ class Plan:
 
 @dataclass(slots=True)
 class _Steps:
-    """The steps of an import, and the secrets that lack after them."""
+    """The steps of an import, and the secrets that are missing after it."""
 
     steps: list[_Step]
     secrets: list[LackingSecret]
 
     def plan(self, state: str) -> Plan:
-        """Return what the import does."""
+        """Return the plan of the steps."""
         return Plan(tuple(step.change for step in self.steps), state, tuple(self.secrets))
 
 
@@ -119,15 +119,15 @@ def export_settings(project: Project) -> str:
 
 
 def plan_import(project: Project, text: str) -> Plan:
-    """Return the changes of an import; raise ValidationException for an invalid section."""
+    """Return the changes of an import; raise ValidationException for invalid sections."""
     return _steps(project, documents.read_document(text)).plan(_state(project))
 
 
 def import_settings(project: Project, text: str, actor: Actor, state: str = "") -> Plan:
-    """Import a document; return what it has changed.
+    """Import a document; return the changes.
 
-    ``state``: of the settings as somebody saw the plan. Raise ValidationException, and
-    ConflictException if they have changed since.
+    ``state``: the fingerprint in the dry run. Raise ValidationException, and ConflictException if
+    the settings have changed since.
     """
     document = documents.read_document(text)
 
@@ -145,7 +145,7 @@ def import_settings(project: Project, text: str, actor: Actor, state: str = "") 
 
 
 def _sections_of(project: Project) -> dict[str, Any]:
-    """Return all sections, as a document has them."""
+    """Return all sections as values of a document."""
     sections: dict[str, Any] = {}
     for section in _OF_CORE:
         if section in _NAMED:
@@ -165,12 +165,12 @@ def _sections_of(project: Project) -> dict[str, Any]:
 
 
 def _added_sections() -> dict[str, SettingSection]:
-    """Return the sections of features by name."""
+    """Return the sections declared by features, by name."""
     return {each.name: each for sections in hooked(Hook.SETTING_SECTIONS) for each in sections()}
 
 
 def _state(project: Project) -> str:
-    """Return a fingerprint of the settings of a project."""
+    """Return a fingerprint of a project's settings."""
     current = Project.objects.get(pk=project.pk)
     text = json.dumps(_sections_of(current), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -197,13 +197,13 @@ def _steps(project: Project, document: Document) -> _Steps:
 
 
 def _named_steps(project: Project, document: Document, section: str, value: Any) -> list[_Step]:
-    """Return the steps of a section of several settings."""
+    """Return the steps of a section of settings by name."""
     if not isinstance(value, dict):
         raise document.refusal((section,), f"{section}: this section must have settings by name")
     rows = {row.name: row for row in project_settings.list_settings(project, _NAMED[section])}
     steps = []
     for name, new in value.items():
-        checked = _checked(project, document, section, name, new)
+        checked = _check_setting(project, document, section, name, new)
         if name not in rows or rows[name].value != checked:
             steps.append(_step(project, section, name, rows.get(name), checked))
     return steps + [
@@ -212,11 +212,11 @@ def _named_steps(project: Project, document: Document, section: str, value: Any)
 
 
 def _single_steps(project: Project, document: Document, section: str, value: Any) -> list[_Step]:
-    """Return the steps of a section of one setting; nothing or an empty object removes it."""
+    """Return the steps of a single setting; null or an empty object removes it."""
     row = project_settings.find_setting(project, _SINGLE[section])
     if value is None or value == {}:
         return [] if row is None or row.value == value else [_removal(project, section, row)]
-    checked = _checked(project, document, section, "", value)
+    checked = _check_setting(project, document, section, "", value)
     if row is not None and row.value == checked:
         return []
     return [_step(project, section, "", row, checked)]
@@ -242,7 +242,7 @@ def _mask_steps(project: Project, document: Document, value: Any) -> list[_Step]
 def _step(
     project: Project, section: str, name: str, row: StoredSetting | None, value: Any
 ) -> _Step:
-    """Return the step that brings a setting to a value."""
+    """Return the step that sets a setting to a value."""
     before = "" if row is None else _words(section, row.value)
     after = _words(section, value)
     change = SettingChange(section, name, before, after, _note(project, section, value))
@@ -274,7 +274,7 @@ def _remove_row(project: Project, row: StoredSetting, actor: Actor) -> None:
 def _add_entries(
     plan: _Steps, project: Project, document: Document, section: SettingSection, value: Any
 ) -> None:
-    """Add the steps of a section of a feature, and the secrets that its entries lack."""
+    """Add the steps of a feature's section, and the secrets missing in its entries."""
     rows = {row.name: row for row in project_settings.list_settings(project, section.kind)}
     names = set()
     for place, name, new in _entries(document, section, value):
@@ -321,7 +321,7 @@ def _checked_entry(
     name: str,
     value: Any,
 ) -> CheckedEntry:
-    """Return an entry as it is stored; raise ValidationException with the line of its member."""
+    """Return a valid entry; raise ValidationException with the line of its member."""
     try:
         return section.check(project, name, value)
     except MemberError as error:
@@ -333,7 +333,7 @@ def _checked_entry(
 def _entry_step(
     project: Project, section: SettingSection, row: StoredSetting | None, entry: CheckedEntry
 ) -> _Step:
-    """Return the step that brings a setting of a feature to a value."""
+    """Return the step that sets a feature's setting to an entry."""
     before = "" if row is None else section.words(row.value)
     after = section.words(entry.value)
     note = f"enter its {entry.lacking} after the import" if entry.lacking else ""
@@ -358,7 +358,7 @@ def _kind(section: str) -> str:
 
 
 def _note(project: Project, section: str, value: Any) -> str:
-    """Return what else a change does."""
+    """Return a further effect of a change."""
     if section != RETENTION:
         return ""
     older = retention.count_older(project, value)
@@ -369,7 +369,7 @@ def _note(project: Project, section: str, value: Any) -> str:
 
 
 def _words(section: str, value: Any) -> str:
-    """Return a value in words, for the plan and the audit."""
+    """Return a value as text, for the plan and the audit."""
     if section == QUOTAS:
         return quotas.show_quota(quotas.Rate(**value) if isinstance(value, dict) else value)
     if section == DENY:
@@ -382,8 +382,10 @@ def _words(section: str, value: Any) -> str:
 # -- what a document has ---------------------------------------------------------------------------
 
 
-def _checked(project: Project, document: Document, section: str, name: str, value: Any) -> Any:
-    """Return the value of a setting; raise ValidationException with its line."""
+def _check_setting(
+    project: Project, document: Document, section: str, name: str, value: Any
+) -> Any:
+    """Return a valid value of a setting; raise ValidationException with its line."""
     place = (section, name) if name else (section,)
     try:
         if section == QUOTAS:
@@ -402,13 +404,13 @@ def _checked(project: Project, document: Document, section: str, name: str, valu
 
 
 class _PlacedError(ValidationException):
-    """A refusal that names its line already."""
+    """An error whose message already has its line."""
 
 
 def _check_shape(
     document: Document, shape: TypeAdapter[Any], value: Any, place: documents.Place
 ) -> None:
-    """Raise an error with the line of the member that does not fit a shape."""
+    """Raise an error with the line of the member that does not match a shape."""
     try:
         shape.validate_python(value, strict=True)
     except ValidationError as error:

@@ -1,10 +1,14 @@
-"""The addresses of a project's settings."""
+"""URLs of a project's settings."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.project_settings import api_views, file_views, views
+from console.feature import ViewModule
+
+api_views = ViewModule("console.features.project_settings.api_views")
+file_views = ViewModule("console.features.project_settings.file_views")
+views = ViewModule("console.features.project_settings.views")
 
 urlpatterns = [
     path("settings/quotas/", views.quotas_page, name="quotas"),

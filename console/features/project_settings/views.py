@@ -1,4 +1,4 @@
-"""Answer the pages on which owners set quotas, denied actions, retention and mocks."""
+"""Views on which owners set quotas, denied actions, retention and mocks of their project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.features.project_settings.forms import (
 )
 from console.integrations import mocks, permissions
 from console.store.executions import retention
-from console.web.core.conflicts import SaveConflict
+from console.web.core.forms import SaveConflict
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ _QUOTAS = {
     "start_execution": ("Starts", "a start above the rate is refused"),
     "state_transition": ("State transitions", "a transition above the rate waits"),
 }
-"""Quota -> its name and its unit on the page, in the order of the page."""
+"""Quota -> its name and unit on the page, in display order."""
 _CONFLICT, _REFUSED = 409, 422
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """A quota on the page: its value, whence it is, and what the form begins with."""
+    """A quota on the page: its value, its source, and the initial form values."""
 
     quota: quotas.EffectiveQuota
     label: str
@@ -63,24 +63,24 @@ class QuotaRow:
 
     @property
     def is_bucket_wrong(self) -> bool:
-        """Whether the problem may be of the first number of a rate."""
+        """Whether the error may be in the first number of a rate."""
         return bool(self.problem) and ": refill: " not in self.problem
 
     @property
     def is_refill_wrong(self) -> bool:
-        """Whether the problem may be of the second number of a rate."""
+        """Whether the error may be in the second number of a rate."""
         return bool(self.problem) and ": bucket: " not in self.problem
 
     @property
     def is_above(self) -> bool:
-        """Whether the operator has lowered the ceiling below the owners' value since."""
+        """Whether the operator has since lowered the ceiling below the owners' value."""
         stored = self.quota.stored
         return stored is not None and not self.quota.is_fixed and self.value != _words(stored.value)
 
 
 @dataclass(frozen=True, slots=True)
 class DeniedRole:
-    """A role and its denied actions. ``stored``: None for what the operator denies."""
+    """A role and its denied actions. ``stored``: None if denied by the operator."""
 
     role: str
     actions: list[str]
@@ -89,7 +89,7 @@ class DeniedRole:
 
 @require_http_methods(["GET", "POST"])
 def quotas_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/quotas/``."""
+    """Show ``/settings/quotas/``; a POST changes a quota."""
     scope = scope_of(request)
     problem, status, sent = "", 200, dict[str, Any]()
     if request.method == "POST":
@@ -122,7 +122,7 @@ def quotas_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def denied_actions_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/denied-actions/``."""
+    """Show ``/settings/denied-actions/``; a POST changes the actions of a role."""
     scope = scope_of(request)
     problem, status, sent = "", 200, dict[str, Any]()
     if request.method == "POST":
@@ -152,7 +152,7 @@ def denied_actions_page(request: HttpRequest) -> HttpResponse:
             for row in project_settings.list_settings(scope.project, permissions.KIND)
         ),
     ]
-    context = {"rows": rows, "sent": sent if problem else {}, **_placed(problem, status)}
+    context = {"rows": rows, "sent": sent if problem else {}, **_problem_context(problem, status)}
     if status == _REFUSED:
         field = "role" if checks.role_problem(sent["name"]) else "actions"
         context["errors"] = {field: problem}
@@ -161,7 +161,7 @@ def denied_actions_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def retention_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/retention/``; what would be removed has to be confirmed."""
+    """Show ``/settings/retention/``; a change that deletes executions must be confirmed."""
     scope = scope_of(request)
     problem, status, sent, older = "", 200, dict[str, Any](), 0
     if request.method == "POST":
@@ -185,7 +185,7 @@ def retention_page(request: HttpRequest) -> HttpResponse:
         "stored": stored,
         "days": retention.retention_days(scope.project.name),
         "of_server": settings.STATEYARD_RETENTION_DAYS,
-        **_placed(problem, status, "days"),
+        **_problem_context(problem, status, "days"),
         "sent": sent,
         "older": older,
     }
@@ -194,7 +194,7 @@ def retention_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def mocks_page(request: HttpRequest) -> HttpResponse:
-    """Answer ``/settings/mocks/``."""
+    """Show ``/settings/mocks/``; a POST replaces the mock configuration."""
     scope = scope_of(request)
     stored = project_settings.find_setting(scope.project, mocks.KIND)
     text, problem, status = _mocks_text(stored), "", 200
@@ -224,7 +224,7 @@ def mocks_page(request: HttpRequest) -> HttpResponse:
         "stored": stored,
         "text": text,
         "revision": revision,
-        **_placed(problem, status, "text"),
+        **_problem_context(problem, status, "text"),
         "conflict": conflict,
         "of_file": _test_cases(of_file),
         "own": _test_cases(own),
@@ -244,8 +244,8 @@ def _render(
     return render(request, template, {**common, **context}, status=status)
 
 
-def _placed(problem: str, status: int, field: str = "") -> dict[str, Any]:
-    """Return the context of a problem: of a field if the value was refused, else of the page."""
+def _problem_context(problem: str, status: int, field: str = "") -> dict[str, Any]:
+    """Return the context of an error: of the field if its value is invalid, else of the page."""
     if status == _REFUSED:
         return {"problem": "", "errors": {field: problem}}
     return {"problem": problem, "errors": {}}
@@ -259,7 +259,7 @@ def _saved(request: HttpRequest, page: str) -> HttpResponse:
 def _save_setting(
     scope: Scope, kind: str, form: SettingForm, value: Any, summary: str, over: str | None = None
 ) -> None:
-    """Save a form. ``over``: the revision to replace in spite of a conflict."""
+    """Save a form. ``over``: the revision to overwrite despite a conflict."""
     require(scope, project_settings.PUT)
     sent = form.values
     project_settings.put_setting(
@@ -286,7 +286,7 @@ def _status(error: ServiceError) -> int:
 
 
 def _effective_quotas(scope: Scope) -> list[quotas.EffectiveQuota]:
-    """Return the quotas in the order of the page."""
+    """Return the quotas in display order."""
     order = list(_QUOTAS)
     return sorted(
         quotas.effective_quotas(scope.project.name), key=lambda quota: order.index(quota.name)

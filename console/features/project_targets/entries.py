@@ -6,15 +6,20 @@ longer allows, or with unreadable secrets, gives no entry; the page says why.
 
 from __future__ import annotations
 
+import ipaddress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http.request import validate_host
 
 from console.config import setting_shapes
 from console.config.environment import SettingError, check_object
 from console.config.function_options import OWN
 from console.db import sealing
 from console.db.project_settings import open_setting, read_settings
-from console.features.project_targets import folders, hosts
+from console.features.project_targets import folders
 from console.integrations.targets import OF_PAGE
 
 if TYPE_CHECKING:
@@ -22,10 +27,12 @@ if TYPE_CHECKING:
 
     from console.db.project_settings import StoredSetting
 
+
 UNSEALED = (
     "Its secrets cannot be decrypted, because the server has another master secret now: enter them"
     " again."
 )
+SETTING = "STATEYARD_TARGET_HOSTS"
 
 
 class TargetKind(StrEnum):
@@ -36,7 +43,7 @@ class TargetKind(StrEnum):
     ADDRESS = "address"
     """An origin that HTTP Tasks may call: the address itself."""
     CONNECTION = "connection"
-    """What HTTP Tasks add to their requests."""
+    """Credentials that HTTP Tasks add to their requests."""
     FUNCTION = "function"
     """A registered function."""
 
@@ -66,7 +73,7 @@ def secret_names(kind: str, value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def lacking_secrets(row: StoredSetting) -> str:
-    """Return the missing secrets of a setting in words, "" if it has all.
+    """Return a text that lists the missing secrets of a setting, "" if it has all.
 
     An import stores settings without secrets.
     """
@@ -74,7 +81,7 @@ def lacking_secrets(row: StoredSetting) -> str:
 
 
 def secrets_in_words(kind: str, value: Mapping[str, Any]) -> str:
-    """Return the required secrets of a setting in words."""
+    """Return a text that lists the required secrets of a setting."""
     return " and ".join(SECRET_WORDS[name] for name in secret_names(kind, value))
 
 
@@ -149,15 +156,15 @@ def find_refusal(kind: str, name: str, value: Mapping[str, Any]) -> str:
     """Return why the operator does not allow a setting, "" if allowed."""
     if kind == TargetKind.SERVICE:
         if "endpoint_url" in value:
-            return hosts.refusal_of_address(value["endpoint_url"])
-        return hosts.refusal_of_host(f"{name}.{value.get('region', '')}.amazonaws.com")
+            return refusal_of_address(value["endpoint_url"])
+        return refusal_of_host(f"{name}.{value.get('region', '')}.amazonaws.com")
     if kind == TargetKind.ADDRESS:
-        return hosts.refusal_of_address(name)
+        return refusal_of_address(name)
     if kind == TargetKind.CONNECTION:
         endpoint = value.get("AuthorizationEndpoint")
-        return hosts.refusal_of_address(endpoint) if endpoint else ""
+        return refusal_of_address(endpoint) if endpoint else ""
     if "folder" not in value:
-        return hosts.refusal_of_address(value["handler"])
+        return refusal_of_address(value["handler"])
     return folders.handler_refusal(value["folder"], value["handler"])
 
 
@@ -180,3 +187,50 @@ def find_mistake(
     except SettingError as error:
         return error
     return None
+
+
+# -- host names ------------------------------------------------------------------------------------
+
+# ``outbound`` checks the resolved addresses at each call. An entry for loopback allows loopback,
+# because the operator wrote it. An owner's loopback needs the operator's permission, unless only
+# users of this machine can reach the server.
+
+
+def refusal_of_address(url: str) -> str:
+    """Return why an owner may not use a target's URL, "" if allowed."""
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        return "An address of a target has no user and no password: enter them as credentials."
+    return refusal_of_host(parts.hostname or "")
+
+
+def refusal_of_host(host: str) -> str:
+    """Return why an owner may not use a host, "" if allowed."""
+    allowed = settings.STATEYARD_TARGET_HOSTS
+    name = host.rstrip(".").lower()
+    if _is_loopback(name):
+        if name in allowed or _serves_this_machine_only():
+            return ""
+        return (
+            f"{host} is the machine of the server itself: a target there has to be allowed by the"
+            f" operator, in {SETTING}."
+        )
+    if validate_host(name, allowed):
+        return ""
+    return (
+        f"{host} is not allowed as a target: the operator allows {', '.join(allowed)} ({SETTING})."
+    )
+
+
+def _serves_this_machine_only() -> bool:
+    return not settings.STATEYARD_HOSTS and not settings.STATEYARD_HTTPS
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback address; ``outbound`` refuses other names for it."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -22,7 +22,7 @@ PYTHON, ADDRESS = "python", "address"
 
 @dataclass(frozen=True, slots=True)
 class TargetField:
-    """A field of a form. ``choices``: of a select; ``secret``: its value is never shown.
+    """A field of a form. ``choices``: a select's options; ``secret``: its value is never shown.
 
     ``problem``: why it was refused.
     """

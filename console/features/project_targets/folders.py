@@ -64,7 +64,7 @@ def definition_refusal(folder: str, handler: str) -> str:
 
 
 def _defined_names(tree: ast.Module) -> set[str]:
-    """Return the names that a module's statements define, without imported ones."""
+    """Return the names that a module's statements define, without imported names."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -97,13 +97,13 @@ def _check(project: Project, kind: TargetKind, name: str, value: Any) -> Checked
 def _check_members(kind: TargetKind, value: Any) -> None:
     """Raise ``MemberError`` unless an entry has known members of the right types."""
     if not isinstance(value, dict):
-        raise _mismatch("", _shown(value), f"members such as {_example(kind)}")
+        raise _mismatch("", _without_secret(value), f"members such as {_example(kind)}")
     group = kind.name.lower()
     if kind == TargetKind.CONNECTION:
         group = value.get("type", "")
         if not isinstance(group, str) or group not in store.TYPES:
             types = ", ".join(store.TYPES)
-            raise _mismatch("type", _shown(value.get("type")), f"one of {types}")
+            raise _mismatch("type", _without_secret(value.get("type")), f"one of {types}")
     members = _MEMBERS[group]
     for member, content in value.items():
         if member in entries.SECRET_WORDS:
@@ -112,7 +112,7 @@ def _check_members(kind: TargetKind, value: Any) -> None:
         if member not in members:
             raise _mismatch(member, "an unknown name", f"one of {', '.join(members)}")
         if not isinstance(content, members[member]) or isinstance(content, bool):
-            raise _mismatch(member, _shown(content), _WORDS[members[member]])
+            raise _mismatch(member, _without_secret(content), _WORDS[members[member]])
     if kind == TargetKind.FUNCTION and "handler" not in value:
         raise _mismatch("handler", "nothing", "an address or module:callable")
 
@@ -126,7 +126,7 @@ def _example(kind: TargetKind) -> str:
     return {TargetKind.SERVICE: "endpoint_url", TargetKind.CONNECTION: "type"}.get(kind, "handler")
 
 
-def _shown(value: Any) -> str:
+def _without_secret(value: Any) -> str:
     """Return a value for an error message, without a possible secret."""
     if value is None:
         return "nothing"

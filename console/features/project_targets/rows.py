@@ -29,7 +29,8 @@ _OF_SERVER = "the operator, for all projects"
 class TargetRow:
     """A row of the page. ``stored``: its setting, None for the operator's.
 
-    ``source``: who set it, where that is the operator. ``problem``: why it does not count.
+    ``source``: the operator's file that sets it, "" for an owner's setting. ``problem``: why it has
+    no effect.
     """
 
     kind: str
@@ -117,8 +118,8 @@ def _list_rows(project: Project) -> dict[str, list[TargetRow]]:
     if http is None and not rows["address"] and not rows["connection"]:
         http, source = general.get("http", {}), _OF_SERVER
     for url in (http or {}).get("endpoints", ()):
-        shown = without_secrets(url)
-        rows["address"].append(TargetRow(TargetKind.ADDRESS, shown, shown, "", source))
+        public_url = without_secrets(url)
+        rows["address"].append(TargetRow(TargetKind.ADDRESS, public_url, public_url, "", source))
     for name, entry in (http or {}).get("connections", {}).items():
         words = TYPES[entry.get("type", "API_KEY")]
         rows["connection"].append(TargetRow(TargetKind.CONNECTION, name, words, "", source))

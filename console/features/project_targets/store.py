@@ -49,9 +49,10 @@ class TargetError(ValidationException):
 
 @dataclass(frozen=True, slots=True)
 class NewTarget:
-    """A setting from a form. ``secrets``: {} keeps the stored ones.
+    """A setting from a form. ``secrets``: {} keeps the stored secrets.
 
-    ``sent_to``: where the secrets go; a change of it needs them anew. ``summary``: for the audit.
+    ``sent_to``: where the secrets go; after a change of it they must be entered again. ``summary``:
+    describes the change in the audit.
     """
 
     name: str
@@ -138,10 +139,10 @@ def _check_secrets(new: NewTarget, stored: StoredSetting | None, kind: TargetKin
     field = lacking[0] if lacking[0] in entries.SERVICE_SECRETS else "secret"
     words = " and ".join(entries.SECRET_WORDS[name] for name in names)
     if new.secrets or stored is None or not stored.sealed:
-        raise _refused(field, "", f"the {words}")
+        raise _field_error(field, "", f"the {words}")
     if sends_elsewhere(new, stored, kind):
         again = "again: the stored one is sent to the stored address only"
-        raise _refused(field, "", f"the {words} {again}")
+        raise _field_error(field, "", f"the {words} {again}")
 
 
 # -- where an error stands -------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def _field_of_refusal(kind: TargetKind, value: Mapping[str, Any]) -> str:
 # -- what was sent ---------------------------------------------------------------------------------
 
 
-def _refused(field: str, got: str, expected: str) -> TargetError:
+def _field_error(field: str, got: str, expected: str) -> TargetError:
     """Return the error of a field. ``got``: its text, shown without secrets."""
     shown = without_secrets(got)
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
@@ -196,11 +197,11 @@ def _refused(field: str, got: str, expected: str) -> TargetError:
 def _read_service(sent: Mapping[str, str]) -> NewTarget:
     name, address, region = sent["name"], sent["endpoint_url"], sent["region"]
     if not name or name in targets.APART:
-        raise _refused("name", name, "a service such as sqs, or * for all services")
+        raise _field_error("name", name, "a service such as sqs, or * for all services")
     if address and not is_web_address(address):
-        raise _refused("endpoint_url", address, "an address such as http://moto:5000")
+        raise _field_error("endpoint_url", address, "an address such as http://moto:5000")
     if region and not _REGION.fullmatch(region):
-        raise _refused("region", region, "a region such as eu-west-1")
+        raise _field_error("region", region, "a region such as eu-west-1")
     members = {"endpoint_url": address, "region": region}
     summary = f"{address or 'AWS itself'}{f', region {region}' if region else ''}"
     return NewTarget(
@@ -217,16 +218,16 @@ def _read_address(sent: Mapping[str, str]) -> NewTarget:
     scheme, separator, rest = address.partition("://")
     if not is_web_address(address) or not separator or set("/?#") & set(rest):
         expected = "scheme and host only, such as https://api.example.com"
-        raise _refused("name", sent["name"], expected)
+        raise _field_error("name", sent["name"], expected)
     return NewTarget(f"{scheme}://{rest.lower()}", {}, {}, "", "")
 
 
 def _read_connection(sent: Mapping[str, str]) -> NewTarget:
     name, kind = sent["name"], sent["type"]
     if not _CONNECTION.fullmatch(name):
-        raise _refused("name", name, "1 to 64 letters, digits and . - _")
+        raise _field_error("name", name, "1 to 64 letters, digits and . - _")
     if kind not in TYPES:
-        raise _refused("type", kind, f"one of {', '.join(TYPES)}")
+        raise _field_error("type", kind, f"one of {', '.join(TYPES)}")
     value: dict[str, Any] = {"type": kind}
     if kind == "API_KEY":
         if sent["header"]:
@@ -235,7 +236,7 @@ def _read_connection(sent: Mapping[str, str]) -> NewTarget:
     elif kind == "BASIC":
         value["username"] = sent["username"]
         if not sent["username"]:
-            raise _refused("username", "", "the name of a user")
+            raise _field_error("username", "", "the name of a user")
     else:
         value |= _read_client(sent)
     secret = entries.secret_names(TargetKind.CONNECTION, value)[0]
@@ -247,7 +248,7 @@ def _read_connection(sent: Mapping[str, str]) -> NewTarget:
 def _check_header(name: str, secret: str) -> None:
     """Raise TargetError for a name or key that is no valid HTTP header."""
     if not http_headers.is_header(name, "x"):
-        raise _refused("header", name, "a name that can be sent as a header")
+        raise _field_error("header", name, "a name that can be sent as a header")
     if secret and not http_headers.is_header(name, secret):
         raise TargetError("secret", "The key cannot be sent as a header.")
 
@@ -257,11 +258,11 @@ def _read_client(sent: Mapping[str, str]) -> dict[str, str]:
     endpoint = sent["authorization_endpoint"]
     if not is_web_address(endpoint):
         expected = "an address such as https://login.example.com/token"
-        raise _refused("authorization_endpoint", endpoint, expected)
+        raise _field_error("authorization_endpoint", endpoint, expected)
     if sent["method"] not in METHODS:
-        raise _refused("method", sent["method"], f"one of {', '.join(METHODS)}")
+        raise _field_error("method", sent["method"], f"one of {', '.join(METHODS)}")
     if not sent["client_id"]:
-        raise _refused("client_id", "", "the id that the authorization server has issued")
+        raise _field_error("client_id", "", "the id that the authorization server has issued")
     members = {
         "AuthorizationEndpoint": endpoint,
         "HttpMethod": sent["method"],
@@ -274,18 +275,18 @@ def _read_function(sent: Mapping[str, str]) -> NewTarget:
     name = sent["name"]
     if name.startswith(_FILE_ONLY):
         expected = "a function: activities and harnesses are registered by the operator"
-        raise _refused("name", name, f"{expected}, in functions.json")
+        raise _field_error("name", name, f"{expected}, in functions.json")
     if not _FUNCTION.fullmatch(name):
-        raise _refused("name", name, "the name or the ARN of a function; * stands for any text")
+        raise _field_error("name", name, "the name or the ARN of a function; * stands for any text")
     if sent["type"] == "address":
         address = sent["address"]
         if not is_web_address(address):
-            raise _refused("address", address, "an address such as http://host:port/path")
+            raise _field_error("address", address, "an address such as http://host:port/path")
         if "?" in address:
-            raise _refused("address", address, "an address without a query")
+            raise _field_error("address", address, "an address without a query")
         return NewTarget(name, {"handler": address}, {}, "", address)
     if sent["type"] != "python":
-        raise _refused("type", sent["type"], "address or python")
+        raise _field_error("type", sent["type"], "address or python")
     value = _read_callable(sent)
     return NewTarget(name, value, {}, "", sent["handler"])
 
@@ -294,14 +295,14 @@ def _read_callable(sent: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of a Python callable."""
     folder = _read_folder(sent)
     if is_web_address(sent["handler"]) or ":" not in sent["handler"]:
-        raise _refused("handler", sent["handler"], "module:callable")
+        raise _field_error("handler", sent["handler"], "module:callable")
     value: dict[str, Any] = {"handler": sent["handler"], "folder": folder}
     for member, read in (("timeout", float), ("memory", int)):
         if sent[member]:
             try:
                 value[member] = read(sent[member])
             except ValueError:
-                raise _refused(member, sent[member], "a number") from None
+                raise _field_error(member, sent[member], "a number") from None
     return value
 
 
@@ -311,10 +312,10 @@ def _read_folder(sent: Mapping[str, str]) -> str:
     if not roots:
         raise TargetError("folder", folders.folder_refusal(""))
     if sent["folder"] not in roots:
-        raise _refused("folder", sent["folder"], f"one of {', '.join(roots)}")
+        raise _field_error("folder", sent["folder"], f"one of {', '.join(roots)}")
     subfolder = Path(sent["subfolder"])
     if subfolder.is_absolute() or ".." in subfolder.parts or "\x00" in sent["subfolder"]:
-        raise _refused("subfolder", sent["subfolder"], "a folder in the selected folder")
+        raise _field_error("subfolder", sent["subfolder"], "a folder in the selected folder")
     path = str(Path(sent["folder"]) / subfolder)
     refused = folders.folder_refusal(path)
     if refused:

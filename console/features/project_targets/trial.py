@@ -13,10 +13,10 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Future
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
@@ -50,7 +50,7 @@ _lock = threading.Lock()
 
 
 def try_target(row: StoredSetting) -> Outcome:
-    """Return whether a target works, and the outcome of a call as a sentence."""
+    """Call a target; return whether it works, and a sentence on the outcome."""
     problem = entries.find_problem(row)
     if problem:
         return False, problem
@@ -109,7 +109,7 @@ def _call(row: StoredSetting) -> Outcome:
 
 
 def _place(row: StoredSetting) -> str:
-    """Return the destination of a call in words."""
+    """Return a text with the destination of a call."""
     if row.kind == TargetKind.SERVICE:
         return str(row.value.get("endpoint_url") or "AWS")
     if row.kind == TargetKind.CONNECTION:
@@ -126,21 +126,26 @@ def _try_service(row: StoredSetting) -> Outcome:
     try:
         request = _identity_request(row)
         headers = dict(request.headers.items())
-        with outbound.stream_answer(
-            "POST", str(request.url), LIMIT_S, headers=headers, content=_IDENTITY
-        ) as answer:
-            text = outbound.read_body(answer, _LARGEST).decode(errors="replace")
-    except httpx.TimeoutException:
+        answer = outbound.send_request(
+            "POST",
+            str(request.url),
+            LIMIT_S,
+            most=_LARGEST,
+            headers=headers,
+            content=_IDENTITY,
+        )
+        text = answer.body.decode(errors="replace")
+    except outbound.CallTimeout:
         return False, f"{place} did not answer within {LIMIT_S:g} seconds."
-    except (BotoCoreError, httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (BotoCoreError, outbound.CallError, ValueError) as error:
         return False, _shorten(f"{place} cannot be called: {error}.", secrets)
     arn, code = _ARN.search(text), _CODE.search(text)
     if answer.is_success and arn is not None:
         words = f"{place} answered sts:GetCallerIdentity in {_elapsed_ms(begun)} ms: {arn[1]}."
         return True, _shorten(words, secrets)
-    if code is not None and answer.is_error and answer.status_code != httpx.codes.NOT_FOUND:
+    if code is not None and answer.is_error and answer.status != HTTPStatus.NOT_FOUND:
         return False, _shorten(f"{place} refuses sts:GetCallerIdentity: {code[1]}.", secrets)
-    status = answer.status_code
+    status = answer.status
     return True, f"{place} answers, but not to sts:GetCallerIdentity (status {status})."
 
 
@@ -162,14 +167,11 @@ def _try_address(url: str) -> Outcome:
     place = f"{parts.scheme}://{parts.netloc}"
     begun = time.monotonic()
     try:
-        with outbound.stream_answer("GET", url, LIMIT_S) as answer:
-            return (
-                True,
-                f"{place} answered in {_elapsed_ms(begun)} ms with status {answer.status_code}.",
-            )
-    except httpx.TimeoutException:
+        status = outbound.send_request("GET", url, LIMIT_S).status
+        return True, f"{place} answered in {_elapsed_ms(begun)} ms with status {status}."
+    except outbound.CallTimeout:
         return False, f"{place} did not answer within {LIMIT_S:g} seconds."
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (outbound.CallError, ValueError) as error:
         return False, _shorten(f"{place} cannot be called: {error}.")
 
 

@@ -1,10 +1,12 @@
-"""URLs of a project's targets."""
+"""URLs of a project's targets, which receive the calls of its Tasks."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.project_targets import views
+from console.feature import ViewModule
+
+views = ViewModule("console.features.project_targets.views")
 
 urlpatterns = [
     path("settings/targets/", views.targets_page, name="own-targets"),

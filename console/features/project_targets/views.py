@@ -22,7 +22,7 @@ from console.features.project_targets.forms import (
     OwnTargetForm,
     ServiceForm,
 )
-from console.web.core.conflicts import SaveConflict
+from console.web.core.forms import SaveConflict
 from console.web.core.scope import actor_of, render, scope_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def targets_page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit_target(request: HttpRequest, kind: str) -> HttpResponse:
-    """Show ``/settings/targets/edit/KIND/``: add a target, or change that of ``?name=``."""
+    """Show ``/settings/targets/edit/KIND/``: add a target, or change the target ``?name=``."""
     scope = scope_of(request)
     chosen = _kind(kind)
     name = request.GET.get("name", "")
@@ -139,14 +139,14 @@ def _render_form(
     **more: Any,
 ) -> HttpResponse:
     types = fields.types_of(kind)
-    shown = fields.fields_of(kind, sent, error, is_new=stored is None)
-    is_shown = error is None or any(field.problem for field in shown)
+    form_fields = fields.fields_of(kind, sent, error, is_new=stored is None)
+    is_shown = error is None or any(field.problem for field in form_fields)
     context = {
         "section": "own-targets",
         "kind": kind.name.lower(),
         "word": _WORDS[kind],
         "stored": stored,
-        "fields": shown,
+        "fields": form_fields,
         "can_save": sent.get("type") != fields.PYTHON or bool(settings.STATEYARD_FUNCTION_FOLDERS),
         "types": types,
         "type": sent.get("type") or (types[0].value if types else ""),

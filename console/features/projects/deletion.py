@@ -1,10 +1,11 @@
 """Delete an archived project with all its data, in batches.
 
-Theory of operation ===================
+Theory of operation
+===================
 
 ``begin_deletion`` removes all members, keys and invitations, and writes a ``ProjectDeletion``, in
-one transaction: from then on nobody can open the project, and nothing brings it back. The rest is
-deleted in batches, each a transaction:
+one transaction: from then on the project cannot be opened or restored. The rest is deleted in
+batches, each a transaction:
 
 1. Running executions lose their snapshots, tasks and timers, so that they take no more steps: a
    parent must not handle the error of a child that is already deleted.
@@ -66,13 +67,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 ACTION = "DeleteProject"
 LEASE_MS = 15_000
-"""How long others leave a deletion alone after its last batch."""
+"""The time after its last batch for which other processes leave a deletion alone."""
 PAUSE_S = 0.02
-"""Between two batches: others write, too."""
+"""The pause between two batches, in which other writers get the database."""
 _RUNNER = f"{os.getpid()}-{secrets.token_hex(8)}"
 _SHOWN = 20
 _TURN_S = 5.0
-"""How long the server works on a deletion before it looks after its other jobs."""
+"""The time for which the server works on a deletion before it continues with other jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Progress:
 def begin_deletion(name: str, confirmed: str, actor: audit.Actor) -> ProjectDeletion:
     """Begin to delete an archived project; nobody can open it afterwards.
 
-    ``confirmed``: its name, typed. A deletion that has begun goes on. Raise ResourceNotFound,
+    ``confirmed``: its name, typed. A deletion that has begun continues. Raise ResourceNotFound,
     ValidationException for another text or a project of the server, ConflictException for a project
     that is not archived.
     """
@@ -122,7 +123,7 @@ def _remove_people(project: Project, actor: audit.Actor) -> None:
     for member in Membership.objects.filter(project=project).select_related("user"):
         user = people.locked_user(member.user.get_username())
         member.delete()
-        people.begin_anew(project, user, actor)
+        people.clear_former_membership(project, user, actor)
     AccessKey.objects.filter(project=project).delete()
     Invitation.objects.filter(project=project).delete()
     signals.publish(people.RIGHTS)
@@ -193,10 +194,10 @@ def _delete_batch(number: int) -> bool:
         if write(lambda: _claim(number) and rows_of_project.delete_some(number)):
             return True
         _delete_unused_definitions()
-        gone = _delete_project(number)
+        deleted_count = _delete_project(number)
     except IntegrityError:  # another process inserted a row that refers to a deleted one
         return True
-    if gone:
+    if deleted_count:
         log.info("a project was deleted", project=number)
         write(lambda: AuditEntry.objects.filter(project_id=number).delete())
     return False

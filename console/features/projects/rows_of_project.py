@@ -1,4 +1,4 @@
-"""Find all tables with rows of a project, and delete such rows in batches.
+"""Find all tables with rows of a project, and delete these rows in batches.
 
 Tables are found by their foreign keys, so a new table of any feature is included automatically.
 Rows of executions are excluded, since they are deleted with their execution; tags and definitions
@@ -126,13 +126,13 @@ def delete_tags(account_id: str) -> None:
 
 def unused_definitions() -> Iterator[list[str]]:
     """Yield the keys of unused definitions in batches."""
-    used: set[str] = set()
+    used_keys: set[str] = set()
     for manager in (
         *(model.objects for model in (StateMachine, Version, MachineRevision, MapRun)),
         Execution.stored,
     ):
-        used.update(manager.order_by().values_list("definition_id", flat=True).distinct())
+        used_keys.update(manager.order_by().values_list("definition_id", flat=True).distinct())
     keys = Definition.objects.values_list("pk", flat=True)
-    unused = sorted(set(keys) - used)
+    unused = sorted(set(keys) - used_keys)
     for start in range(0, len(unused), AT_ONCE):
         yield unused[start : start + AT_ONCE]

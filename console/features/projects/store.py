@@ -42,9 +42,9 @@ _SMALLEST_ACCOUNT, _ACCOUNTS = 10**11, 9 * 10**11
 class ProjectSummary:
     """A project as an administrator sees it.
 
-    With the numbers of active members and owners, since when it is archived, and how many
-    executions run. ``to_delete``: while it is being deleted, how many executions it had, of which
-    ``deleted`` are gone.
+    It includes the numbers of active members, owners and running executions, and the time of
+    archiving. ``to_delete``: the number of its executions when its deletion began; ``deleted``: how
+    many of them are deleted already.
     """
 
     pk: int
@@ -123,8 +123,8 @@ def _rename_branches(project: Project, new_name: str) -> None:
 def archive_project(name: str, actor: audit.Actor) -> Project:
     """Make a project read-only; running executions continue to their end.
 
-    Rules and schedules rest, and nothing starts. A project that is archived stays as it is. Raise
-    ResourceNotFound, ValidationException for a project of the server.
+    Its rules and schedules do not fire, and no execution can be started. An archived project does
+    not change. Raise ResourceNotFound, ValidationException for a project of the server.
     """
     check_may_end(name, "archived")
 
@@ -139,7 +139,7 @@ def archive_project(name: str, actor: audit.Actor) -> Project:
 
 
 def unarchive_project(name: str, actor: audit.Actor) -> Project:
-    """Reactivate an archived project; missed schedule times are not made up for.
+    """Reactivate an archived project; schedules do not fire for missed times.
 
     Raise ResourceNotFound, and ConflictException while the project is being deleted.
     """

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.features.projects import api_views, views
+from console.feature import ViewModule
+
+api_views = ViewModule("console.features.projects.api_views")
+views = ViewModule("console.features.projects.views")
 
 urlpatterns = [
     path("projects/", views.projects_page, name="projects"),

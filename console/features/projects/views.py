@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from console import access
-from console.config import logging_setup
-from console.db import audit
 from console.db.branch_names import MARK, is_branch
 from console.errors import ServiceError
 from console.feature import Hook, hooked
@@ -23,7 +19,7 @@ from console.features.projects import deletion, store
 from console.features.projects.forms import DeleteForm, NewProjectForm, ProjectForm, RenameForm
 from console.models import Membership
 from console.statuses import ExecutionStatus
-from console.web.core.scope import Scope, render
+from console.web.core.scope import Scope, administrator_of, own_actor, person_of, render
 from console.web.search import lists
 
 if TYPE_CHECKING:
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
+    from console.db import audit
     from console.models import Project
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -63,11 +60,11 @@ def projects_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def create_project(request: HttpRequest) -> HttpResponse:
     """Create a project; its owner is the reader unless the form names another person."""
-    user = _administrator(request, "CreateProject")
+    user = administrator_of(request, "CreateProject")
     sent = NewProjectForm(request.POST).values
     owner = sent["owner"] or user.get_username()
     try:
-        project = store.create_project(sent["name"], sent["account"], owner, _actor(user))
+        project = store.create_project(sent["name"], sent["account"], owner, own_actor(user))
     except ServiceError as error:
         return _render_projects(request, 422, refused=error.message, sent=sent)
     messages.success(request, f"{project.name} has account {project.account_id}.")
@@ -77,10 +74,10 @@ def create_project(request: HttpRequest) -> HttpResponse:
 @require_POST
 def rename_project(request: HttpRequest) -> HttpResponse:
     """Rename a project."""
-    user = _administrator(request, "RenameProject")
+    user = administrator_of(request, "RenameProject")
     sent = RenameForm(request.POST).values
     try:
-        project = store.rename_project(sent["name"], sent["new_name"], _actor(user))
+        project = store.rename_project(sent["name"], sent["new_name"], own_actor(user))
     except ServiceError as error:
         return _render_projects(request, 422, problem=error.message)
     messages.success(request, f"{sent['name']} is now called {project.name}.")
@@ -90,24 +87,24 @@ def rename_project(request: HttpRequest) -> HttpResponse:
 @require_POST
 def archive_project(request: HttpRequest) -> HttpResponse:
     """Archive a project."""
-    user = _administrator(request, "ArchiveProject")
+    user = administrator_of(request, "ArchiveProject")
     return _change_project(request, "is archived.", store.archive_project, user)
 
 
 @require_POST
 def unarchive_project(request: HttpRequest) -> HttpResponse:
     """Make an archived project active again."""
-    user = _administrator(request, "UnarchiveProject")
+    user = administrator_of(request, "UnarchiveProject")
     return _change_project(request, "is active again.", store.unarchive_project, user)
 
 
 @require_POST
 def delete_project(request: HttpRequest) -> HttpResponse:
     """Begin to delete an archived project. A job of the server finishes the deletion."""
-    user = _administrator(request, "DeleteProject")
+    user = administrator_of(request, "DeleteProject")
     sent = DeleteForm(request.POST).values
     try:
-        deletion.begin_deletion(sent["name"], sent["confirmed"], _actor(user))
+        deletion.begin_deletion(sent["name"], sent["confirmed"], own_actor(user))
     except ServiceError as error:
         return _render_projects(request, 422, problem=error.message)
     messages.success(request, f"{sent['name']} is being deleted.")
@@ -122,7 +119,7 @@ def _change_project(
 ) -> HttpResponse:
     """Change the form's project, and show a message."""
     try:
-        project = change(ProjectForm(request.POST).values["name"], _actor(user))
+        project = change(ProjectForm(request.POST).values["name"], own_actor(user))
     except ServiceError as error:
         return _render_projects(request, 422, problem=error.message)
     messages.success(request, f"{project.name} {outcome}")
@@ -130,7 +127,7 @@ def _change_project(
 
 
 def _render_projects(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
-    user = _person(request)
+    user = person_of(request)
     context: dict[str, Any] = {
         "section": "projects",
         "rows": _list_own_projects(user, _region(request)),
@@ -178,23 +175,5 @@ def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
 
 
 def _region(request: HttpRequest) -> str:
-    asked = request.GET.get("region", "")
-    return asked if _REGION.fullmatch(asked) else settings.STATEYARD_REGION
-
-
-def _person(request: HttpRequest) -> User:
-    if not isinstance(request.user, get_user_model()):
-        raise PermissionDenied("Sign in first.")
-    return request.user
-
-
-def _administrator(request: HttpRequest, action: str) -> User:
-    """Return the reader; raise ``PermissionDenied`` without the right for ``action``."""
-    user = _person(request)
-    if not access.may_administer(user, action):
-        raise PermissionDenied(f"Only an administrator of the server may do this: {action}.")
-    return user
-
-
-def _actor(user: User) -> audit.Actor:
-    return audit.Actor(user.get_username(), request_id=logging_setup.request_id())
+    region = request.GET.get("region", "")
+    return region if _REGION.fullmatch(region) else settings.STATEYARD_REGION

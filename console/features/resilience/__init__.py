@@ -1,1 +1,1 @@
-"""Resilience: the page of the resilience report of a state machine."""
+"""Resilience: a page that tests the error handling of a state machine's definition."""

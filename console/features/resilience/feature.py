@@ -1,4 +1,4 @@
-"""Resilience: Retriers, Catchers and timeouts of a state machine, tried with injected errors."""
+"""Declare the feature: a report on Retriers, Catchers and timeouts, tried with injected errors."""
 
 from console.feature import Feature
 

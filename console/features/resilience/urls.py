@@ -1,10 +1,12 @@
-"""The address of the resilience report."""
+"""URL of the resilience report, which tests a definition's error handling."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.resilience import views
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
+
+views = ViewModule("console.features.resilience.views")
 
 urlpatterns = [path(f"{MACHINE}resilience/", views.resilience_page, name="resilience")]

@@ -1,27 +1,36 @@
-"""Answer the page of the resilience report."""
+"""View of the resilience report of a state machine (``console.resilience`` makes it)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_safe
 
 import engine
-from console.resilience import TrialOutcome, examine
-from console.resilience.writing import duration_words, trial_words
+from console.errors import ServiceError, ValidationException
+from console.masking.mask import MASK
+from console.resilience import TrialOutcome, examine, read_rehearsal
+from console.resilience.writing import duration_words, repeated_words, trial_words
+from console.statuses import ExecutionStatus, MachineType
+from console.store.executions.find import list_executions
+from console.store.state import history
 from console.web.core.formatting import StatusLabel
 from console.web.core.scope import render, scope_of
-from console.web.machines.machine_views import machine_context
+from console.web.machines.start_views import named_inputs_of
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.resilience import Report, ResilienceTrial, Weakness
+    from console.models import Execution, StateMachine
+    from console.resilience import Rehearsal, Report, ResilienceTrial, Weakness
 
 MOST_SECONDS = 3.0
-"""After so long a page tries no further state; the command tries all."""
+"""Time limit of a page, after which no further state is tried; the command tries all."""
 MOST_LINES = 500
+MOST_EVENTS = 1_000
+"""The longest history whose answers a page uses; the command uses any."""
 _OUTCOMES = {
     TrialOutcome.RECOVERED: StatusLabel("succeeded", "Recovered"),
     TrialOutcome.CAUGHT: StatusLabel("caught", "Caught"),
@@ -43,7 +52,7 @@ TITLES = {
     "timeout-not-caught": "Timeout not caught",
     "callback-never-ends": "No time limit",
 }
-"""Code of a weakness -> the heading of its lines."""
+"""Code of a weakness -> its heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +65,124 @@ class TrialRow:
     details: str
     took: str
     dollars: str
+    repeated: str
 
 
 @dataclass(frozen=True, slots=True)
 class WeaknessGroup:
-    """The weaknesses of a kind, with their remedy as the first one has it."""
+    """The weaknesses of a kind, with the remedy of the first."""
 
     title: str
     weaknesses: tuple[Weakness, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SuccessPart:
+    """The last successful execution. ``is_long``: its history is too long for a page."""
+
+    execution: Execution
+    is_long: bool
+    rehearsal: Rehearsal | None = None
+
+
 @require_safe
 def resilience_page(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Answer ``/machines/<name>/resilience/``: the weaknesses and the trials of its definition."""
+    """Show ``/machines/<name>/resilience/``: weaknesses and trials of its definition.
+
+    ``?input=``: a named input in place of that of the last successful execution.
+    """
     machine = scope_of(request).machine(machine_name)
-    report = _report_of(machine.definition.text, machine.type)
-    context = machine_context(machine) | {"tab": "resilience", "report": report}
+    success = _last_success(machine)
+    offered = named_inputs_of(machine)
+    name = request.GET.get("input", "")
+    report, problem = None, ""
+    try:
+        report = _report_of(machine, _rehearsal_of(success, offered, name), name)
+    except ServiceError as error:
+        problem = error.message
+    context = machine_context(machine) | {
+        "tab": "resilience",
+        "report": report,
+        "problem": problem,
+        "success": success,
+        "input_names": offered.names if offered is not None else [],
+        "input_name": name,
+    }
     if report is not None:
         context |= {
             "groups": list_groups(report),
             "rows": [_row_of(trial) for trial in report.trials[:MOST_LINES]],
             "more_rows": max(len(report.trials) - MOST_LINES, 0),
         }
-    return render(request, "resilience/page.html", context)
+    is_unknown = bool(name) and name not in context["input_names"]
+    return render(request, "resilience/page.html", context, status=404 if is_unknown else 200)
 
 
-def _report_of(text: str, kind: str) -> Report | None:
-    """Return the report of a definition; None for one that a former version stored unchecked."""
+def _last_success(machine: StateMachine) -> SuccessPart | None:
+    """Return the last successful execution with its answers, as the command chooses it."""
+    if machine.type == MachineType.EXPRESS:
+        return None  # the command has no list of Express executions
+    for execution in list_executions(machine, status=ExecutionStatus.SUCCEEDED, limit=1):
+        rows = history.list_events(execution.pk, limit=MOST_EVENTS + 1)
+        if len(rows) > MOST_EVENTS:
+            return SuccessPart(execution, is_long=True)
+        events = [history.aws_event(row) for row in rows]
+        rehearsal = read_rehearsal(execution.name, execution.input, events)
+        return SuccessPart(execution, is_long=False, rehearsal=rehearsal)
+    return None
+
+
+def _rehearsal_of(success: SuccessPart | None, offered: Any, name: str) -> Rehearsal | None:
+    """Return the answers of the last success, with a named input if there is a name.
+
+    Raise ServiceError for a named input that cannot be used.
+    """
+    rehearsal = success.rehearsal if success is not None else None
+    if not name:
+        return rehearsal
+    if offered is None:
+        raise ValidationException("This server has no named inputs.")
+    text = offered.text(name)
+    if rehearsal is None:
+        reason = "The history of the last success is too long for this page."
+        if success is None:
+            reason = "No execution has succeeded, so there are no answers."
+        raise ValidationException(f"The named input “{name}” cannot be used. {reason}")
+    return replace(rehearsal, input=engine.loads(text), input_name=name)
+
+
+def _report_of(machine: StateMachine, rehearsal: Rehearsal | None, name: str) -> Report | None:
+    """Return the report of a state machine; raise ValidationException for an unsuitable input.
+
+    None for an invalid definition of an earlier release.
+    """
+    text = machine.definition.text
     try:
-        return examine(text, kind=kind, most_seconds=MOST_SECONDS)
+        report = examine(
+            text,
+            name=machine.name,
+            kind=machine.type,
+            rehearsal=rehearsal,
+            most_seconds=MOST_SECONDS,
+        )
     except engine.DefinitionError:
         return None
+    if name and not report.rehearsal:
+        raise ValidationException(
+            f"With the named input “{name}” and the answers of its last success, the state machine"
+            " does not succeed."
+        )
+    if not machine.project.masked:
+        return report
+    trials = tuple(replace(trial, ended_with=_masked_error(trial, text)) for trial in report.trials)
+    return replace(report, trials=trials)
+
+
+def _masked_error(trial: ResilienceTrial, definition: str) -> str:
+    """Return the error of a trial, masked if it may come from recorded data (ErrorPath)."""
+    error = trial.ended_with
+    is_known = error in ("", trial.error) or error.startswith("States.")
+    return error if is_known or engine.dumps(error) in definition else MASK
 
 
 def list_groups(report: Report) -> list[WeaknessGroup]:
@@ -103,6 +199,8 @@ def _row_of(trial: ResilienceTrial) -> TrialRow:
     details = ""
     if trial.taken_by:
         details = f"by {trial.taken_by}, continues at {trial.next}"
+        if trial.ended_with:
+            details = f"caught {details}, with {trial.ended_with}"
     elif trial.ended_with:
         details = f"with {trial.ended_with}"
     elif trial.outcome is TrialOutcome.STUCK:
@@ -114,4 +212,5 @@ def _row_of(trial: ResilienceTrial) -> TrialRow:
         details,
         "-" if trial.seconds is None else duration_words(trial.seconds),
         "-" if trial.dollars is None or not trial.retries else f"${trial.dollars:f}",
+        repeated_words(trial),
     )

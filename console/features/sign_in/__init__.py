@@ -1,1 +1,1 @@
-"""Sign-in by OpenID Connect: members and roles follow the groups that a provider names."""
+"""Sign-in by OpenID Connect or a proxy; roles follow the groups that a provider reports."""

@@ -1,8 +1,8 @@
 """Find or create a person's account, and update their memberships from their groups.
 
-An account belongs to one subject (``sub``) of one issuer at one provider. If two providers know the
-same person or e-mail address, the person has two accounts. A provider never signs in to an account
-of another provider, because it could claim any e-mail address.
+An account belongs to a subject (``sub``) of an issuer at a provider. If two providers know the same
+person or e-mail address, the person has two accounts. A provider never signs in to an account of
+another provider, because it could claim any e-mail address.
 
 A provider has a table that maps groups to roles in projects. Each sign-in updates the memberships
 in the projects of the table. A person without a group for such a project is removed from it,
@@ -94,9 +94,9 @@ def follow(provider_id: str, claims: Mapping[str, Any], user_id: int) -> str:
 
 
 def _is_settled(provider_id: str, claims: Mapping[str, Any], account: SocialAccount) -> bool:
-    """Tell whether a person has the roles of their claims already, without a lock.
+    """Return whether a person has the roles of their claims already, without a lock.
 
-    Everybody is asked about three times a minute: locks on all projects would be held all the time.
+    Everybody is refreshed three times a minute: locks on all projects would be held all the time.
     """
     user, former = account.user, account.extra_data
     projects = groups.governed_projects(provider_id, former.get("projects", ()), locked=False)

@@ -1,4 +1,4 @@
-"""Read the claims of a provider: who a person is, their groups, and the roles these give."""
+"""Read the claims of an OpenID Connect provider: a person's identity, groups and roles."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 EVERYBODY = "*"
-"""Stands in the table of groups for everybody who signs in at the provider."""
+"""The group, in tables of groups, of everybody who signs in at the provider."""
 _RANK = {role.value: rank for rank, role in enumerate(Role)}
 _NOT_IN_NAMES = re.compile(r"[^\w.@+-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as a provider describes them.
+    """A person as described by a provider.
 
-    ``subject``: their id at the provider, which never changes. ``names``: what they may be called
-    here, the best first. ``roles``: project -> role. ``governed``: the projects whose members the
-    provider decides on. ``administers``: None if the provider does not decide on it.
+    ``subject``: their permanent id at the provider. ``names``: candidates for the user name, best
+    first. ``roles``: project -> role. ``governed``: the projects whose members the provider
+    determines. ``administers``: None if the provider does not determine administrators.
     """
 
     provider_id: str
@@ -39,19 +39,19 @@ class Identity:
 
     @property
     def key(self) -> str:
-        """Return what the account is found by: ids differ in length, and issuers may change."""
+        """Return the key of the account: a digest, because ids vary in length."""
         return account_key(self.issuer, self.subject)
 
 
 def account_key(issuer: str, subject: str) -> str:
-    """Return what the account of a subject of an issuer is found by."""
+    """Return the key of the account for a subject of an issuer."""
     return hashlib.sha256(f"{issuer} {subject}".encode()).hexdigest()
 
 
 def read_identity(
     provider_id: str, provider: Mapping[str, Any], claims: Mapping[str, Any]
 ) -> Identity:
-    """Return the identity in checked claims. ``provider``: its settings."""
+    """Return the identity in verified claims. ``provider``: its settings."""
     groups = tuple(_read_groups(claims, provider.get("groups_claim", "groups")))
     table: Mapping[str, Mapping[str, str]] = provider.get("groups", {})
     administrators = provider.get("administrators", ())
@@ -71,16 +71,16 @@ def read_identity(
 def same_groups(
     provider: Mapping[str, Any], some: Mapping[str, Any], claims: Mapping[str, Any]
 ) -> bool:
-    """Tell whether some of the claims, if there are any, name the groups that all of them name."""
+    """Return whether the partial claims name the same groups as the whole claims; no if empty."""
     claim = provider.get("groups_claim", "groups")
     return bool(some) and set(_read_groups(some, claim)) == set(_read_groups(claims, claim))
 
 
 def _read_groups(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the groups of a claim: a list of texts, or one text.
+    """Return the groups in a claim: a list of texts, or one text.
 
-    Dots lead into nested claims, as ``realm_access.roles``, unless a claim has the whole name.
-    The group ``*`` of a provider would be everybody's, so it counts for nothing.
+    Dots lead into nested claims, as ``realm_access.roles``, unless a claim has the whole name. A
+    provider's own group named ``*`` is ignored, because it would mean everybody.
     """
     value: Any = claims.get(claim)
     if value is None:
@@ -96,7 +96,7 @@ def _read_groups(claims: Mapping[str, Any], claim: str) -> list[str]:
 def _highest_roles(
     table: Mapping[str, Mapping[str, str]], groups: tuple[str, ...]
 ) -> dict[str, str]:
-    """Return project -> the highest role that one of the groups gives there."""
+    """Return project -> the highest role of the groups there."""
     roles: dict[str, str] = {}
     for group in groups:
         for project, role in table.get(group, {}).items():

@@ -1,4 +1,4 @@
-"""Sign-in by OpenID Connect: a button for each provider, roles by the groups of a person."""
+"""Declare the feature: sign-in by OpenID Connect, with roles by groups, or by a proxy's header."""
 
 from console.feature import Feature, Hook
 

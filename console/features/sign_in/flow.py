@@ -1,8 +1,8 @@
-"""The authorization code flow of django-allauth, whose checks are made stricter here.
+"""The OpenID Connect sign-in (authorization code flow) of django-allauth, with stricter checks.
 
-OpenID Connect lets a client skip the signature of an ID token that it fetched over TLS, and
-allauth skips it. Here every ID token needs a signature, a nonce and an end, the discovery document
-has to name the configured issuer, and the userinfo has to be of the same subject.
+OpenID Connect allows clients to skip the signature of an ID token fetched over TLS, and allauth
+skips it. Here every ID token needs a signature, a nonce and an expiry, the discovery document must
+name the configured issuer, and the userinfo must be of the same subject.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 MALFORMED = (AttributeError, ImproperlyConfigured, KeyError, TypeError, ValueError)
-"""What allauth raises for an answer that lacks a member or has one of another type."""
+"""allauth's exceptions for an answer with a missing member or a wrong type."""
 _STALE = (
     "This sign-in was begun in another browser, was used before, or took longer than ten minutes."
     " Begin again."
@@ -52,10 +52,10 @@ log = structlog.get_logger(__name__)
 
 
 class SignInAdapter(DefaultSocialAccountAdapter):
-    """Take a checked identity over from allauth, before it looks for an account of its own."""
+    """Takes the verified identity from allauth before it looks for its own account."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Answer with a session or a refusal."""
+        """Begin a session, or show a refusal."""
         raise ImmediateHttpResponse(_let_in(request, sociallogin))
 
     def on_authentication_error(
@@ -66,7 +66,7 @@ class SignInAdapter(DefaultSocialAccountAdapter):
         exception: Exception | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> None:
-        """Answer with a refusal, in place of a page of allauth."""
+        """Show a refusal instead of allauth's page."""
         del extra_context
         provider_id = provider.app.provider_id
         if exception is not None:
@@ -85,11 +85,11 @@ class SignInAdapter(DefaultSocialAccountAdapter):
 
 
 class StrictAdapter(OpenIDConnectOAuth2Adapter):
-    """One provider of ``STATEYARD_OIDC``, with all of its checks."""
+    """One provider of ``STATEYARD_OIDC``, with all checks."""
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return the discovery document, once it names the configured issuer."""
+        """Return the discovery document, after checking its issuer."""
         config: dict[str, Any] = super().openid_config
         issuer = settings.STATEYARD_OIDC[self.provider_id]["issuer"]
         if config.get("issuer") != issuer:
@@ -97,12 +97,12 @@ class StrictAdapter(OpenIDConnectOAuth2Adapter):
         return config
 
     def get_callback_url(self, request: HttpRequest, app: Any) -> str:
-        """Return the address that the provider redirects to."""
+        """Return the URL that the provider redirects to."""
         del app
         return request.build_absolute_uri(reverse("provider-callback", args=[self.provider_id]))
 
     def complete_login(self, request: HttpRequest, app: Any, token: Any, **kwargs: Any) -> Any:
-        """Return allauth's login of a checked answer; raise OAuth2Error for any other answer."""
+        """Return allauth's login of a valid answer; raise OAuth2Error."""
         try:
             login = super().complete_login(request, app, token, **kwargs)
         except MALFORMED as error:
@@ -120,14 +120,14 @@ class StrictAdapter(OpenIDConnectOAuth2Adapter):
         return login
 
     def _fetch_user_info(self, access_token: str) -> dict[str, Any]:
-        """Return the userinfo; {} of a provider that has all claims in the ID token."""
+        """Return the userinfo; {} if all claims are in the ID token."""
         if "userinfo_endpoint" not in self.openid_config:
             return {}
         userinfo: dict[str, Any] = super()._fetch_user_info(access_token)
         return userinfo
 
     def _decode_id_token(self, app: Any, id_token: str) -> dict[str, Any]:
-        """Return the claims of an ID token with a right signature."""
+        """Return the claims of an ID token with a valid signature."""
         del app
         return self.decode_signed(id_token)
 
@@ -144,7 +144,7 @@ class StrictAdapter(OpenIDConnectOAuth2Adapter):
 
 
 def begin(request: HttpRequest, provider_id: str, after: str) -> HttpResponse:
-    """Redirect to the provider. ``after``: where the session begins."""
+    """Redirect to the provider. ``after``: the URL after sign-in."""
     if not request.user.is_authenticated:
         request.session.set_expiry(STATE_TTL)  # of visitors who never return
     nonce = secrets.token_urlsafe(32)
@@ -165,7 +165,7 @@ def begin(request: HttpRequest, provider_id: str, after: str) -> HttpResponse:
 
 
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Check the provider's answer. allauth calls ``SignInAdapter`` with its outcome."""
+    """Check the provider's answer; allauth calls ``SignInAdapter`` with the outcome."""
     view = OAuth2CallbackView.adapter_view(StrictAdapter(request, provider_id))
     try:
         answer: HttpResponse = view(request)
@@ -175,7 +175,7 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def _let_in(request: HttpRequest, login: Any) -> HttpResponse:
-    """Begin a session of the person in checked claims, unless they have no access."""
+    """Begin a session for the person in verified claims, unless they have no access."""
     provider_id = login.account.provider
     data = login.account.extra_data
     userinfo = data.get("userinfo") or {}
@@ -203,7 +203,7 @@ def _let_in(request: HttpRequest, login: Any) -> HttpResponse:
 
 
 def _refuse_answer(request: HttpRequest, provider_id: str, error: Exception) -> HttpResponse:
-    """Refuse what a provider answered, or failed to; the log has the details."""
+    """Refuse an invalid or missing answer of a provider; the log has the details."""
     detail = f"{error}"[:_LONGEST_DETAIL] or type(error).__name__
     cause = f"{error.__cause__ or ''}"[:_LONGEST_DETAIL]
     log.warning("a provider's answer was refused", provider=provider_id, error=detail, cause=cause)
@@ -218,7 +218,7 @@ def _refuse_answer(request: HttpRequest, provider_id: str, error: Exception) -> 
 
 
 def refuse(request: HttpRequest, provider_id: str, reason: str, status: int = 403) -> HttpResponse:
-    """Answer a page that says why there is no session."""
+    """Show why the sign-in was refused."""
     log.info("a sign-in was refused", provider=provider_id, reason=reason)
     context = {"reason": reason, "request_id": logging_setup.request_id()}
     return render(request, "sign_in/refused.html", context, status=status)

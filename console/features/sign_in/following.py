@@ -1,14 +1,14 @@
-"""Keep whom the providers are asked about again and again, and which sessions they began.
+"""Store whose roles are refreshed from their provider, and which sessions the provider began.
 
-A person who has signed in is followed: every ``FRESH_MS`` the leading worker asks their provider,
-with the refresh token of their last sign-in, and their roles follow the answer. Their access ends:
+A person who has signed in is *followed*: every ``FRESH_MS`` the leading worker (``refresh``) asks
+their provider for current groups, with the refresh token of their last sign-in. Access ends:
 
-* when the provider refuses the token. Their sessions end, and their keys are refused until they
-  sign in again, because nothing is known of them meanwhile;
-* while the provider is silent for longer than ``SILENT_MS``: pages and keys are refused;
-* in the sessions that a logout token of the provider names.
+* if the provider rejects the token: their sessions end, and their keys are refused until the next
+  sign-in, because nothing is known about them meanwhile;
+* while the provider does not answer for longer than ``SILENT_MS``: pages and keys are refused;
+* in sessions named by a logout token of the provider.
 
-A person whose provider gives no refresh token is not followed: their roles change at sign-in only.
+Without a refresh token a person is not followed: their roles change only at sign-in.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ log = structlog.get_logger(__name__)
 
 
 def begin(session: ProviderSession, token: str, *, by_userinfo: bool) -> None:
-    """Keep the session of a sign-in, and follow the person if there is a refresh token.
+    """Store the session of a sign-in, and follow the person if there is a refresh token.
 
-    ``by_userinfo``: the userinfo alone names the person's groups.
+    ``by_userinfo``: only the userinfo has the person's groups.
     """
     now_ms = clock.now_ms()
     row = {
@@ -69,7 +69,7 @@ def begin(session: ProviderSession, token: str, *, by_userinfo: bool) -> None:
 
 
 def refused_because(user_id: int) -> str:
-    """Return "stopped" or "silent" if a person's access waits for their provider, else ""."""
+    """Return "stopped" or "silent" if a person's access is suspended, else ""."""
     rows = FollowedPerson.objects.filter(user_id=user_id)
     row = rows.values_list("token", "confirmed_ms", "stopped_ms").first()
     if row is None:
@@ -81,16 +81,16 @@ def refused_because(user_id: int) -> str:
 
 
 def is_paused(user_id: int) -> bool:
-    """Tell whether a person's access waits for their provider."""
+    """Return whether a person's access is suspended until their provider confirms it."""
     return bool(refused_because(user_id))
 
 
 def take_due(
     most: int, provider_ids: Collection[str], by_ms: int | None = None
 ) -> list[FollowedPerson]:
-    """Return followed people to ask these providers about; no other process asks meanwhile.
+    """Return due people to refresh at these providers, reserved for this process.
 
-    ``by_ms``: people are left out who became due later than that.
+    ``by_ms``: omit people who became due later.
     """
     now_ms = clock.now_ms()
 
@@ -116,10 +116,10 @@ def open_token(person: FollowedPerson) -> str:
 
 
 def confirm(person: FollowedPerson, token: str, asked_ms: int, follow: Callable[[], str]) -> None:
-    """Let a person's roles follow what their provider answered.
+    """Update a person's roles from their provider's answer.
 
-    ``token``: the refresh token from now on. ``follow``: sets the roles in this transaction and
-    returns why the person has no access any more, "" if they have.
+    ``token``: the next refresh token. ``follow``: sets the roles in this transaction and returns
+    why access ended, "" if it continues.
     """
 
     def store() -> None:
@@ -138,7 +138,7 @@ def confirm(person: FollowedPerson, token: str, asked_ms: int, follow: Callable[
 
 
 def postpone(person: FollowedPerson) -> None:
-    """Ask again soon: the provider gave no answer that counts."""
+    """Retry soon: the provider gave no valid answer."""
     due_ms = clock.now_ms() + RETRY_MS
     write(lambda: _rows_as_asked(person).update(due_ms=due_ms))
 
@@ -154,15 +154,15 @@ def stop(person: FollowedPerson, reason: str) -> None:
 
 
 def unfollow(person: FollowedPerson) -> None:
-    """Ask no more about a person until they sign in again; their access goes on."""
+    """Stop refreshing a person until they sign in again; their access continues."""
     write(lambda: _rows_as_asked(person).update(token=""))
 
 
 def end_sessions(provider_id: str, sid: str, user_id: int | None, jti: str, until_ms: int) -> bool:
-    """End the sessions that a logout token names; return False if the token was used before.
+    """End the sessions named by a logout token; return False if the token was used before.
 
-    ``sid``: the provider's id of a session, "" for all sessions of the person. ``user_id``: None
-    if the token names no person. ``until_ms``: when the token is too old to be accepted anyway.
+    ``sid``: the provider's id of a session, "" for all sessions of the person. ``user_id``: None if
+    the token names no person. ``until_ms``: when the token expires.
     """
     digest = hashlib.sha256(f"{provider_id} {jti}".encode()).hexdigest()
 
@@ -189,7 +189,7 @@ def end_sessions(provider_id: str, sid: str, user_id: int | None, jti: str, unti
 
 
 def prune() -> None:
-    """Forget expired sessions and tokens, and follow nobody who has neither session nor key."""
+    """Delete expired sessions and tokens; unfollow people with neither session nor key."""
     now_ms = clock.now_ms()
     expired = ProviderSession.objects.filter(began_ms__lt=now_ms - SESSION_MS)
     spent = SpentLogoutToken.objects.filter(until_ms__lt=now_ms)
@@ -211,7 +211,7 @@ def count_people() -> dict[str, tuple[int, int]]:
 
 
 def _rows_as_asked(person: FollowedPerson) -> QuerySet[FollowedPerson]:
-    """Return the row of a person, unless they have signed in again meanwhile."""
+    """Return the query of a person's row, unless they have signed in again meanwhile."""
     return FollowedPerson.objects.filter(pk=person.pk, token=person.token)
 
 

@@ -1,4 +1,4 @@
-"""The forms of the page Sign-in."""
+"""Forms of the page *Sign-in*."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ class RemovalForm(PageForm):
 
 
 class LogoutForm(PageForm):
-    """What a provider sends to end sessions."""
+    """A logout token sent by a provider."""
 
     logout_token = TextField()

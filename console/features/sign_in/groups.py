@@ -1,7 +1,7 @@
-"""Keep the roles of a provider's groups in projects, beside the operator's settings.
+"""Store the table of groups: which role a provider's group has in a project.
 
-The settings come first: where they give a group a role in a project, the table has no say. A change
-counts from the next time that a person's groups are read.
+The operator's settings take precedence over the table. A change applies when a person's groups are
+next read, at sign-in or refresh.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 LONGEST_GROUP = 255
 SERVER = "the server"
-"""Stands in a message and in the audit where a project would."""
+"""Stands for the server, in place of a project, in messages and the audit."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A role of a group, as the page shows it.
+    """A role of a group, for the page.
 
-    ``project``: "" for the server. ``number``: of the row that the page can remove, None for the
-    operator's settings. ``overruled``: the settings give the group another role there.
+    ``project``: "" for the server. ``number``: the number of the row that the page can remove, None
+    for the operator's settings. ``overruled``: the settings give the group another role there.
     """
 
     provider_id: str
@@ -48,20 +48,20 @@ class GroupRow:
 
 
 def list_rows() -> list[GroupRow]:
-    """Return the settings' rows and the table's, in the order of the providers and the groups."""
+    """Return the rows of the settings and the table, by provider and group."""
     rows = []
     table = list(GroupRole.objects.select_related("project").order_by("group", "pk"))
     for provider_id, provider in settings.STATEYARD_OIDC.items():
         name = provider_name(provider_id)
-        said = _settled(provider)
+        role_of_group = _roles_of_groups(provider)
         rows += [
             GroupRow(provider_id, name, group, project, role)
-            for (group, project), role in said.items()
+            for (group, project), role in role_of_group.items()
         ]
         rows += [
             GroupRow(
                 *(provider_id, name, row.group, _project_name(row), row.role, row.pk),
-                overruled=(row.group, _project_name(row)) in said,
+                overruled=(row.group, _project_name(row)) in role_of_group,
             )
             for row in table
             if row.provider_id == provider_id
@@ -75,15 +75,15 @@ def list_rows() -> list[GroupRow]:
 
 
 def provider_name(provider_id: str) -> str:
-    """Return what the button of the sign-in page calls a provider."""
+    """Return the provider's name on the sign-in button."""
     return str(settings.STATEYARD_OIDC[provider_id].get("name", provider_id))
 
 
 def put_row(provider_id: str, group: str, project: str, role: str, actor: audit.Actor) -> None:
     """Give a group a role in a project. ``project``: "" for the server.
 
-    Raise ValidationException for a value that is none or a row of the settings, ResourceNotFound
-    for a project that does not exist.
+    Raise ValidationException for an invalid value and for a row of the settings, ResourceNotFound
+    for an unknown project.
     """
     _check_row(provider_id, group, project, role)
 
@@ -102,7 +102,7 @@ def put_row(provider_id: str, group: str, project: str, role: str, actor: audit.
 
 
 def remove_row(number: int, actor: audit.Actor) -> GroupRole:
-    """Take a role from a group; return the row as it was. Raise ResourceNotFound."""
+    """Remove a group's role; return the removed row. Raise ResourceNotFound."""
 
     def store() -> GroupRole:
         row = GroupRole.objects.select_related("project").filter(pk=number).first()
@@ -121,12 +121,12 @@ def remove_row(number: int, actor: audit.Actor) -> GroupRole:
 def governed_projects(
     provider_id: str, further: Collection[int], *, locked: bool = True
 ) -> dict[str, Project]:
-    """Return name -> project, for those that a provider decides on, in the order of their locks.
+    """Return name -> project whose members a provider determines, in the order of locks.
 
-    ``further``: numbers of projects to add. ``locked``: as ``people.lock_team`` locks one, inside
-    the caller's transaction, and with one statement for all: there may be hundreds.
+    ``further``: ids of projects to add. ``locked``: lock them, as ``people.lock_team`` does, inside
+    the caller's transaction, with one statement for all: there may be hundreds.
     """
-    names = {project for _, project in _settled(settings.STATEYARD_OIDC[provider_id])}
+    names = {project for _, project in _roles_of_groups(settings.STATEYARD_OIDC[provider_id])}
     rows = GroupRole.objects.filter(provider_id=provider_id, project__isnull=False)
     numbers = {*rows.values_list("project_id", flat=True), *further}
     projects = Project.objects.select_for_update(no_key=True) if locked else Project.objects.all()
@@ -137,9 +137,9 @@ def governed_projects(
 def effective_provider(
     provider_id: str, projects: Iterable[Project]
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return a provider's settings with the rows of the table, and the projects of these rows.
+    """Return a provider's settings with the table's rows added, and the projects of these rows.
 
-    ``projects``: those of ``governed_projects``. (Inside the same transaction.)
+    ``projects``: the result of ``governed_projects`` (in the same transaction).
     """
     provider = settings.STATEYARD_OIDC[provider_id]
     names = {project.pk: project.name for project in projects}
@@ -157,8 +157,8 @@ def effective_provider(
     return merged, frozenset(of_table)
 
 
-def _settled(provider: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Return group and project -> role, as the operator's settings say."""
+def _roles_of_groups(provider: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return (group, project) -> role in the operator's settings."""
     roles = {
         (group, project): role
         for group, by_project in provider.get("groups", {}).items()
@@ -172,7 +172,7 @@ def _project_name(row: GroupRole) -> str:
 
 
 def _check_row(provider_id: str, group: str, project: str, role: str) -> None:
-    """Raise ValidationException for a row that cannot be, or that the settings have."""
+    """Raise ValidationException for an invalid row, or one that the settings have."""
     if provider_id not in settings.STATEYARD_OIDC:
         raise ValidationException(f"There is no provider {provider_id!r}.")
     if not group or len(group) > LONGEST_GROUP or not group.isprintable():
@@ -183,14 +183,14 @@ def _check_row(provider_id: str, group: str, project: str, role: str) -> None:
         raise ValidationException("On the server, a group can only be administrator.")
     if not project and group == EVERYBODY:
         raise ValidationException("Everybody (*) cannot administer the server.")
-    if (group, project) in _settled(settings.STATEYARD_OIDC[provider_id]):
+    if (group, project) in _roles_of_groups(settings.STATEYARD_OIDC[provider_id]):
         raise ValidationException(
             f"The operator's settings already decide on {group!r} and {project or SERVER}."
         )
 
 
 def _lock_project(name: str) -> Project:
-    """Return the locked project whose audit has a change; for the server it is ``default``."""
+    """Return the locked project whose audit records a change; for the server ``default``."""
     if not name:
         return people.lock_team(access.default_project())
     project = Project.objects.filter(name=name).exclude(name__contains=MARK).first()

@@ -1,4 +1,4 @@
-"""What the leading worker does for the sign-in: it asks providers about people."""
+"""Job of the leading worker: refresh people's roles from their providers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from console.feature import PeriodicJob
 
 
 def follow_claims() -> None:
-    """Let everybody's roles follow the claims of their provider."""
+    """Refresh the roles of all followed people who are due."""
     if settings.STATEYARD_OIDC:  # else django-allauth is not loaded
         from console.features.sign_in import refresh
 

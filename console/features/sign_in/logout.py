@@ -1,7 +1,7 @@
-"""Back-channel logout: a provider says by itself that sessions have ended.
+"""Back-channel logout: a provider ends sessions by a call to this server.
 
-The logout token is signed like an ID token. It must name an event of logout and its own id, which
-counts once, and must have no nonce: an ID token is never taken for a logout token.
+The logout token is signed like an ID token. It must have a logout event and an id, which is
+accepted once, and no nonce, so that an ID token is never accepted as a logout token.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 def end_sessions(request: HttpRequest, provider_id: str, token: str) -> HttpResponse:
-    """Answer the provider, as the specification says: 200, or 400 with the reason."""
+    """Answer the provider as the specification says: 200, or 400 with the reason."""
     try:
         claims = _read_token(StrictAdapter(request, provider_id), token)
         _end_named(provider_id, claims)
@@ -70,7 +70,7 @@ def _end_named(provider_id: str, claims: dict[str, Any]) -> None:
         accounts = SocialAccount.objects.filter(provider=provider_id, uid=key)
         user_id = accounts.values_list("user_id", flat=True).first()
         if user_id is None:
-            return  # nobody of this server
+            return  # the token names no person of this server
     sid = claims["sid"] if _is_text(claims.get("sid")) else ""
     until_ms = clock.now_ms() + 2 * _OLDEST_MS
     if not following.end_sessions(provider_id, sid, user_id, claims["jti"], until_ms):

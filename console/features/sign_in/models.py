@@ -1,4 +1,4 @@
-"""The tables of the sign-in: roles of groups, followed people, and sessions of providers."""
+"""Tables of sign-in: roles of groups, followed people, and sessions of providers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django.db import models
 from console.models import Project
 
 ADMINISTRATOR = "administrator"
-"""The role of a group without a project: its people administer the server."""
+"""The role of a group without a project: its members administer the server."""
 
 
 class GroupRole(models.Model):
-    """A group of a provider has a role in a project, or administers the server.
+    """A role of a provider's group in a project, or as administrators of the server.
 
-    ``project``: None for the server. ``group``: as the claim names it; ``*`` is everybody.
+    ``project``: None for the server. ``group``: as in the claim; ``*`` is everybody.
     """
 
     kept_by_reset = True  # people set it
@@ -45,9 +45,9 @@ class GroupRole(models.Model):
 class FollowedPerson(models.Model):
     """A person who signed in at a provider, and until when it has confirmed their groups.
 
-    ``token``: the sealed refresh token of the last sign-in, "" if there is none: nobody is asked.
-    ``by_userinfo``: the userinfo alone names the groups. ``due_ms``: when to ask next.
-    ``stopped_ms``: since when the access of the person waits for their next sign-in.
+    ``token``: the encrypted refresh token of the last sign-in, "" without one. ``by_userinfo``:
+    only the userinfo has the groups. ``due_ms``: the next refresh. ``stopped_ms``: since when
+    access is suspended until the next sign-in.
     """
 
     kept_by_reset = True
@@ -70,7 +70,7 @@ class FollowedPerson(models.Model):
 
 
 class ProviderSession(models.Model):
-    """A session from a provider. ``sid``: the provider's id of the session, or ""."""
+    """A session begun by a provider. ``sid``: the provider's id of the session, or ""."""
 
     kept_by_reset = True
 
@@ -85,7 +85,7 @@ class ProviderSession(models.Model):
 
 
 class SpentLogoutToken(models.Model):
-    """A logout token that counts no more. ``until_ms``: when it is too old anyway."""
+    """A used logout token. ``until_ms``: when it expires."""
 
     kept_by_reset = True
 

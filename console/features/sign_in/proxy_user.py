@@ -1,7 +1,7 @@
-"""Sign people in by the name that a proxy sends with each request.
+"""Sign people in by the user name that a trusted proxy sends in a header of each request.
 
-There is no session: each request counts for itself, so a person who signs out at the proxy, or is
-removed here, has no access with the next one.
+There is no session: each request stands alone, so a person who signs out at the proxy, or is
+removed here, has no access from the next request on.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ log = structlog.get_logger(__name__)
 
 
 class ProxyUserMiddleware(MiddlewareMixin):
-    """Put the person whom the proxy names in the place of the session's."""
+    """Sets the request's user to the person named by the proxy."""
 
     def process_view(
         self, request: HttpRequest, view_func: Any, *_view: object
     ) -> HttpResponse | None:
-        """Return None where the view may run, else why the person has no access."""
+        """Return None if the view may run, else a page with the reason of the refusal."""
         name = getattr(request, "scope", {}).get(USER)
         if not name or not getattr(view_func, "login_required", True):
             return None
@@ -44,7 +44,10 @@ class ProxyUserMiddleware(MiddlewareMixin):
 
 
 def _find_user(name: str) -> User | None:
-    """Return the account of a member or administrator; no program, and nobody of a provider."""
+    """Return the active account of a member or administrator with this name.
+
+    None for a service account, and for a person who signs in by an identity provider.
+    """
     users = get_user_model().objects.filter(username=name, is_active=True)
     user = users.filter(Q(is_superuser=True) | Q(membership__isnull=False)).distinct().first()
     if user is None or access.is_service_account(user) or ways.has_provider([user.pk]):
@@ -53,7 +56,7 @@ def _find_user(name: str) -> User | None:
 
 
 def _refuse(request: HttpRequest, name: str) -> HttpResponse:
-    """Answer a page that says why the person has no access."""
+    """Show why the person has no access."""
     log.warning("a proxy named a person without access", person=name)
     if name == AMBIGUOUS:
         reason = "The proxy must send your name once, in UTF-8."

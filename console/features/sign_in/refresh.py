@@ -123,12 +123,12 @@ def follow_claims() -> None:
             if person.provider_id not in adapters:
                 adapters[person.provider_id] = RefreshAdapter(person.provider_id)
         with ThreadPoolExecutor(_AT_ONCE, "claims") as pool:
-            asked = {
+            session_of_future = {
                 pool.submit(_ask_provider, adapters[person.provider_id], person): person
                 for person in people
             }
-            for future in as_completed(asked):
-                _settle(asked[future], future.result())
+            for future in as_completed(session_of_future):
+                _settle(session_of_future[future], future.result())
         provider_ids -= {each for each, adapter in adapters.items() if adapter.is_silent}
 
 

@@ -1,10 +1,13 @@
-"""The addresses of the sign-in at a provider, and of the page Sign-in."""
+"""URLs of sign-in at a provider, and of the page *Sign-in*."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.sign_in import group_views, views
+from console.feature import ViewModule
+
+group_views = ViewModule("console.features.sign_in.group_views")
+views = ViewModule("console.features.sign_in.views")
 
 urlpatterns = [
     path("sign-in/", group_views.sign_in_page, name="sign-in"),

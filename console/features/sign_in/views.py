@@ -1,6 +1,6 @@
-"""Lead a person to their provider, and let them in when they return.
+"""Views that redirect a person to their provider, and complete the sign-in on return.
 
-Without a provider, django-allauth is not loaded: ``flow`` and ``accounts`` are imported late.
+Without a provider, django-allauth is not loaded, so ``flow`` and ``accounts`` are imported late.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @login_not_required
 @require_safe
 def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Redirect to the provider; a link of another site leads to the sign-in page instead.
+    """Redirect to the provider; a link from another site leads to the sign-in page instead.
 
-    Such a link could otherwise put somebody into another account without a click of theirs.
+    Otherwise such a link could sign a person in to another account without a click of theirs.
     """
     _require_provider(provider_id)
     if request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
@@ -41,7 +41,7 @@ def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponse:
 @login_not_required
 @require_safe
 def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Answer the provider's redirect: begin a session, or say why there is none."""
+    """Answer the provider's redirect: begin a session, or show why not."""
     _require_provider(provider_id)
     from console.features.sign_in import flow
 

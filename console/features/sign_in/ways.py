@@ -1,4 +1,4 @@
-"""What the core asks the sign-in: ways, accounts of providers, and sessions to refuse."""
+"""The feature's functions for the core: sign-in methods, provider accounts, suspended sessions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from console.web.core.scope import HtmxRequest
 
 PROVIDER = "provider"
-"""Key of the session: the provider that began it."""
+"""Session key: the provider that began the session."""
 
 
 def list_ways() -> list[tuple[str, str]]:
-    """Return the name and the address of each provider, in the order of the settings."""
+    """Return name and URL of each provider, in the order of the settings."""
     return [
         (provider.get("name", provider_id), reverse("provider", args=[provider_id]))
         for provider_id, provider in settings.STATEYARD_OIDC.items()
@@ -41,7 +41,7 @@ def find_provider_accounts(user_ids: Iterable[int]) -> set[int]:
 
 
 def has_provider(user_ids: Iterable[int]) -> set[int]:
-    """Return the ids of accounts that a provider signs in. Without providers there is none."""
+    """Return the ids among these of accounts that a provider signs in."""
     if not settings.STATEYARD_OIDC:
         return set()  # allauth is not loaded, and its tables may be missing
     from allauth.socialaccount.models import SocialAccount
@@ -51,9 +51,9 @@ def has_provider(user_ids: Iterable[int]) -> set[int]:
 
 
 def refuse_unconfirmed(request: HttpRequest) -> HttpResponse | None:
-    """Refuse a page in a session of a provider that does not confirm the person any more.
+    """Refuse a page if the session's provider no longer confirms the person.
 
-    The session goes on when it does. Everybody may sign in and out.
+    The session continues once it does. Sign-in and sign-out are always allowed.
     """
     provider_id = request.session.get(PROVIDER)
     match = request.resolver_match
@@ -75,7 +75,7 @@ def refuse_unconfirmed(request: HttpRequest) -> HttpResponse | None:
 
 
 def _behind_proxy(user_ids: list[int]) -> set[int]:
-    """Return the ids of people without a password where a proxy names people."""
+    """Return the ids of people without a password, if a proxy names people."""
     if not settings.STATEYARD_TRUSTED_USER_HEADER:
         return set()
     users = get_user_model().objects.filter(pk__in=user_ids)

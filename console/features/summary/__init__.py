@@ -1,1 +1,1 @@
-"""Summaries of executions, by the tag stateyard:summary of their state machine."""
+"""Summaries: one line about each execution, computed by a JSONata expression in a tag."""

@@ -1,9 +1,9 @@
 """Compile and evaluate the JSONata expression of a summary.
 
-The expression sees the execution as an object: ``input.orderId``, ``output.total``, ``name``. So a
-path needs none of the characters that AWS refuses in the value of a tag. ``$states.input`` and
-``$states.context`` are there, too. It is evaluated as the Output of a Pass state, with the engine's
-limits of time and memory, and takes no part in the execution.
+The expression reads the execution as an object: ``input.orderId``, ``output.total``, ``name``, so
+that it needs no characters that AWS forbids in tags. ``$states.input`` and ``$states.context``
+exist, too. It is evaluated as the Output of a Pass state, with the engine's limits of time and
+memory, apart from the execution.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import engine
 
 LONGEST = 200
-"""Characters of a summary; the rest is cut off."""
+"""Maximum length of a summary in characters; longer texts are cut."""
 LONGEST_PROBLEM = 300
 _STATE = "Summary"
 _VARIABLE = "execution"
@@ -25,14 +25,14 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The value of an expression as a line of text, "" if it has none, or why it failed."""
+    """The value of an expression as a line of text, "" without one, or the error."""
 
     text: str = ""
     problem: str = ""
 
 
 def expression_problem(expression: str) -> str:
-    """Return why a text is not a JSONata expression that can be evaluated; "" if it is."""
+    """Return why a text is not a usable JSONata expression; "" if it is."""
     if not engine.without_marks(expression):
         return "The expression is empty"
     try:
@@ -45,8 +45,8 @@ def expression_problem(expression: str) -> str:
 
 @lru_cache(maxsize=256)
 def _compile(expression: str) -> engine.Machine:
-    """Return a state machine whose only state evaluates the expression."""
-    # An array tells nothing from null, and a value from a list of values.
+    """Return a state machine with one state that evaluates the expression."""
+    # The array distinguishes no value from null, and one value from several.
     output = f"{{% [${_VARIABLE}.({engine.without_marks(expression)}\n)] %}}"
     state = {"Type": "Pass", "Output": output, "End": True}
     definition = {"QueryLanguage": "JSONata", "StartAt": _STATE, "States": {_STATE: state}}
@@ -54,7 +54,7 @@ def _compile(expression: str) -> engine.Machine:
 
 
 def evaluate(expression: str, name: str, input_text: str, output_text: str | None) -> Evaluated:
-    """Return the summary of an execution. ``output_text``: None while there is none."""
+    """Return an execution's summary. ``output_text``: None while it has no output."""
     if problem := expression_problem(expression):
         return Evaluated(problem=_shorten(problem, LONGEST_PROBLEM))
     context = {"Execution": {"Name": name}}
@@ -80,7 +80,7 @@ def evaluate(expression: str, name: str, input_text: str, output_text: str | Non
 
 
 def _json(text: str) -> str:
-    """Return a text if it is JSON, else the text as a JSON string: a mask hides it whole."""
+    """Return a JSON text unchanged, other texts as a JSON string: a mask hides them whole."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -95,6 +95,6 @@ def _words(value: Any) -> str:
 
 
 def _shorten(text: str, most: int) -> str:
-    """Return a text on one line, without what cannot be printed, at most so long."""
+    """Return a text on one line, without unprintable characters, cut to a length."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""Summaries: one line per execution, made by a JSONata expression in a tag of its state machine."""
+"""Declare the feature: one line per execution, from an expression in its state machine's tag."""
 
 from console.feature import Feature, Hook
 

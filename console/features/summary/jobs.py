@@ -1,8 +1,10 @@
-"""What the leading worker does for summaries."""
+"""Job of the leading worker: evaluate and store summaries."""
 
 from __future__ import annotations
 
 from console.feature import PeriodicJob
 from console.features.summary import store
 
-JOBS = (PeriodicJob("summaries", store.write_summaries, every_s=1.0),)
+JOBS = (
+    PeriodicJob("summaries", store.write_summaries, every_s=1.0, pending=store.HAS_EXPRESSIONS),
+)

@@ -1,4 +1,4 @@
-"""The table of summaries."""
+"""Table of summaries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from console.models.executions import Execution
 
 
 class ExecutionSummary(models.Model):
-    """The summary of an execution, as it was evaluated last; it holds no masked value.
+    """The latest summary of an execution; it contains no masked value.
 
-    ``text``: "" if the expression has no value. ``problem``: why the evaluation failed. ``masks``:
-    a hash of the masked paths at that time, "" for none. ``stop_ms``: the end of the execution that
-    it includes, NULL while it ran.
+    ``text``: "" if the expression has no value. ``problem``: the error of the evaluation.
+    ``masks``: a hash of the masked paths at that time, "" for none. ``stop_ms``: the end of the
+    execution that it includes, NULL while it ran.
     """
 
     execution = models.OneToOneField(

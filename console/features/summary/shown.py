@@ -1,10 +1,9 @@
-"""Answer the core's pages and the notifications: summaries as their reader may see them."""
+"""Return summaries for the core's pages and for notifications, masked for every reader."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.config import former_name
 from console.features.summary import store
 from console.features.summary.expression import expression_problem
 from console.features.summary.models import ExecutionSummary
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def summaries_of(project: Project, numbers: Sequence[int]) -> dict[int, str]:
-    """Return execution number -> summary, in one query; the others have none.
+    """Return execution number -> summary of the summarised executions, in one query.
 
-    One that was evaluated under other masked paths is left out, as it may show what is masked now.
+    Summaries evaluated under other masked paths are omitted: they may show values masked now.
     """
     rows = ExecutionSummary.objects.filter(pk__in=numbers).exclude(text="")
     if project.masked:
@@ -34,7 +33,7 @@ def summaries_of(project: Project, numbers: Sequence[int]) -> dict[int, str]:
 
 
 def execution_page(execution: Execution, _transitions: int) -> dict[str, str]:
-    """Return the summary for the page of an execution, evaluated if it has just ended."""
+    """Return the summary for an execution's page, evaluated now if it has just ended."""
     row = ExecutionSummary.objects.filter(pk=execution.pk).first()
     if row is None:
         return {}
@@ -44,7 +43,7 @@ def execution_page(execution: Execution, _transitions: int) -> dict[str, str]:
 
 
 def fresh_summary(execution: Execution) -> str:
-    """Return the summary of an execution as it is now, which may not be stored yet."""
+    """Return the current summary of an execution, even if not stored yet."""
     expression = store.expression_of(execution)
     if not expression or execution.state_machine_id is None:
         return ""
@@ -53,15 +52,15 @@ def fresh_summary(execution: Execution) -> str:
 
 
 def tag_problem(key: str, value: str) -> str:
-    """Return why a page refuses a tag: its value is no expression; "" if it does not."""
-    if former_name.current_tag(key) != SUMMARY:
+    """Return why a tag's value is not a valid expression; "" if it is."""
+    if key != SUMMARY:
         return ""
     problem = expression_problem(value)
     return f"{SUMMARY} is not a JSONata expression: {problem}." if problem else ""
 
 
 def machine_hint(machine: StateMachine) -> str:
-    """Return why the newest execution of a state machine has no summary; "" if nothing is wrong."""
+    """Return why a state machine's latest execution has no summary; "" if all is well."""
     expression = store.tag_value(Tag.objects.filter(arn=machine.arn).values_list("key", "value"))
     if not expression:
         return ""

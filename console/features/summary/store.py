@@ -1,7 +1,7 @@
-"""Evaluate and store summaries, soon after an execution has started and when it has ended.
+"""Evaluate and store summaries, soon after the start and after the end of executions.
 
-No start and no step waits for an expression: the leading worker looks for executions that started
-or ended lately, and whose state machine has the tag. The expression sees masked payloads only.
+Starts and steps do not wait for it: the leading worker looks for recently started or ended
+executions of state machines with the tag. The expression reads masked payloads only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F, Q
 
-from console.config import former_name
 from console.db import clock
 from console.db.writer import write
 from console.features.summary.expression import Evaluated, evaluate
@@ -32,17 +31,19 @@ if TYPE_CHECKING:
     from console.models import Project
 
 BATCH = 200
-"""Executions of one transaction; their payloads are in memory together."""
+"""Number of executions in one transaction, whose payloads are in memory together."""
 _LOOK_BACK_MS = 3_600_000
-"""So far back a worker looks that has just begun to lead."""
+"""The past period that a new leader looks at."""
 _OVERLAP_MS = 10_000
-"""Clocks of servers differ, and a transaction that began earlier may commit later."""
+"""Overlap of periods: clocks differ, and an earlier transaction may commit later."""
 _SLOW_S = 0.5
+HAS_EXPRESSIONS = f"EXISTS (SELECT 1 FROM console_tag WHERE key = '{SUMMARY}')"
+"""SQL condition: a state machine has the tag."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """Until when the executions of this server have been looked at, in epoch milliseconds."""
+    """The time up to which executions were looked at, in epoch milliseconds."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     since_ms: int = 0
@@ -51,25 +52,21 @@ class _Progress:
 _progress = _Progress()
 
 
-def forget_progress() -> None:
-    """Look back as a worker does that has just begun to lead."""
-    _progress.since_ms = 0
-
-
 def write_summaries() -> None:
-    """Write the summaries of executions that have started or ended lately."""
+    """Write the summaries of recently started or ended executions."""
     with _progress.lock:
         expressions = _read_expressions()
         now_ms = clock.now_ms()
-        since_ms = _progress.since_ms or now_ms - _LOOK_BACK_MS
+        # a state machine may get the first tag long after the last one was removed
+        since_ms = max(_progress.since_ms, now_ms - _LOOK_BACK_MS)
         if expressions:
-            _write_lately(_started(expressions, since_ms), expressions)
-            _write_lately(_ended(expressions, since_ms), expressions)
+            _write_lately(_recent_starts(expressions, since_ms), expressions)
+            _write_lately(_recent_ends(expressions, since_ms), expressions)
         _progress.since_ms = now_ms - _OVERLAP_MS
 
 
 def _write_lately(rows: QuerySet[Execution], expressions: Mapping[int, str]) -> None:
-    """Write the summaries that a query finds missing, in batches."""
+    """Write the missing summaries of a query, in batches."""
     last = 0
     while executions := list(rows.filter(pk__gt=last)[:BATCH]):
         write_all(executions, expressions)
@@ -78,7 +75,7 @@ def _write_lately(rows: QuerySet[Execution], expressions: Mapping[int, str]) -> 
 
 def _read_expressions() -> dict[int, str]:
     """Return state machine number -> expression, of the machines with the tag."""
-    tags = Tag.objects.filter(key__in=former_name.tag_keys([SUMMARY])).values_list("arn", "value")
+    tags = Tag.objects.filter(key=SUMMARY).values_list("arn", "value")
     by_arn = dict(tags)
     if not by_arn:
         return {}
@@ -86,15 +83,15 @@ def _read_expressions() -> dict[int, str]:
     return {number: by_arn[arn] for number, arn in machines}
 
 
-def _started(expressions: Mapping[int, str], since_ms: int) -> QuerySet[Execution]:
-    """Return executions that started lately and have no summary."""
+def _recent_starts(expressions: Mapping[int, str], since_ms: int) -> QuerySet[Execution]:
+    """Return recently started executions without a summary."""
     rows = Execution.objects.filter(state_machine__in=expressions, map_run=None)
     rows = rows.filter(start_ms__gte=since_ms, summary=None)
     return rows.select_related("project").order_by("pk")
 
 
-def _ended(expressions: Mapping[int, str], since_ms: int) -> QuerySet[Execution]:
-    """Return executions that ended lately and have no summary that includes their end."""
+def _recent_ends(expressions: Mapping[int, str], since_ms: int) -> QuerySet[Execution]:
+    """Return recently ended executions whose summary does not include their end."""
     machines = StateMachine.objects.filter(pk__in=expressions)
     rows = Execution.objects.filter(
         Q(summary__stop_ms=None) | ~Q(summary__stop_ms=F("stop_ms")),
@@ -128,9 +125,9 @@ def write_all(executions: Sequence[Execution], expressions: Mapping[int, str]) -
 def evaluate_all(
     executions: Sequence[Execution], expressions: Mapping[int, str]
 ) -> list[ExecutionSummary]:
-    """Return the summaries of executions, which are not stored.
+    """Return the summaries of executions, without storing them.
 
-    An expression that takes long and fails is not tried again for the others.
+    An expression that fails after a long time is not evaluated again for further executions.
     """
     masks: dict[int, Mask] = {}
     for project in {execution.project for execution in executions}:
@@ -177,5 +174,4 @@ def expression_of(execution: Execution) -> str:
 
 def tag_value(tags: Iterable[tuple[str, str]]) -> str:
     """Return the value of the tag among the tags of a state machine; "" if there is none."""
-    ours = [tag for tag in tags if tag[0] in former_name.tag_keys([SUMMARY])]
-    return former_name.current_tags(ours).get(SUMMARY, "")
+    return dict(tags).get(SUMMARY, "")

@@ -160,7 +160,7 @@ def route_events() -> bool:
     if numbers:
         rules = _rules()
         events = OutboxEvent.objects.filter(pk__in=numbers).iterator(chunk_size=_IN_MEMORY)
-        matched = {event.pk: _matching(event, rules) for event in events}
+        matched = {event.pk: _matching_rules(event, rules) for event in events}
         write(lambda: _store(matched))
     return len(numbers) == _AT_ONCE
 
@@ -183,7 +183,7 @@ def _pattern(rule: EventRule) -> Pattern | None:
         return None
 
 
-def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
+def _matching_rules(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
     """Return the rules of its project and region that an event matches."""
     place = (event.project_id, event.region)
     candidates = [

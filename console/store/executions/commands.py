@@ -44,7 +44,7 @@ _COUNT = Statement(
     + ", ".join(f"sum(c{place})::integer AS c{place}" for place in range(len(_ENDED)))
     + ", c4 FROM {given} GROUP BY c4 ORDER BY c4) ended WHERE m.id = ended.c4",
 )
-"""Last of a transaction: it is the one row that the children of a Map Run share."""
+"""Last of a transaction: it is the only row that all children of a Map Run write."""
 _LEFT = tuple(
     Statement(order, f"DELETE FROM {table} WHERE execution_id = %s", ("bigint",))
     for order, table in ((71, "console_timer"), (72, "console_inboxmessage"))
@@ -65,8 +65,9 @@ def apply_commands(
 ) -> None:
     """Apply the engine's commands (inside a transaction).
 
-    ``belongs``: of the execution; ``row``: its row, for the event of its end; ``limits``: of the
-    activities in its commands. Missing ones are read when needed.
+    ``belongs``: the owners of the execution; ``row``: its row, for the event of its end;
+    ``limits``: the time limits of the activities in its commands. Omitted values are read when
+    needed.
     """
     now_ms = clock.now_ms()
     tasks = [command for command in commands if isinstance(command, engine.RunTask)]
@@ -123,9 +124,7 @@ def end_columns(finish: engine.Finish) -> dict[str, Any]:
 
 
 def _belongs_of(execution_id: int) -> Belongs:
-    with rows.open_cursor() as cursor:
-        cursor.execute(_BELONGS, [execution_id])
-        return Belongs(*cursor.fetchone())
+    return Belongs(*rows.fetch_row(_BELONGS, [execution_id]))
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
@@ -157,7 +156,7 @@ def publish_end(
     if belongs.parent is not None and belongs.parent_task is not None:
         # the parent waits for this execution: it looks now, not later
         signals.publish_due(clock.now_ms(), DueKind.LOOK, belongs.parent, belongs.parent_task)
-    if arns.is_express(arn):  # somebody may wait for it
+    if arns.is_express(arn):  # a synchronous caller may wait for it
         signals.publish((Topic.ANSWERED, execution_id))
 
 

@@ -23,7 +23,7 @@ _STATUSES = (
     *(ExecutionStatus.RUNNING, ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED),
     *(ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED),
 )
-"""What the row of an execution that ran here can have."""
+"""Statuses of executions that ran here."""
 
 
 def get_execution(project: Project, arn: str, *, express_child: bool = False) -> Execution:
@@ -65,9 +65,9 @@ def list_executions(
     redrives = {None: Q(), True: Q(redrive_count__gt=0), False: Q(redrive_count=0)}[redriven]
     if isinstance(owner, MapRun):
         return _newest(_children(owner, status).filter(redrives), after, limit)
-    # Each status by itself: an index has machine, status and time. What ends between two of these
-    # queries may be found twice, and what is redriven maybe not at all. What ends or is redriven
-    # between two pages moves in front of the token: no later page has it.
+    # One query per status, because the index has machine, status and time. An execution that ends
+    # between two of these queries may be found twice, a redriven one not at all. An execution that
+    # ends or is redriven between two pages moves before the token, and is on no later page.
     newest: dict[int, Execution] = {}
     for each in [status] if status else _STATUSES:
         executions = _executions_of(owner).filter(redrives, status=each)

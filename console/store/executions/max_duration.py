@@ -1,8 +1,8 @@
 """Time out Standard executions after one year, as AWS does.
 
-A redrive starts the year anew. The engine sets the timer of TimeoutSeconds when an execution
-starts. This module sets the timer of the year a day ahead, for the few executions that run so long:
-a row for each start would cost all executions. Executions that an earlier version started end, too.
+A redrive starts a new year. A timer that is set at the start would cost one row for every
+execution, and few run for a year. So this module sets the timer a day before the year ends, also
+for executions that an earlier version started.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 YEAR_MS = engine.MAX_EXECUTION_S * 1000
 AHEAD_MS = 24 * 3_600_000
-"""How long before the end of the year the timer is set."""
+"""The time before the end of the year at which the timer is set."""
 _AT_ONCE = 100  # in one transaction
 
 

@@ -36,7 +36,7 @@ _CURRENT = (
     f" AND r.parked = '' AND {epoch.GUARD}"
 )
 _READY = 2
-"""Place in the columns of a run: it goes on by itself."""
+"""Place in the columns of a run: it continues without a worker."""
 
 
 def step_ahead(

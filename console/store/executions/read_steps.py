@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MESSAGES = 100
-"""Maximum number of messages of a step; another step takes the rest."""
+"""Maximum number of messages of a step; the next step reads further messages."""
 _COLUMNS = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
     " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"

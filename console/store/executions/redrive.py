@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 PERIOD_MS = 14 * 24 * 3600 * 1000
 _YEAR_MS = 365 * 24 * 3600 * 1000
 _TOKENS, _TOKEN_MS = 10, 15 * 60 * 1000
-"""How many client tokens are kept, and for how long. Source: API reference, RedriveExecution."""
+"""The number of client tokens that are kept, and their lifetime.
+
+Source: API reference, RedriveExecution.
+"""
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
@@ -68,9 +71,9 @@ def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
     refusals = {execution.pk: _outside(execution, now_ms) for execution in executions}
     rest = [number for number, reason in refusals.items() if not reason]
     if rest:
-        asked = tuple(rest)
-        stopping = {row[0] for row in read_rows("running children", _running_children, asked)}
-        rows = read_rows("runs of executions", _runs_of, asked)
+        numbers = tuple(rest)
+        stopping = {row[0] for row in read_rows("running children", _running_children, numbers)}
+        rows = read_rows("runs of executions", _runs_of, numbers)
         runs = {number: (next_event, nothing) for number, next_event, nothing in rows}
         refusals |= {
             number: _inside(runs.get(number), stopping=number in stopping) for number in rest
@@ -175,9 +178,10 @@ def _has_machine(execution: Execution) -> bool:
 
 
 def _reopen(row: Execution, token: str = "", not_before: int = 0) -> int:
-    """Make an ended execution run again (inside a transaction); its next step does the rest.
+    """Make an ended execution run again (inside a transaction); its next step continues it.
 
-    ``not_before``: epoch milliseconds by another process, whose clock may be ahead of this one's.
+    ``not_before``: epoch milliseconds of another process, whose clock may be ahead of this
+    process's.
     """
     moment = max(clock.now_ms(), not_before)
     row.status, row.stop_ms = ExecutionStatus.RUNNING, None
@@ -217,17 +221,17 @@ def _redrives_by_token(row: Execution) -> dict[str, int]:
     return {token: moment for token, moment in moments.items() if moment > since}
 
 
-def again(execution: Execution) -> list[str]:
+def repeated_states(execution: Execution) -> list[str]:
     """Return the names of the states that a redrive would run again.
 
     [] if a later version of this program has stepped the execution, or if it has succeeded
     meanwhile.
     """
-    return states_again([execution.pk])[execution.pk]
+    return repeated_states_of([execution.pk])[execution.pk]
 
 
-def states_again(executions: Sequence[int]) -> dict[int, list[str]]:
-    """Return ``again`` of each execution, by its number."""
+def repeated_states_of(executions: Sequence[int]) -> dict[int, list[str]]:
+    """Return ``repeated_states`` of each execution, by its number."""
     snapshots = RunRow.objects.filter(pk__in=executions).values_list("pk", "snapshot")
     return {number: list[str]() for number in executions} | {
         number: _unsuccessful_states(number, snapshot) for number, snapshot in snapshots
@@ -278,11 +282,11 @@ def reopen_map_run(execution_id: int, task: int) -> None:
     signals.publish((Topic.MAP_RUN,), number)
 
 
-def children(run: MapRun, room: int) -> int:
+def redrive_children(run: MapRun, room: int) -> int:
     """Redrive up to ``room`` waiting children; return how many.
 
-    They come by the order of their items, so what waits stands behind the last one that was taken.
-    Those that cannot be redriven are passed: they keep their end, and are counted again. (Inside a
+    They are sorted by item, so all waiting children come after the last one that was started. Those
+    that cannot be redriven are passed: they keep their end, and are counted again. (Inside a
     transaction that locks the Map Run.)
     """
     unsuccessful = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
@@ -307,8 +311,8 @@ def children(run: MapRun, room: int) -> int:
 
 def _last_taken(run: MapRun) -> int:
     """Return the item of the last child that the run's last redrive took, -1 before the first."""
-    taken = Execution.objects.filter(map_run=run, redrive_ms__gte=run.redrive_ms or 0)
-    last = taken.order_by("-item_index").values_list("item_index", flat=True).first()
+    redriven = Execution.objects.filter(map_run=run, redrive_ms__gte=run.redrive_ms or 0)
+    last = redriven.order_by("-item_index").values_list("item_index", flat=True).first()
     return -1 if last is None else int(last)
 
 
@@ -328,7 +332,7 @@ def waits_for_redrive(child: Execution) -> bool:
 
 
 def _count_again(run: MapRun, after: int) -> None:
-    """Count what has ended among the children up to an item; the others wait for a redrive."""
+    """Count the ended children up to an item; the others wait for a redrive."""
     passed = Q(item_index__lte=after)
     counts = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).aggregate(
         failed=Count("pk", filter=passed & Q(status=ExecutionStatus.FAILED)),

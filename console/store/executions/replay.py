@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 import engine
 from console.db import audit
 from console.errors import ErrorCode, ServiceError, ValidationException
+from console.statuses import MachineType
+from console.store.executions.recorded_answers import import_case, is_import_case
 from console.store.executions.start import Replay, start_execution
 
 if TYPE_CHECKING:
-    from console.models import Execution
+    from collections.abc import Sequence
+
+    from console.models import Execution, StateMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,15 @@ class Origin:
     variables: dict[str, str]
 
     @property
+    def is_import(self) -> bool:
+        """Whether it is an import."""
+        return self.arn.startswith("import:")
+
+    @property
     def name(self) -> str:
         """Return the name of the other execution."""
+        if self.is_import:
+            return self.arn.rpartition(":")[2] or "an import"
         parts = self.arn.split(":")
         return parts[7] if len(parts) > 7 else self.arn  # noqa: PLR2004 - arn:...:machine:name
 
@@ -44,7 +55,7 @@ def start_replay(
     changed: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
-    """Start a new execution in a state of another one.
+    """Start a new execution in a state of an earlier execution.
 
     ``variables``: a JSON object, or "". ``changed``: use the machine's current definition instead
     of the origin's. Raises ValidationException if there is no such state or
@@ -58,8 +69,49 @@ def start_replay(
     _check_variables(variables)
     edited_by = machine.edited_by if changed else origin.edited_by
     replay = Replay(origin.arn, state, variables, definition.pk, edited_by)
+    # its answers are counted from the start of the execution
+    test_case = "" if is_import_case(origin.test_case) else origin.test_case
     return start_execution(
-        machine, name=name, input=input, replay=replay, test_case=origin.test_case, actor=actor
+        machine, name=name, input=input, replay=replay, test_case=test_case, actor=actor
+    )
+
+
+def start_reproduction(
+    imported: Execution,
+    machine: StateMachine,
+    *,
+    until: int | None,
+    begin: tuple[str, str, str] | None = None,
+    changed: bool = False,
+    breakpoints: Sequence[engine.Breakpoint] = (),
+    actor: audit.Actor = audit.NOBODY,
+) -> Execution:
+    """Start an execution that repeats an import, as an execution of a state machine.
+
+    ``until``: the event that entered the state from which its calls are live, 0 for none live,
+    None for all. ``begin``: state, input and variables to begin with, instead of the start.
+    ``changed``: use the machine's current definition instead of the import's. Raises as
+    ``start_replay``.
+    """
+    if machine.type == MachineType.EXPRESS:
+        raise ValidationException(
+            f"{machine.name} is an Express state machine, wanted a Standard one"
+        )
+    definition = machine.definition if changed else imported.definition
+    try:
+        compiled = engine.parse_stored(definition.text)
+    except engine.DefinitionError as error:
+        raise ValidationException(f"The definition cannot be run: {error}") from None
+    state, text, variables = begin or (compiled.block.start_at, imported.input, "")
+    check_state(definition.text, state)
+    edited_by = machine.edited_by if changed else None
+    return start_execution(
+        machine,
+        input=text,
+        replay=Replay(imported.arn, state, variables, definition.pk, edited_by),
+        test_case="" if until is None else import_case(imported.pk, until),
+        breakpoints=breakpoints,
+        actor=actor,
     )
 
 

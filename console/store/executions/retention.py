@@ -31,7 +31,7 @@ KIND = "retention"
 LEAST_DAYS, MOST_DAYS = 0.001, 36_500
 DAY_MS = 24 * 3600 * 1000
 BATCH = 500
-_NOTHING_LEFT = '{"frames":[]}'  # what no redrive can go on from
+_NOTHING_LEFT = '{"frames":[]}'  # a snapshot that cannot be redriven
 EVENTS_AT_ONCE = 20_000
 """Executions with more events than this together are not removed in one transaction."""
 _ITEMS_AT_ONCE = 5_000
@@ -126,7 +126,7 @@ def prune(
 
 
 class _Work:
-    """The pruning of one project."""
+    """The deletion of a project's expired executions."""
 
     def __init__(
         self,
@@ -146,9 +146,9 @@ class _Work:
 
     def run(self, batch: int) -> Pruned:
         """Delete the executions; return the sums, including the projects before."""
-        awaited = _awaited()
+        awaited = _awaited_arns()
         try:
-            for ended in _ended(self._scope, self._project, batch):
+            for ended in _old_executions(self._scope, self._project, batch):
                 free = [number for number, arn in ended if arn not in awaited]
                 self._done = self._done.plus(needed=len(ended) - len(free))
                 self._remove(free)
@@ -187,7 +187,7 @@ class _Work:
 
         False if it runs again.
         """
-        if not _locked(levels[0]):
+        if not _lock_ended(levels[0]):
             return False
         self._note_begin()
         for level in levels[:-1] or levels:
@@ -205,12 +205,12 @@ class _Work:
             drop_map_items(number)
 
         def store() -> tuple[int, int]:
-            gone = _locked(numbers)
-            if not gone:
+            locked = _lock_ended(numbers)
+            if not locked:
                 return 0, 0
             self._note_begin()
-            _, counts = Execution.objects.filter(pk__in=gone).only("pk").delete()
-            return len(gone), counts.get("console.HistoryEvent", 0)
+            _, counts = Execution.objects.filter(pk__in=locked).only("pk").delete()
+            return len(locked), counts.get("console.HistoryEvent", 0)
 
         self._tell(kind, *write(store))
 
@@ -251,7 +251,9 @@ def is_begun(execution_id: int) -> bool:
 # -- what may go -----------------------------------------------------------------------------------
 
 
-def _ended(scope: RetentionScope, project: Project, batch: int) -> Iterator[list[tuple[int, str]]]:
+def _old_executions(
+    scope: RetentionScope, project: Project, batch: int
+) -> Iterator[list[tuple[int, str]]]:
     """Yield (number, ARN) of executions that ended in time, the oldest first.
 
     Children of Map Runs are not among them: they go with their parent.
@@ -270,7 +272,7 @@ def _ended(scope: RetentionScope, project: Project, batch: int) -> Iterator[list
         after = Q(stop_ms__gt=stop_ms) | Q(stop_ms=stop_ms, pk__gt=number)
 
 
-def _awaited() -> set[str]:
+def _awaited_arns() -> set[str]:
     """Return the ARNs of nested executions that a task still waits for."""
     waiting = TaskRow.objects.filter(status=TaskStatus.WAITING, service="states").exclude(job="")
     jobs = waiting.values_list("job", flat=True).iterator()
@@ -296,7 +298,7 @@ def _levels(root: int) -> list[list[int]] | None:
         levels.append(below)
 
 
-def _locked(numbers: Iterable[int]) -> list[int]:
+def _lock_ended(numbers: Iterable[int]) -> list[int]:
     """Lock executions and return the ended ones, without those redriven meanwhile."""
     rows = Execution.objects.select_for_update().filter(pk__in=list(numbers))
     return [

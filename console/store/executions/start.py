@@ -11,7 +11,7 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from django.db.models.base import ModelState
@@ -25,7 +25,7 @@ from console.errors import ErrorCode, ServiceError
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
 from console.store.events import outbox
-from console.store.executions import commands, step
+from console.store.executions import commands, next_starts, step
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import machines
 from console.store.machines.activity_limits import limits_of
@@ -77,7 +77,7 @@ class PreparedStart:
 class Replay:
     """The origin and start state of a replay; ``variables``: at the entry of the state, or "".
 
-    ``edited_by``: who wrote the definition, as ``Execution`` has it.
+    ``edited_by``: the last editors of the definition (``Execution.edited_by``).
     """
 
     origin: str
@@ -92,7 +92,7 @@ _AHEAD_S = 0.02
 _AHEAD_STATES = 500
 """Time limit on SQLite, where a start blocks the event loop."""
 _AHEAD_ON_THREAD_S = 0.04
-"""Time limit on PostgreSQL, where passing the rest to a worker costs a commit and 10 ms."""
+"""Time limit on PostgreSQL, where passing the run to a worker costs a commit and 10 ms."""
 _LONG = ("JSONata", "..")
 """Parts of a definition that may take a second: expressions, and paths such as ``$..x``."""
 
@@ -120,46 +120,45 @@ def pending_start(
 ) -> Change[Execution]:
     """Check a start and prepare its rows; the start is durable after their commit (G1).
 
-    ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
-    reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
-    ``ahead``: compute its first step at once instead of leaving it to a worker; ``timeout_s``: how
-    long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
-    another one (``start_replay``); ``parent``: its Task; ``breakpoints``, ``faults``: valid ones.
+    ``version``: the version to run instead of the current definition; ``alias_arn``: the alias that
+    selected it; ``test_case``: of the mock configuration; ``sync``: the caller waits for the end;
+    ``ahead``: compute the first step here; ``timeout_s``: replaces the machine's TimeoutSeconds;
+    ``replay``: where it begins (``start_replay``); ``parent``: the Task that starts it.
 
     The same name with the same input while it runs returns the same execution; an Express machine
-    starts another one each time. Raises InvalidName, InvalidExecutionInput, ExecutionAlreadyExists,
-    StateMachineDeleting, AccessDeniedException, ThrottlingException, ExecutionLimitExceeded.
+    starts a new execution each time. Raises InvalidName, InvalidExecutionInput,
+    ThrottlingException, StateMachineDeleting, AccessDeniedException, ExecutionAlreadyExists,
+    ExecutionLimitExceeded.
     """
     _check_start(machine, name, input, parent)
-    reason = _audit_reason(replay, breakpoints, faults)
     is_new = name is None or machine.type == MachineType.EXPRESS
     name = name or str(uuid.uuid4())
     arn = _execution_arn(machine, name)
     execution = _new_execution(machine, name, arn, input, trace_header, actor, test_case)
     _use_version(execution, version, alias_arn)
     _set_origin(execution, replay, parent, faults)
-    same = None if replay or breakpoints else (input, execution.faults)  # else always refused
-    ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
-    prepared = prepare_start(
-        *(execution, machine.name),
-        sync=sync,
-        ahead=ahead,
-        timeout_s=timeout_s,
-        replay=replay,
-        debugging=(breakpoints, faults),
+    request = None if replay or breakpoints else (input, execution.faults)  # else always refused
+    takes_place = machine.next_starts is not None and not (replay or breakpoints or faults)
+    ahead = ahead and not takes_place and not transition_rate.is_limited(machine.project.name, arn)
+    prepare = partial(
+        prepare_start, execution, machine.name, sync=sync, timeout_s=timeout_s, replay=replay
     )
+    prepared = prepare(ahead=ahead, debugging=(breakpoints, faults))
     outbox.has_rules(machine.project_id)  # asked ahead, because a change that asks is not merged
 
     def store() -> Execution:
         _check_active(machine)
-        if not is_new and (existing := _existing_start(arn, same)) is not None:
+        if not is_new and (existing := _existing_start(arn, request)) is not None:
             return existing
-        _remember_start(execution, prepared, ahead=ahead, called=parent is None)
-        insert_execution(execution, machine.name, prepared)
-        _audit_start(machine, actor, arn, reason)
+        begun, debugging = prepared, (breakpoints, faults)
+        if takes_place and (place := next_starts.take_place(machine, execution)) is not None:
+            begun, debugging = prepare(debugging=place), place
+        _remember_start(execution, begun, ahead=ahead, called=parent is None)
+        insert_execution(execution, machine.name, begun)
+        _audit_start(execution, machine, actor, _audit_reason(replay, *debugging))
         return execution
 
-    return Change(store, mergeable=True)
+    return Change(store, mergeable=not takes_place)
 
 
 start_execution = immediate(pending_start)
@@ -173,17 +172,21 @@ def _check_active(machine: StateMachine) -> None:
         )
 
 
-def _audit_start(machine: StateMachine, actor: audit.Actor, arn: str, reason: str) -> None:
+def _audit_start(
+    execution: Execution, machine: StateMachine, actor: audit.Actor, reason: str
+) -> None:
     if actor.name:
-        audit.record(machine.project, actor, "StartExecution", arn, reason)
+        if execution.next_starts:
+            reason = next_starts.reason_of(execution, reason)
+        audit.record(machine.project, actor, "StartExecution", execution.arn, reason)
 
 
-def _existing_start(arn: str, same: tuple[str, str | None] | None) -> Execution | None:
+def _existing_start(arn: str, request: tuple[str, str | None] | None) -> Execution | None:
     """Return the running execution of a name; a merged change assumes that the name is free."""
-    return rows.read_or_assume(lambda: _find_same_start(arn, same), assumed=None)
+    return rows.read_or_assume(lambda: _find_same_start(arn, request), assumed=None)
 
 
-def _find_same_start(arn: str, same: tuple[str, str | None] | None) -> Execution | None:
+def _find_same_start(arn: str, request: tuple[str, str | None] | None) -> Execution | None:
     """Return the running execution of a name if it was started with the same input and faults.
 
     None if the name is free; raise ``ExecutionAlreadyExists`` if they differ or it has ended.
@@ -191,7 +194,9 @@ def _find_same_start(arn: str, same: tuple[str, str | None] | None) -> Execution
     existing = rows.fetch_one(Execution, "arn = %s", [arn])
     if existing is None:
         return None
-    if existing.status == ExecutionStatus.RUNNING and (existing.input, existing.faults) == same:
+    # The faults of a place among its machine's next starts were not requested.
+    requested = existing.input, None if existing.next_starts else existing.faults
+    if existing.status == ExecutionStatus.RUNNING and requested == request:
         return existing
     raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
@@ -208,13 +213,16 @@ def _audit_reason(
     faults: engine.FaultPlan | None,
 ) -> str:
     """Return the reason for the audit entry of the start."""
+    reasons = []
     if faults:
         described = "; ".join(engine.describe_faults(faults.faults))
-        return f"faults (seed {faults.seed}): {described}"[:_LONGEST_REASON]
+        reasons.append(f"faults (seed {faults.seed}): {described}")
     if breakpoints:
         names = ", ".join(f"{place.state} {place.when}" for place in breakpoints)
-        return f"breakpoints: {names}"[:_LONGEST_REASON]
-    return f"replay of {replay.origin} from {replay.state}" if replay else ""
+        reasons.append(f"breakpoints: {names}")
+    if replay and not reasons:
+        return f"replay of {replay.origin} from {replay.state}"
+    return "; ".join(reasons)[:_LONGEST_REASON]
 
 
 def _check_start(machine: StateMachine, name: str | None, text: str, parent: Parent | None) -> None:
@@ -340,10 +348,10 @@ def prepare_start(
 ) -> PreparedStart:
     """Create event 1 and, with ``ahead``, run for a moment; outside any transaction.
 
-    ``sync``: it is started by StartSyncExecution; ``ahead_s``: how long it may go on at most, in
-    seconds; ``timeout_s``: its limit, instead of the machine's; ``replay``: where it begins instead
-    of at the start; ``debugging``: breakpoints and injected faults. JSONata, and paths that search
-    a whole value, may take a second, so they are left to the worker.
+    ``sync``: it is started by StartSyncExecution; ``ahead_s``: its time limit, in seconds;
+    ``timeout_s``: its limit, instead of the machine's; ``replay``: where it begins instead of at
+    the start; ``debugging``: breakpoints and injected faults. JSONata, and paths that search a
+    whole value, may take a second, so they are left to the worker.
     """
     breakpoints, faults = debugging
     machine = machines.compiled_machines.get(execution.definition_id)
@@ -414,8 +422,8 @@ def insert_execution(
 ) -> None:
     """Save a new execution with its first events, its snapshot and its first work item.
 
-    One that ends in its first step is written once, as it ends: PostgreSQL would write a second
-    version of its row, with an entry in each index.
+    An execution that ends in its first step is inserted with its final status. For an update,
+    PostgreSQL would write a second version of the row, with an entry in each index.
     """
     prepared = prepared or prepare_start(execution, machine_name)
     run = prepared.run

@@ -1,8 +1,8 @@
 """Step an execution: load its run and messages, advance it, and commit the result, fenced.
 
 The commit checks the run's version: a step from an older version writes nothing and raises
-``Fenced``. So any number of threads and processes may step the same execution; one of them wins,
-and nothing is doubled.
+``Fenced``. So any number of threads and processes may step the same execution: one of them commits,
+and no work is done twice.
 """
 
 from __future__ import annotations
@@ -71,16 +71,17 @@ _TAKEN = Statement(50, "DELETE FROM console_inboxmessage WHERE id = %s", ("bigin
 
 @dataclass
 class Loaded:
-    """A run with its messages and due timers.
+    """A run with its messages and due timers, read for a step.
 
-    ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: index of a message -> when it
-    came in; ``tokens``: timers that announce tokens; ``budget``: what it may spend;
-    ``deleting``: its state machine is being deleted; ``belongs``: to what it does.
-    ``closes``: the tasks whose outcomes the messages are, if no row has them; ``machine_arn``: of
-    the state machine, then. ``row``: the execution's, if it ends and an event tells of that.
-    ``limits``: of the activities that it names, of those that exist. ``epoch``: of the database
-    when the rows were read, if nothing that this process remembers stands beside them. ``halts``:
-    the lines of control that stood at breakpoints before.
+    ``inbox``: ids of the messages' rows; ``timers``: names of due timers; ``came_ms``: index of a
+    message -> the time of its arrival; ``tokens``: timers at which transition tokens become
+    available; ``budget``: the remaining transition budget; ``deleting``: its state machine is being
+    deleted; ``belongs``: the owners of the execution. ``closes``: the tasks whose outcomes are
+    among the messages, if the messages are not stored yet; ``machine_arn``: the ARN of the state
+    machine in this case. ``row``: the execution's row, if the step ends it and an event is
+    published. ``limits``: the limits of the machine's existing activities. ``epoch``: the
+    database's epoch when the rows were read, if this process has cached nothing newer. ``halts``:
+    the lines of control that were halted before the step.
     """
 
     execution_id: int
@@ -127,8 +128,8 @@ def step_execution(execution_id: int) -> bool:
 def begin_step(execution_id: int, stored: StepRows | None = None) -> StepChange | bool:
     """Compute a step and begin its commit.
 
-    ``stored``: the rows of the execution, if they are read. Return the change, whose result is that
-    of ``step_execution``, or that result if there is nothing to commit. A caller with more to
+    ``stored``: the rows of the execution, if they are read. Return a change with the result of
+    ``step_execution``, or the result itself if there is nothing to commit. A caller with more to
     compute need not wait meanwhile.
     """
     loaded = load_step(execution_id, stored)
@@ -148,7 +149,7 @@ class StepChange(Change[bool]):
     """A step whose commit has begun; its result: whether the execution can continue at once."""
 
     def __init__(self, loaded: Loaded, steps: Sequence[engine.Step], *, full: bool = False) -> None:
-        """Begin the commit. ``full``: there may be more messages than were loaded."""
+        """Begin the commit. ``full``: there may be further messages."""
         self.is_committed = False
         self._loaded = loaded
         self._more = full or len(steps) < len(loaded.messages)
@@ -173,7 +174,7 @@ class StepChange(Change[bool]):
         """Compute the next step while this one is being committed.
 
         None if the rows have to be read for it: there are messages, or they were read long ago.
-        Call what is returned once this step is committed, and only then:
+        Call the returned function only after this step is committed:
 
         1. A computes version 8 from 7, and 9 from that.  2. B commits another version 8.
         3. A's version 8 is fenced. Its version 9 would not be, because there is a version 8.
@@ -200,7 +201,7 @@ class StepChange(Change[bool]):
 
 
 def ask_ahead(loaded: Loaded) -> None:
-    """Read the facts that a commit needs and this process caches.
+    """Read and cache the facts that the commit needs.
 
     A change that queries the database is not merged with others.
     """
@@ -215,8 +216,9 @@ def begin_outcomes(
 ) -> Change[bool] | None:
     """Compute a step of unrecorded task outcomes, and begin to commit both together.
 
-    So an outcome and its next step are one commit. Return a change like ``begin_step``; None if the
-    outcomes must be recorded by themselves. It raises ``Fenced`` if nothing was written:
+    So the outcome and the step that follows are one commit. Return a change like ``begin_step``;
+    None if the outcomes must be recorded by themselves. It raises ``Fenced`` if nothing was
+    written:
 
     1. A worker has the outcome of task 5, and computes the step from the version it committed last.
     2. Meanwhile the execution is stopped, another process has stepped it, or the task timed out.
@@ -294,7 +296,7 @@ def load_step(
 ) -> Loaded | None:
     """Load a run with its messages and due timers; None if there is nothing to do.
 
-    ``outcome``: of a task, which is in no row yet.
+    ``outcome``: a task's outcome that is not stored yet.
     """
     stored = read_step_rows([execution_id])[execution_id] if stored is None else stored
     row, inbox_rows, names = stored.run, stored.messages, stored.timers
@@ -316,8 +318,8 @@ def load_step(
     messages: list[engine.Message] = [engine.TimerFired(name) for name in due]
     messages += inbox.load_messages([(kind, body) for _, kind, body, _ in inbox_rows])
     if ready and not messages:
-        # Any other message lets the run go on, too. With this one before it, a Stop of a tight loop
-        # found the budget spent in each step.
+        # Only without other messages, which also continue the run. Before a Stop of a tight loop,
+        # this message would spend the budget of each step.
         messages = [engine.Continue()]
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
@@ -353,41 +355,35 @@ def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
 
 
 def _version(execution_id: int) -> int | None:
-    with rows.open_cursor() as cursor:
-        cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
-        row = cursor.fetchone()
+    row = rows.fetch_row(
+        "SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id]
+    )
     return None if row is None else int(row[0])
 
 
 def is_idle(execution_id: int) -> bool:
     """Return whether an execution has nothing to do, without loading its run."""
-    with rows.open_cursor() as cursor:
-        cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
-        return cursor.fetchone() is None
+    return rows.fetch_row(_IDLE, [*[execution_id] * 3, clock.now_ms()]) is None
 
 
 def arn_of(execution_id: int) -> str:
     """Return the ARN of an execution, "" if it does not exist."""
-    with rows.open_cursor() as cursor:
-        cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
-        row = cursor.fetchone()
+    row = rows.fetch_row("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
     return "" if row is None else str(row[0])
 
 
 def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     """Return machine and run of a running execution, to read only; None if it has ended."""
-    with rows.open_cursor() as cursor:
-        cursor.execute(LOAD, [execution_id])
-        row = cursor.fetchone()
+    row = rows.fetch_row(LOAD, [execution_id])
     if row is None or row[4] != ExecutionStatus.RUNNING:
         return None
     return compiled_machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
 
 def most_states() -> int:
-    """Return the maximum of states that the steps of one commit enter.
+    """Return the maximum number of states that the steps of one commit enter.
 
-    PostgreSQL takes the rows of twice as many, by COPY, in the time that SQLite takes for one.
+    PostgreSQL writes the rows of twice as many states, by COPY, in the same time as SQLite.
     """
     return engine.BUDGET if is_embedded() else 2 * engine.BUDGET
 
@@ -412,7 +408,7 @@ def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
             current_moment(loaded.machine, loaded.arn, activities=loaded.limits),
             deleting=loaded.deleting,
         )
-        if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
+        if isinstance(message, engine.TaskStarted):  # has the time at which a worker took it
             now = replace(now, now_ms=loaded.came_ms.get(index, now.now_ms))
         steps.append(_advance(loaded, message, now, budget, enough))
         budget = steps[-1].budget_left
@@ -465,7 +461,7 @@ def current_moment(
 def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     """Write the run after the steps (inside a transaction).
 
-    Raise ``Fenced`` if somebody else committed a step since the run was loaded.
+    Raise ``Fenced`` if another thread or process committed a step since the run was loaded.
     """
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version

@@ -52,7 +52,7 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
 
 
 def _drive_to_end(number: int) -> int:
-    """Step the execution to its end, perhaps beside other threads."""
+    """Step the execution to its end; other threads may step it at the same time."""
     for attempt in range(_STOP_TRIES):
         stop_ms = Execution.objects.filter(pk=number).values_list("stop_ms", flat=True).first()
         if stop_ms is not None:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def count_transitions(moves: int, redrives: int, ends: int) -> int:
     """Return the number of state transitions by AWS's rules, for one execution or many.
 
-    ``moves``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
-    one; ``ends``: executions that have come to an end, which is one however often they are
+    ``moves``: entered states, and retries of calls, Maps and Parallels; ``redrives``: each counts
+    as one; ``ends``: the number of ended executions, each of which counts as one even if it was
     redriven. Pages show this number, which AWS would charge.
     """
     return moves + redrives + ends

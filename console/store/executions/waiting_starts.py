@@ -1,12 +1,12 @@
 """Count the accepted starts that wait for this process's worker, to refuse more under overload.
 
-Accepting a start takes less time than working it. A client that starts executions as fast as it can
-would build a growing queue, in which later executions wait ever longer. So the API refuses starts
-while many wait and the oldest has waited for two seconds.
+Accepting a start takes less time than running the execution. A client that starts executions as
+fast as it can would build a growing queue, in which later executions wait ever longer. So the API
+refuses starts while many wait and the oldest has waited for two seconds.
 
 Starts that wait because functions are slow are no overload of this server and are all accepted.
-Only a process that also works its executions knows this (``up``). Workers of a team take their
-share, and the accepting web processes stay behind them.
+Only a process that also runs its executions (``up``) has this information. Workers of a team take
+their share, and the accepting web processes stay behind them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WaitingStarts:
         self._is_held_up: Callable[[], bool] | None = None
         self._lock = threading.Lock()
         self.is_known = False
-        """Whether a worker of this process begins with what is added."""
+        """Whether a worker of this process steps the added executions."""
 
     def work(self, is_held_up: Callable[[], bool] | None) -> None:
         """Begin or end (None) work in this process. ``is_held_up``: whether functions are slow."""

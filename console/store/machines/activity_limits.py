@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.arns import account_of
-from console.config import former_name
 from console.db import rows
 from console.errors import ValidationException
 from console.models import Tag
@@ -33,7 +32,7 @@ _TAGS = {
 _TAGGED = (
     "SELECT a.arn, t.key, t.value FROM console_activity a LEFT JOIN console_tag t"
     " ON t.arn = a.arn AND t.key IN ({}) WHERE a.arn IN"
-).format(", ".join(f"'{key}'" for key in former_name.tag_keys(_TAGS)))
+).format(", ".join(f"'{key}'" for key in _TAGS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +50,13 @@ NO_LIMITS = Limits()
 
 def limit_tags(arn: str) -> dict[str, str]:
     """Return tag -> seconds or ``NONE`` (as text), for all four limits of an activity."""
-    stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(_TAGS))
-    values = former_name.current_tags(stored.values_list("key", "value"))
+    values = dict(Tag.objects.filter(arn=arn, key__in=_TAGS).values_list("key", "value"))
     return {key: values.get(key, "NONE") for key in _TAGS}
 
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for a limit tag with a value other than seconds or NONE."""
-    if former_name.current_tag(key) in _TAGS and value != "NONE" and not _seconds(value):
+    if key in _TAGS and value != "NONE" and not _seconds(value):
         raise ValidationException(
             f"{key} must be a number of seconds from 1 to 99999999 or NONE, not {value!r}"
         )
@@ -94,7 +92,7 @@ def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Lim
 def _limits(stored: list[tuple[str, str]]) -> Limits:
     if not stored:
         return NO_LIMITS
-    tags = {_TAGS[key]: value for key, value in former_name.current_tags(stored).items()}
+    tags = {_TAGS[key]: value for key, value in stored}
     return Limits(
         _seconds(tags.get(TaskClock.SCHEDULE_TO_START, "")),
         _seconds(tags.get(TaskClock.START_TO_CLOSE, "")),

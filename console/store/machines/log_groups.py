@@ -29,7 +29,7 @@ _INVALID = "Invalid Logging Configuration: "
 def create_group(
     project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
 ) -> None:
-    """Create an empty log group; raise ``GroupExists``."""
+    """Create an empty log group; raise ``ServiceError`` if its name is taken."""
 
     def store() -> None:
         if _live(project, region, name) is not None:
@@ -45,7 +45,7 @@ def create_group(
 def delete_group(
     project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
 ) -> None:
-    """Delete a log group; its lines cannot be read any more. Raise ``GroupMissing``."""
+    """Delete a log group; its lines cannot be read any more. Raise ``ServiceError`` if missing."""
 
     def store() -> None:
         group = get_group(project, region, name)
@@ -57,7 +57,7 @@ def delete_group(
 
 
 def get_group(project: Project, region: str, name: str) -> LogGroup:
-    """Return a log group; raise ``GroupMissing``."""
+    """Return a log group; raise ``ServiceError`` if it does not exist."""
     group = _live(project, region, name)
     if group is None:
         raise ServiceError(

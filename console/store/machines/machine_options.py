@@ -1,6 +1,6 @@
 """Options of a state machine that AWS does not have, set by tags.
 
-``stateyard:childPolicy``: what happens to child executions when their parent ends.
+``stateyard:childPolicy``: the fate of child executions when their parent ends.
 ``stateyard:onWorkerLoss``: whether a call whose outcome was lost with its worker is repeated.
 ``stateyard:summary``: an expression that sums up an execution in a line, for lists.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.config import former_name
 from console.errors import ValidationException
 from console.models import Execution, Tag
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 CHILD_POLICY, ON_WORKER_LOSS = "stateyard:childPolicy", "stateyard:onWorkerLoss"
 SUMMARY = "stateyard:summary"
-"""A JSONata expression, whose value AWS would refuse for its characters."""
+"""The option with a JSONata expression. AWS does not allow its characters in the value of a tag."""
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
 VALUES: dict[str, Sequence[str]] = {
@@ -29,7 +28,6 @@ VALUES: dict[str, Sequence[str]] = {
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for an option tag with an unknown value."""
-    key = former_name.current_tag(key)
     if key in VALUES and value not in VALUES[key]:
         allowed = ", ".join(sorted(VALUES[key]))
         raise ValidationException(f"{key} must be one of {allowed}, not {value!r}")
@@ -50,17 +48,13 @@ def base_arn(arn: str) -> str:
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
     """Return the ARNs of the state machines whose option ``key`` is tagged with ``value``."""
     machine_arns = {base_arn(arn) for arn in arns}
-    tags = Tag.objects.filter(arn__in=machine_arns, key__in=former_name.tag_keys([key]))
-    by_arn: dict[str, list[tuple[str, str]]] = {}
-    for arn, spelling, text in tags.values_list("arn", "key", "value"):
-        by_arn.setdefault(arn, []).append((spelling, text))
-    return {arn for arn, tags in by_arn.items() if former_name.current_tags(tags)[key] == value}
+    tags = Tag.objects.filter(arn__in=machine_arns, key=key, value=value)
+    return set(tags.values_list("arn", flat=True))
 
 
 def of_machine(arn: str) -> dict[str, str]:
     """Return option -> value of a state machine, with defaults."""
-    stored = Tag.objects.filter(arn=arn, key__in=former_name.tag_keys(VALUES))
-    tags = former_name.current_tags(stored.values_list("key", "value"))
+    tags = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
     return {
         key: tags[key] if tags.get(key) in values else values[0] for key, values in VALUES.items()
     }

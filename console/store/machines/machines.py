@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 import engine
 from console import arns, execution_rights
 from console.config import quotas
-from console.db import audit, clock, rows
+from console.db import audit, clock, project_settings, rows
 from console.db.rows import Statement
 from console.db.writer import is_embedded, write
 from console.errors import (
@@ -74,7 +74,7 @@ def create_machine(
 ) -> StateMachine:
     """Create a state machine, or return the existing one with the same attributes.
 
-    ``tags``: of a new machine; one that is there keeps its own. ``note``: of its first revision.
+    ``tags`` and ``note`` are for a new machine; an existing one keeps its tags.
 
     Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
     StateMachineDeleting, StateMachineLimitExceeded.
@@ -159,13 +159,13 @@ def update_machine(
     note: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
-    """Change the given attributes; running executions keep the old ones.
+    """Change the given attributes; running executions keep the earlier definition and settings.
 
-    The revision id changes when something did; a new definition or role is kept as a revision,
-    with ``note``. ``revision``: what ``revision_of`` returned for the
-    machine that the change was made from; None to change it whatever it is now, as the API does.
-    Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
-    InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
+    The revision id changes when something did; a new definition or role is kept as a revision, with
+    ``note``. ``revision``: the result of ``revision_of`` for the state machine on which the change
+    is based; None for no check, as in the API. Raises ConflictException,
+    MissingRequiredParameter if nothing is given, InvalidDefinition, InvalidArn (role),
+    StateMachineDeleting, StateMachineDoesNotExist.
     """
     if {definition, role_arn, logging, tracing, encryption} == {None}:
         raise ServiceError(ErrorCode.MissingRequiredParameter, MISSING)
@@ -250,9 +250,9 @@ def _current(machine: StateMachine) -> StateMachine:
 def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
     """Mark a machine as DELETING; deleting a missing one succeeds.
 
-    Each running execution ends at its next transition, as ABORTED. The machine goes, and its name
-    is free again, when none runs any more: at once if none does now, else ``finish_deletions`` sees
-    to it. Ended executions stay to be looked at. Raises InvalidArn.
+    Each running execution ends at its next transition, as ABORTED. The machine is removed, and its
+    name becomes free, when no execution is running: at once, or later by ``finish_deletions``.
+    Ended executions stay readable. Raises InvalidArn.
 
     Source: API reference, DeleteStateMachine.
     """
@@ -260,7 +260,7 @@ def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
 
     def mark() -> None:
         machines = StateMachine.objects.filter(project=project, arn=arn)
-        # waits for starts under way, which then count as running; those that come see the mark
+        # waits for starts in progress, which then count as running; later starts see the status
         if list(machines.exclude(status=MachineStatus.DELETING).select_for_update()):
             machines.update(status=MachineStatus.DELETING)
             pause.release_pauses(Execution.objects.filter(state_machine__arn=arn))
@@ -293,6 +293,9 @@ def _remove(arn: str) -> None:
         return
     machine.delete()
     Tag.objects.filter(arn=arn).delete()
+    # Settings have the name only, which a state machine of another region may have, too.
+    if not StateMachine.objects.filter(project=machine.project_id, name=machine.name).exists():
+        project_settings.remove_settings_of_machine(machine.project, machine.name)
 
 
 def get_machine(project: Project, arn: str) -> StateMachine:
@@ -336,7 +339,8 @@ def kept_machine(project: Project, arn: str) -> StateMachine:
 def is_active(machine: int, as_read: str = "") -> bool:
     """Return whether a machine exists and is not DELETING, for the rest of the transaction.
 
-    ``as_read``: of a ``kept_machine``; raise ``Outdated`` if it has changed since.
+    ``as_read``: the same attribute of a ``kept_machine``; raise ``Outdated`` if it has changed
+    since.
     """
     return rows.require(_ACTIVE, (machine, as_read), lambda: _read_active(machine, as_read))
 
@@ -345,17 +349,17 @@ def _read_active(machine: int, as_read: str) -> bool:
     columns = "status, xmin::text" if as_read else "status, ''"
     with rows.open_cursor() as cursor:
         text = f"SELECT {columns} FROM console_statemachine WHERE id = %s"
-        cursor.execute(held(text), [machine])
+        cursor.execute(lock_clause(text), [machine])
         row = cursor.fetchone()
     if as_read and (row is None or row[1] != as_read):
         raise Outdated
     return row is not None and row[0] == MachineStatus.ACTIVE
 
 
-def held(where: str) -> str:
+def lock_clause(where: str) -> str:
     """Return SQL that locks a row against deletion until the end of the transaction.
 
-    (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
+    (It is the same lock that the insertion of a referring row takes. SQLite has one writer at a
     time.)
     """
     return where if is_embedded() else f"{where} FOR KEY SHARE"

@@ -34,11 +34,11 @@ def revision_numbers(machine: StateMachine, published: Iterable[Version]) -> dic
         state_machine=machine, definition_id__in={each.definition_id for each in rows}
     )
     newest_first = list(saves.order_by("-number").defer("note"))
-    numbers = {each.number: _matching(newest_first, each, each.created_ms) for each in rows}
+    numbers = {each.number: _revision_at(newest_first, each, each.created_ms) for each in rows}
     return {number: save for number, save in numbers.items() if save}
 
 
-def _matching(saves: Sequence[MachineRevision], ran: Version | Execution, at_ms: int) -> int:
+def _revision_at(saves: Sequence[MachineRevision], ran: Version | Execution, at_ms: int) -> int:
     """Return the revision that was current at a time, 0 if unknown.
 
     A change of the logging gives the machine another id, and no revision: then it is the newest
@@ -72,7 +72,7 @@ def executed_revision(execution: Execution) -> ExecutedRevision:
             state_machine=execution.state_machine_id, definition_id=execution.definition_id
         )
         at_ms = version.created_ms if version else execution.start_ms
-        revision = _matching(list(saves.order_by("-number")), execution, at_ms)
+        revision = _revision_at(list(saves.order_by("-number")), execution, at_ms)
     return ExecutedRevision(
         revision,
         execution.version_arn.rpartition(":")[2],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import re2
 
 from console import arns
-from console.config import former_name
 from console.db import audit
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, ValidationException
@@ -48,14 +47,14 @@ def check_tags(tags: Mapping[str, str]) -> None:
 def check_characters(key: str, value: str) -> None:
     """Raise ValidationException for characters that AWS does not allow in tags.
 
-    An expression may have any: it is of no use on AWS.
+    The expression of a summary may have any: the tag has no effect on AWS.
     """
-    free = former_name.current_tag(key) == machine_options.SUMMARY
-    for what, text in (("key", key), *(() if free else (("value", value),))):
+    free = key == machine_options.SUMMARY
+    for part, text in (("key", key), *(() if free else (("value", value),))):
         if not _ALLOWED.fullmatch(text):
             raise ValidationException(
                 f"Tags may only contain Unicode letters, digits, white space, or these symbols: "
-                f"_ . : / = + - @. Got the {what} {text!r}"
+                f"_ . : / = + - @. Got the {part} {text!r}"
             )
 
 

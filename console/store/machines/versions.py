@@ -44,7 +44,7 @@ class Target:
 
 
 def _is_number(text: str) -> bool:
-    """Tell whether a text can be the number of a version (Python reads at most 4,300 digits)."""
+    """Return whether a text can be the number of a version (Python reads at most 4,300 digits)."""
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
@@ -260,12 +260,12 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     version_arns = [entry["stateMachineVersionArn"] for entry in routing]
     weights = [entry["weight"] for entry in routing]
     reason = _BAD_ROUTING
-    shown = f"Received: [{', '.join(version_arns)}]"
+    received = f"Received: [{', '.join(version_arns)}]"
     if not all(_is_number(arn.rpartition(":")[2]) for arn in version_arns):
-        msg = f"Routing configuration must contain state machine version ARNs. {shown}"
+        msg = f"Routing configuration must contain state machine version ARNs. {received}"
         raise ValidationException(msg, reason=reason)
     if len(set(version_arns)) != len(version_arns):
-        msg = f"Routing configuration must contain distinct state machine version ARNs. {shown}"
+        msg = f"Routing configuration must contain distinct state machine version ARNs. {received}"
         raise ValidationException(msg, reason=reason)
     if sum(weights) != 100:  # noqa: PLR2004
         msg = f"Sum of routing configuration weights must equal 100. Received: {weights}"
@@ -309,8 +309,8 @@ def update_alias(
 ) -> Alias:
     """Change the routing or the description of an alias, or both.
 
-    Without a difference, the alias and its update date stay as they are. Raises ResourceNotFound,
-    or ValidationException for a bad routing or if neither argument is set.
+    Without a difference, neither the alias nor its update date changes. Raises ResourceNotFound, or
+    ValidationException for a bad routing or if neither argument is set.
     """
     if routing is None and description is None:
         msg = "Either the description or the routing configuration must be specified"

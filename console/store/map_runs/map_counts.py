@@ -33,7 +33,7 @@ class Counts:
 
     @property
     def ended(self) -> int:
-        """Return the number of ended ones."""
+        """Return the number of ended children."""
         return self.succeeded + self.failed + self.timed_out + self.aborted
 
 

@@ -122,7 +122,7 @@ def _size(batch: str) -> int:
 
 
 def makes_batches(run: MapRun) -> bool:
-    """Tell whether the children of a run get batches of items."""
+    """Return whether the children of a run get batches of items."""
     state_name = TaskRow.objects.values_list("state", flat=True).get(
         execution_id=run.parent_id, task=run.task
     )
@@ -158,7 +158,7 @@ def to_read(map_run_id: int) -> Outside | None:
 
 
 def to_write(map_run_id: int) -> Outside | None:
-    """Return where to write the results of a Map Run, None unless only that is left."""
+    """Return where to write the results; None before the children have ended, or without one."""
     run = (
         MapRun.objects.select_related("parent")
         .filter(pk=map_run_id, status=MapRunStatus.RUNNING)

@@ -3,8 +3,6 @@
 A Map Run is a row with counts of its children. ``advance_map_run`` is called after each change of
 the counts: it starts children up to the concurrency, and reports the one outcome to the parent's
 task. An extra call does nothing.
-
-(Above 300 lines: the outcome of a Map Run and the ends of it hang on the same counts.)
 """
 
 from __future__ import annotations
@@ -66,6 +64,7 @@ def begin_map_run(execution_id: int, task: int) -> int | None:
             total=0,
             reading=True,
             start_ms=clock.now_ms(),
+            faults=engine.dumps(map_input["faults"]) if "faults" in map_input else None,
         )
         run.save(force_insert=True)
         if "inputs" in map_input:
@@ -84,9 +83,9 @@ def advance_map_run(map_run_id: int) -> bool:
 def _progress(number: int) -> bool:
     # the lock keeps two threads that see a change at once from starting the same children twice
     rows = MapRun.objects.select_for_update(of=("self",))
-    beside = ("parent__state_machine", "parent__project")
-    # not the parent's input: it may have all the items, and this is asked for each hundred
-    rows = rows.select_related(*beside).defer("parent__input")
+    related = ("parent__state_machine", "parent__project")
+    # not the parent's input, which may hold all items: this query runs for every hundred children
+    rows = rows.select_related(*related).defer("parent__input")
     run = rows.filter(pk=number).first()
     if run is None or run.status != MapRunStatus.RUNNING:
         return False
@@ -95,7 +94,7 @@ def _progress(number: int) -> bool:
         _stop_children(run)
         _close(run, MapRunStatus.ABORTED)
         return False
-    if failures:  # it goes on again, unless the rest of this transaction fails
+    if failures:  # the run advances again, unless the rest of this transaction fails
         map_tasks.reset_failures(run.parent_id, run.task)
     if _too_many_failed(run):
         return _fail(run)
@@ -105,12 +104,12 @@ def _progress(number: int) -> bool:
         return True
     if run.pending_redrive:
         return _redrive_children(run)
-    done = run.succeeded + run.failed + run.timed_out + run.aborted
-    if done == run.total:
+    finished = run.succeeded + run.failed + run.timed_out + run.aborted
+    if finished == run.total:
         if not map_items.writer(run):
             _report(run, *_result(run))
         return False
-    return map_children.start_children(run, done)
+    return map_children.start_children(run, finished)
 
 
 def _fail(run: MapRun) -> bool:
@@ -158,9 +157,9 @@ def _too_many_failed(run: MapRun) -> bool:
 
 def _redrive_children(run: MapRun) -> bool:
     """Redrive some of the waiting children; return whether more wait."""
-    done = run.succeeded + run.failed + run.timed_out + run.aborted
-    free = map_children.concurrency(run) - (run.started - done - run.pending_redrive)
-    return free > 0 and redrive.children(run, min(free, map_children.AT_ONCE)) > 0
+    finished = run.succeeded + run.failed + run.timed_out + run.aborted
+    free = map_children.concurrency(run) - (run.started - finished - run.pending_redrive)
+    return free > 0 and redrive.redrive_children(run, min(free, map_children.AT_ONCE)) > 0
 
 
 def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:

@@ -20,7 +20,7 @@ def scheduled_maps() -> list[tuple[int, int]]:
 
 def count_failures(execution_id: int, task: int) -> int | None:
     """Return the consecutive failures of the Map; None if its task has ended."""
-    # Not the whole row: it has the inputs of all children, and this is asked for each hundred.
+    # Not the whole row, which has the inputs of all children: this query runs for every hundred.
     tasks = TaskRow.objects.filter(execution_id=execution_id, task=task)
     row = tasks.values_list("status", "dispatches").first()
     if row is None or row[0] == TaskStatus.CLOSED:

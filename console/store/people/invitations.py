@@ -51,8 +51,8 @@ def create_invitation(
     """Invite a person; return the invitation and its token, which is not stored.
 
     An open invitation for the same name ends. ``hours``: one of ``HOURS``. ``by``: the owner who
-    asks, as for ``people.put_member``. Raise ValidationException for a name, role or time that is
-    none, for a member or a branch, and if there are too many; AccessDeniedException if ``by`` is no
+    asks, as for ``people.put_member``. Raise ValidationException for an invalid name, role or time,
+    for a member or a branch, and if there are too many; AccessDeniedException if ``by`` is no
     owner.
     """
     if not settings.STATEYARD_PASSWORDS:
@@ -127,9 +127,9 @@ def find_invitation(token: str) -> Invitation:
 
 
 def has_account(invitation: Invitation) -> bool:
-    """Return whether the invited person has an account, which nobody else may use.
+    """Return whether the invited person has an account already; nobody else may accept then.
 
-    They belong to a project, or a provider signs them in.
+    A person has an account if they belong to a project or sign in at a provider.
     """
     if Membership.objects.filter(user__username=invitation.name).exists():
         return True
@@ -140,8 +140,8 @@ def has_account(invitation: Invitation) -> bool:
 def accept_invitation(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
     """Make the invited person a member, once, and return the user.
 
-    ``encoded``: the new password, from ``make_password``; "" for a person who has an account, who
-    must be ``me``, the one who is signed in. Raise Closed or OtherAccount.
+    ``encoded``: the new password, from ``make_password``; "" for a person with an account, who must
+    be signed in as ``me``. Raise InvitationClosed or OtherAccount.
     """
     project = find_invitation(token).project
 
@@ -160,7 +160,7 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
         if fresh.update(used_ms=clock.now_ms()) != 1:
             raise InvitationClosed
         actor = audit.Actor(invitation.name, request_id=request_id)
-        people.begin_anew(project, user, actor)
+        people.clear_former_membership(project, user, actor)
         if not with_account:
             user.password = encoded
             user.save(update_fields=["password"])

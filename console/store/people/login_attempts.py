@@ -118,7 +118,7 @@ def begin_attempt(name: str, address: str, own: str = "", *, guessed: str = "pas
     ``name``: the typed name, with or without an account of that name. ``address``: the client's, as
     ``limited_address`` returns it. ``own``: names a known browser or the password form, which has a
     separate count for this account and none for the address; "" for an unknown browser.
-    ``guessed``: what wrong attempts are, for the audit.
+    ``guessed``: what the attempts guess, such as "passwords", for the audit.
     """
     most = {_count_key("own" if own else "account", name, own): MOST_OF_ACCOUNT}
     if not own:
@@ -132,7 +132,7 @@ def begin_attempt(name: str, address: str, own: str = "", *, guessed: str = "pas
 def count_use(purpose: str, subject: str, most: int) -> int:
     """Count a use of something that is limited, such as mails to an address.
 
-    Return 0 if it is one of the first ``most`` within ``WINDOW_MS``, else the seconds to wait.
+    Return 0 for the first ``most`` uses within ``WINDOW_MS``, else the seconds to wait.
     """
     wait_ms, _ = write(lambda: _count({_count_key(purpose, subject): most}))
     return -(-wait_ms // 1000)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST = 100
 LONGEST = 256
 FOR_MS = 10 * 60 * 1000
-"""How long a look at masked values lasts on a page, and how long one audit row tells of reads."""
+"""The duration of a reveal on a page, and the period of reads that one audit row covers."""
 _REVEAL = "RevealPayloads"
 _PUT = "PutMaskedPaths"
 
@@ -36,9 +36,9 @@ def put_paths(
 ) -> list[str]:
     """Replace a project's masked paths, for its pages and the API; return them normalized.
 
-    ``revision``: of the paths that these were made from, "" to replace whatever there is. Raise
-    ValidationException for what is no path, and for too many; ConflictException for paths that are
-    not of that revision any more.
+    ``revision``: the revision that was edited, "" to skip the check for concurrent changes. Raise
+    ValidationException for an invalid path, and for too many paths; ConflictException if the paths
+    have another revision by now.
     """
     unique_paths = list(dict.fromkeys(path for path in (path.strip() for path in paths) if path))
     if len(unique_paths) > MOST:
@@ -86,8 +86,8 @@ def reveal_values(execution: Execution, reason: str, actor: audit.Actor) -> None
 def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.Actor) -> None:
     """Record that a person is about to read masked values by the API.
 
-    One row an execution and person in ``FOR_MS``, however often and through whichever process they
-    ask: a client may poll. What a Task reads for a person stands apart from what they read.
+    Within ``FOR_MS`` there is one row for each execution and person, in all processes together,
+    because a client may poll. Reads by a Task on behalf of a person have separate entries.
     """
 
     def store() -> None:

@@ -55,17 +55,17 @@ _DRAWN = "as drawn: "
 """Prefix of a shape with case-sensitive letters."""
 _SIGNS = " .'\u2019-"
 _OF_THE_SERVER = ("link ", "rule ", "schedule ", "execution ")
-"""What the names of this server's own actors begin with."""
+"""Prefixes of the names of this server's own actors."""
 
 
-def check_script(name: str, what: str) -> None:
+def check_script(name: str, subject: str) -> None:
     """Raise ValidationException for mixed scripts, or letters of unusual width or style."""
     letters = [character for character in name if character.isalpha()]
     scripts = {unicodedata.name(letter, "?").split()[0] for letter in letters}
     plain = unicodedata.normalize("NFKC", name) == unicodedata.normalize("NFC", name)
     if not plain or (len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER)):
         raise ValidationException(
-            f"{what}: {name!r} mixes letters of several scripts. Use letters of one script"
+            f"{subject}: {name!r} mixes letters of several scripts. Use letters of one script"
         )
 
 

@@ -17,7 +17,7 @@ LONGEST = 2_000
 
 
 def put_note(execution: Execution, text: str, actor: audit.Actor) -> None:
-    """Write the note of an execution, or take it away; raise ValidationException."""
+    """Write or delete the note of an execution; raise ValidationException."""
     text = storable("\n".join(text.strip().splitlines()))  # forms end lines with CR LF
     if len(text) > LONGEST:
         raise ValidationException(
@@ -32,7 +32,7 @@ def put_note(execution: Execution, text: str, actor: audit.Actor) -> None:
 
 
 def set_assignee(execution: Execution, actor: audit.Actor, *, on: bool) -> None:
-    """Assign an execution to a person, in place of its assignee, or take the person off."""
+    """Assign an execution to the actor, in place of its assignee, or remove the assignment."""
     now_ms = clock.now_ms() if on else None
     write(lambda: _change(execution, assignee=actor.name if on else "", assigned_ms=now_ms))
 

@@ -31,7 +31,7 @@ from django.db.models import Q
 
 from console import access
 from console.db import audit, branch_names, clock, signals
-from console.db.writer import write
+from console.db.writer import is_outage, write
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.feature import Hook, hooked
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
@@ -52,7 +52,7 @@ LONGEST_DESCRIPTION = 100
 """Maximum characters of an access key's description."""
 _MINUTE_MS = 60_000
 WARNED_MS = 7 * 24 * 3_600_000
-"""How long before its expiry a key is shown as expiring."""
+"""The time before its expiry at which a key is shown as expiring."""
 _LONGEST_LIFE_MS = 3653 * 24 * 3_600_000
 _LONGEST_ADDRESS, _LONGEST_CLIENT = 45, 200
 _used: dict[str, int] = {}
@@ -76,9 +76,9 @@ def put_member(
 
     A person who belongs to no project loses the password, keys and links of an earlier membership.
     ``by``: the person who asks, who must be an owner; None for the operator's commands.
-    ``needs_owner``: the last owner stays one. Raise ValidationException for a name or role that is
-    none, if no owner would be left, or for a branch, AccessDeniedException if ``by`` is no owner
-    any more.
+    ``needs_owner``: the last owner stays one. Raise ValidationException for an invalid name or
+    role, if no owner would remain, or for a branch, AccessDeniedException if ``by`` is no owner any
+    more.
     """
     check_name_and_role(name, role)
     check_own_members(project)
@@ -92,7 +92,7 @@ def put_member(
             _check_owner_stays(project, membership)
         if membership is None:
             names.check_new_name(name, names_of(project))
-            begin_anew(project, user, actor)
+            clear_former_membership(project, user, actor)
         elif role != Role.OWNER:
             _end_invitations(project, user)
         saved, _ = Membership.objects.update_or_create(
@@ -177,7 +177,7 @@ def remove_member(
         user = locked_user(name)
         membership.delete()
         audit.record(project, actor, "RemoveMember", name)
-        begin_anew(project, user, actor)
+        clear_former_membership(project, user, actor)
         signals.publish(RIGHTS)
 
     write(store)
@@ -206,24 +206,25 @@ def _is_owner(project: Project, user: User) -> bool:
 def locked_user(name: str) -> User:
     """Return a person by name, created if new, locked for this transaction.
 
-    Two projects may remove somebody at once: each would take the other one's membership for one
-    that stays, and the account would stay open.
+    Two projects may remove somebody at once: each transaction would see the other membership and
+    leave the account open.
     """
     users = get_user_model().objects
     user = users.select_for_update(no_key=True).filter(username=name).first()
     return user or users.create_user(name)
 
 
-def begin_anew(project: Project, user: User, actor: audit.Actor) -> None:
+def clear_former_membership(project: Project, user: User, actor: audit.Actor) -> None:
     """Delete the remains of a person's earlier membership.
 
     Their memberships in branches of the project end with it. If they belong to no project at all,
     that is the whole account: sessions, password and links. An administrator of the server keeps
-    the account. ``actor``: who revokes what features opened in their name, for the audit.
+    the account. ``actor``: who made the change, for the audit entries of features that revoke
+    access.
     """
     for branch in branches_of(project):
         Membership.objects.filter(project=branch, user=user).delete()
-        begin_anew(branch, user, actor)
+        clear_former_membership(branch, user, actor)
     _end_invitations(project, user)
     for take_away in hooked(Hook.MEMBER_REMOVED):
         take_away(project, user.get_username(), actor)
@@ -245,7 +246,7 @@ def _close_account_without_project(user: User) -> None:
 def _end_invitations(project: Project, user: User) -> None:
     """Delete the open invitations by or for a person.
 
-    An owner who is to be removed could otherwise invite themself, and come back later.
+    Otherwise an owner about to be removed could invite themself, and come back later.
     """
     name = user.get_username()
     invitations = Invitation.objects.filter(project=project, used_ms=None)
@@ -284,8 +285,8 @@ def set_password(project: Project, user: User, encoded: str, actor: audit.Actor)
     """Set a person's password, which ends all sessions with the old one.
 
     ``user``: as it was when the current password was checked. ``encoded``: from ``make_password``,
-    which takes too long to be called here. Return False, and change nothing, if the password is
-    another one by now: the person changed it elsewhere, or was removed.
+    which takes too long to be called here. Return False, and change nothing, if the password has
+    changed meanwhile: the person changed it elsewhere, or was removed.
     """
 
     def store() -> bool:
@@ -338,9 +339,9 @@ def new_key_of_service_account(
 ) -> tuple[AccessKey, str]:
     """Create an access key of a service account, like ``new_key``.
 
-    A person's key is theirs alone to make: what it does is theirs in the audit. ``by``: the person
-    who asks. Raise ValidationException for who is no such member, AccessDeniedException if ``by``
-    is no owner.
+    Only a person may create their own key, because the audit attributes its calls to them. ``by``:
+    the person who asks. Raise ValidationException for a name that is no service account of the
+    project, AccessDeniedException if ``by`` is no owner.
     """
     user = next((user for user in service_accounts(project) if user.get_username() == name), None)
     if user is None:
@@ -361,12 +362,12 @@ def new_key(
     """Create an access key of a member; return it and its secret, which is not stored.
 
     ``by``: the owner who asks for the key of another member, None for one's own and for the
-    operator's commands. ``description``: what uses it. ``scope``: what it may do of what the
-    member may. Raise ValidationException for who is no member or has too many keys, for a
-    description that is too long and an expiry in the past, AccessDeniedException if ``by`` is no
-    owner any more, and in an archived project.
+    operator's commands. ``description``: the program or person that uses it. ``scope``: the part of
+    the member's rights that the key has. Raise ValidationException for a person who is no member or
+    has too many keys, for a description that is too long and an expiry in the past,
+    AccessDeniedException if ``by`` is no owner any more, and in an archived project.
     """
-    description = _check_description(description)
+    description = check_description(description, LONGEST_DESCRIPTION)
     check_expiry(expires_ms)
 
     def store() -> AccessKey:
@@ -418,7 +419,7 @@ def describe_key(
 
     Raise AccessDeniedException, ValidationException and ResourceNotFound.
     """
-    description = _check_description(description)
+    description = check_description(description, LONGEST_DESCRIPTION)
 
     def store() -> None:
         access.check_not_archived(lock_team(project))
@@ -429,11 +430,12 @@ def describe_key(
     write(store)
 
 
-def _check_description(text: str) -> str:
+def check_description(text: str, longest: int) -> str:
+    """Return a description with single blanks; raise ValidationException if it is too long."""
     text = " ".join(text.split())
-    if len(text) > LONGEST_DESCRIPTION or not text.isprintable():
+    if len(text) > longest or not text.isprintable():
         raise ValidationException(
-            f"The description must be one line of at most {LONGEST_DESCRIPTION} characters"
+            f"The description must be one line of at most {longest} characters"
         )
     return text
 
@@ -510,8 +512,8 @@ def get_key(project: Project, key_id: str) -> AccessKey:
 def note_use(key_id: str, address: str = "", client: str = "") -> None:
     """Record time, address and client of a key's last use, once a minute.
 
-    (Its signature was right.) The first call of a minute counts: the row is written once, by
-    whichever process is first. No call fails by it. ``client``: the user agent.
+    (The signature was valid.) The first call of a minute counts: the row is written once, by the
+    first process. Errors do not fail the call. ``client``: the user agent.
     """
     moment = clock.now_ms()
     minute = moment // _MINUTE_MS
@@ -520,13 +522,14 @@ def note_use(key_id: str, address: str = "", client: str = "") -> None:
     _used[key_id] = minute
     unused = Q(last_used_ms=None) | Q(last_used_ms__lt=minute * _MINUTE_MS)
     rows = AccessKey.objects.filter(unused, key_id=key_id)
-    shown = "".join(character for character in client if character.isprintable())
+    printable = "".join(character for character in client if character.isprintable())
     use = {
         "last_used_ms": moment,
         "last_used_from": address[:_LONGEST_ADDRESS],
-        "last_used_client": shown[:_LONGEST_CLIENT],
+        "last_used_client": printable[:_LONGEST_CLIENT],
     }
     try:
         write(lambda: rows.update(**use))
-    except DatabaseError:
-        log.warning("cannot keep when a key was used", key_id=key_id)
+    except DatabaseError as error:
+        if not is_outage(error):  # an outage has lines of its own
+            log.warning("cannot keep when a key was used", key_id=key_id)

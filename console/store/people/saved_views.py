@@ -21,8 +21,8 @@ def put_view(
 ) -> SavedView:
     """Save a list under a name; replace an existing one.
 
-    ``default_of``: the machine whose page shall begin with it and with no other; "" if none shall,
-    None leaves that as it is. Raise ValidationException.
+    ``default_of``: the state machine whose page opens with this view; "" for no machine, None for
+    no change. Raise ValidationException.
     """
     name = " ".join(name.split())
     if not name or len(name) > NAME or not name.isprintable():
@@ -51,8 +51,8 @@ def delete_view(project: Project, name: str, actor: audit.Actor) -> None:
     """Delete a view; raise ResourceNotFound."""
 
     def store() -> None:
-        gone, _ = SavedView.objects.filter(project=project, name=name).delete()
-        if not gone:
+        deleted_count, _ = SavedView.objects.filter(project=project, name=name).delete()
+        if not deleted_count:
             raise ServiceError(ErrorCode.ResourceNotFound, f"There is no view “{name}” any more.")
         audit.record(project, actor, "DeleteView", name)
 

@@ -60,7 +60,7 @@ class Runs:
 
 
 _NOTHING = engine.DictValues()
-_FRAME = 400  # characters that a line of control weighs beside its data
+_FRAME = 400  # estimated size of a line of control without its data, in characters
 
 
 def _weight(run: engine.Run) -> int:

@@ -18,7 +18,9 @@ COLUMNS = (
     "r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, NULL,"
     " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
 )
-"""Of a run ``r`` and its execution ``e``: those of ``read_steps.LOAD``, without the machine's."""
+"""The columns of a run ``r`` and its execution ``e``: those of ``read_steps.LOAD``, without the
+machine's.
+"""
 COUNT = 13
 _MOST = 200
 _FRESH_S = 1.0

@@ -29,7 +29,7 @@ MIN_DISK = 100 * 1024 * 1024
 _JUMP_MS = 60_000
 _worker_problem = ""
 PROCESS_STARTED_MS = time.time_ns() // 1_000_000
-"""When this process began, by its own clock."""
+"""The start of this process, by its own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Health:
     """The result of a health check.
 
     ``oldest_runnable_ms``: for how long the oldest message or timer has waited for a step.
-    ``expired_leases``: of workers that are gone and whose work nobody has taken over yet.
-    ``workers``: alive, None where one process does all. ``clock_offset_ms``: of the database's
-    clock to this machine's. ``disk_free_bytes``: where the data folder is. ``warnings``: what a
-    worker lacks although it works.
-    ``schedule_delay_ms``: for how long the latest start by a schedule is late, 0 if none is, or if
-    others of its project go through. ``answered``: whether the database gave the facts.
+    ``expired_leases``: the number of dead workers whose work no other worker has taken over yet.
+    ``workers``: the number of living workers, None if one process does all. ``clock_offset_ms``:
+    how far the database's clock is ahead of this machine's. ``disk_free_bytes``: the free space on
+    the data folder's disk. ``warnings``: problems that do not stop a worker. ``schedule_delay_ms``:
+    the delay of the most overdue start by a schedule; 0 if none is late, or if other schedules of
+    its project do start. ``answered``: whether the database gave the facts.
     """
 
     reasons: tuple[str, ...]
@@ -84,7 +84,7 @@ class WaitingWork:
 
     @property
     def amount(self) -> str:
-        """Return the amount of waiting work in words; "" for none."""
+        """Return the amount of waiting work as text; "" for none."""
         many = self.count > MOST_COUNTED
         return f"more than {MOST_COUNTED:,}" if many else f"{self.count:,}" if self.count else ""
 
@@ -226,7 +226,11 @@ def _with_database(free: int) -> Health:
     team = signals.get_transport() is not None
     leases = list(Worker.objects.values_list("lease_until_ms", "host", "problem")) if team else []
     living = [lease for lease in leases if lease[0] > now_ms]
-    problems = {f"a worker on {host}: {problem}" for _, host, problem in living if problem}
+    problems = {
+        f"a worker on {host}: {problem}"
+        for _, host, problem in living
+        if problem not in ("", Worker.STOPS)
+    }
     if _worker_problem:
         problems.add(_worker_problem)
     if team and free < MIN_DISK:  # a team's executions are in PostgreSQL, not on this disk

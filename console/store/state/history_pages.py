@@ -95,7 +95,7 @@ def read_page(execution_id: int, *, after: int, size: int, reverse: bool) -> His
 def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | None:
     """Return up to ``limit`` events after one by the fast query, None if it cannot be used.
 
-    SQLite joins in the order in which it reads: that of the key, by which it finds the rows. Ids
+    SQLite joins in the order in which it reads: the order of the key, which is also the index. Ids
     have no gaps; if they had, the last id would show it.
     """
     if connection.vendor != "sqlite":
@@ -104,8 +104,8 @@ def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | N
     *joined, last = fetch_row(_FOLLOWING, parameters)
     texts = _split(*joined)
     count = min(limit, (last or 0) - after)
-    whole = count > 0 and len(texts.ids) == count and texts.ids[-1] == str(after + count)
-    return texts if whole else None
+    is_complete = count > 0 and len(texts.ids) == count and texts.ids[-1] == str(after + count)
+    return texts if is_complete else None
 
 
 def _read_texts(execution_id: int, after: int, limit: int, *, reverse: bool) -> EventTexts:
@@ -140,7 +140,7 @@ def event_texts(events: EventTexts) -> list[str]:
         events.previous,
         events.at_ms,
         events.types,
-        map(_noted, events.details),
+        _note_all_payloads(events.details),
         strict=True,
     )
     types, members = _TYPES, _MEMBERS
@@ -151,10 +151,23 @@ def event_texts(events: EventTexts) -> list[str]:
     ]
 
 
-def _noted(text: str) -> str:
+def _note_all_payloads(details: list[str]) -> list[str]:
+    """Return all details as ``_note_payloads`` does; if none has inner objects, as one text."""
+    joined = _SEPARATOR.join(details)
+    begins = joined.startswith('{"') + joined.count(f'{_SEPARATOR}{{"')
+    if joined.count('{"') > begins or 'Variables":' in joined:
+        return [_note_payloads(text) for text in details]
+    return _with_notes(joined).split(_SEPARATOR)
+
+
+def _note_payloads(text: str) -> str:
     """Return details with a note before each payload that it is not truncated."""
     if text.count('{"') > 1 or 'Variables":' in text:
         return _noted_details(text)
+    return _with_notes(text)
+
+
+def _with_notes(text: str) -> str:
     for member, noted in _NOTED.items():
         text = text.replace(member, noted)
     return text

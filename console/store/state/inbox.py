@@ -49,7 +49,7 @@ def post_message(
     short delay is allowed, and it can share a step with a later message. ``at_ms``: time of the
     event in epoch milliseconds, None for now.
     """
-    body = _said(storable_message(message))
+    body = _changed_fields(storable_message(message))
     created_ms = clock.now_ms() if at_ms is None else at_ms
     row = (execution_id, type(message).__name__, json.dumps(body), created_ms)
     rows.append("console_inboxmessage", "execution_id, kind, body, created_ms", [row])
@@ -70,7 +70,7 @@ def storable_message(message: M) -> M:
     return replace(message, **changed) if changed else message
 
 
-def _said(message: engine.Message) -> dict[str, Any]:
+def _changed_fields(message: engine.Message) -> dict[str, Any]:
     """Return the fields without defaults, as JSON: older workers refuse unknown fields."""
     names, defaults = message.__struct_fields__, message.__struct_defaults__
     # Only the last fields have defaults.

@@ -29,9 +29,9 @@ def late_schedules(now_ms: int, rules: Collection[int]) -> dict[int, int]:
     created, or not sent even once, ``LATE_MS`` after its moment.
     """
     late: defaultdict[int, list[int]] = defaultdict(list)
-    for rule, _, moment_ms in _unfired(now_ms, Q(pk__in=rules)):
+    for rule, _, moment_ms in _unfired_schedules(now_ms, Q(pk__in=rules)):
         late[rule].append(moment_ms)
-    deliveries = _unsent(now_ms).filter(target__rule__in=rules).order_by()
+    deliveries = _unsent_deliveries(now_ms).filter(target__rule__in=rules).order_by()
     for rule, moment_ms in deliveries.values_list("target__rule").annotate(Min("next_ms")):
         late[rule].append(moment_ms)
     return {rule: min(moments) for rule, moments in late.items()}
@@ -44,9 +44,9 @@ def start_delays(now_ms: int) -> dict[int, int]:
     to other targets do not count, because a target may be unreachable.
     """
     moments: defaultdict[int, list[int]] = defaultdict(list)
-    for _, project, moment_ms in _unfired(now_ms, Q()):
+    for _, project, moment_ms in _unfired_schedules(now_ms, Q()):
         moments[project].append(moment_ms)
-    starts = _unsent(now_ms).filter(_STARTS).order_by()
+    starts = _unsent_deliveries(now_ms).filter(_STARTS).order_by()
     for project, moment_ms in starts.values_list("project_id").annotate(Min("next_ms")):
         moments[project].append(moment_ms)
     return {project: now_ms - min(of_project) for project, of_project in moments.items()}
@@ -67,7 +67,7 @@ def stuck_delay(now_ms: int) -> int:
     return max(stuck)
 
 
-def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
+def _unfired_schedules(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
     """Return (rule, project, missed moment) of schedules whose event was not created."""
     before_ms = now_ms - LATE_MS
     due = EventRule.objects.filter(which, Q(next_ms__lte=before_ms) | Q(due_ms__lte=before_ms))
@@ -78,7 +78,7 @@ def _unfired(now_ms: int, which: Q) -> list[tuple[int, int, int]]:
     ]
 
 
-def _unsent(now_ms: int) -> QuerySet[Delivery]:
+def _unsent_deliveries(now_ms: int) -> QuerySet[Delivery]:
     """Return the late deliveries of schedules without any attempt.
 
     A pause of all schedules holds them back on purpose.

@@ -6,7 +6,7 @@ instead of thirty. Each condition is at least as wide as that of the sweep.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.db import clock, rows
 from console.statuses import (
@@ -17,10 +17,15 @@ from console.statuses import (
     TaskStatus,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _NEXT_TASK = (
     "SELECT 1 FROM console_taskrow WHERE status = '{}' ORDER BY status, kind, scheduled_ms LIMIT 1"
 )
-"""By the index, which the order names: PostgreSQL may read the whole table for a plain EXISTS."""
+"""A query that uses an index because of its order: PostgreSQL may read the whole table for a plain
+EXISTS.
+"""
 _WAITING = f"status = '{DeliveryStatus.WAITING}' AND next_ms <= %(now)s"
 _KINDS = {
     # a paused execution has nothing to do, whatever waits for its resume
@@ -74,13 +79,20 @@ class OpenWork(NamedTuple):
 _SELECT = f"SELECT {', '.join(f'({_KINDS[kind]})' for kind in OpenWork._fields[:-1])}, {_EPOCH}"
 
 
-def find_open_work(horizon_ms: int) -> OpenWork:
-    """Look for work; timers and deadlines count if they are due within ``horizon_ms``."""
+def find_work_and_values(
+    horizon_ms: int, expressions: Sequence[str]
+) -> tuple[OpenWork, tuple[Any, ...]]:
+    """Look for work, and return also the values of SQL ``expressions``, by the same statement.
+
+    Timers and deadlines count as work if they are due within ``horizon_ms``.
+    """
     now_ms = clock.now_ms()
-    text = _SELECT
+    text = ", ".join([_SELECT, *(f"({expression})" for expression in expressions)])
     for name, value in (("%(now)s", now_ms), ("%(until)s", now_ms + horizon_ms)):
         text = text.replace(name, str(value))
     with rows.open_cursor() as cursor:
         cursor.execute(text)
-        *kinds, epoch = cursor.fetchone()
-    return OpenWork._make([*map(bool, kinds), epoch])
+        row = cursor.fetchone()
+    count = len(OpenWork._fields) - 1
+    work = OpenWork._make([*map(bool, row[:count]), row[count]])
+    return work, tuple(row[count + 1 :])

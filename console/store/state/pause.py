@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 CLOCKS = {"runs": False, "stops": True}
 """The form's choices for waits and time limits -> whether they stop during a pause."""
 TIMERS = {"run": False, "still": True}
-"""The same choices as commands and programs name them."""
+"""The same choices by their names in commands and in the API."""
 PARKED = "paused"
 """The value of ``RunRow.parked`` of a paused execution."""
 AWAY_MS = 1 << 50
-"""Thirty-five thousand years: later than any timer."""
+"""A time later than any timer: the due time of timers that are stopped by a pause."""
 _PARK = (
     "UPDATE console_runrow SET version = version + 1, parked = %s"
     " WHERE execution_id = %s AND parked = ''"
@@ -134,7 +134,7 @@ def find_pause(number: int) -> Pause | None:
 
 
 def has_paused_executions(machine: StateMachine) -> bool:
-    """Tell whether an execution of a state machine is paused."""
+    """Return whether an execution of a state machine is paused."""
     return Pause.objects.filter(execution__state_machine=machine).exists()
 
 

@@ -30,7 +30,7 @@ MINUTE_MS = 60_000
 LOOKS = 4
 """Number of checks per minute."""
 KEPT_MS = 35 * 24 * 60 * MINUTE_MS
-"""How long minutes are kept."""
+"""The time for which minutes are kept."""
 NOBODY_LOOKED = "no worker measured: the server was stopped, or had no database"
 _REASON = 200
 
@@ -102,7 +102,8 @@ def note_look(reason: str) -> None:
 def note_stop() -> None:
     """Record one failed check, at the start of the server's only process, for the stop before.
 
-    A restart of seconds leaves no minute without a look. The first start of all ends no stop.
+    A restart of a few seconds leaves no minute without a check. The first start of all ends no
+    stop.
     """
     if ReadinessMinute.objects.exists():
         note_look(NOBODY_LOOKED)

@@ -47,10 +47,10 @@ _rooms: dict[tuple[int, int], _Room] = {}
 def take(project_id: int, name: str, rate: Rate, number: int = 1) -> int:
     """Take up to ``number`` tokens of a rate; return how many (inside a transaction)."""
     bucket = lock(project_id, name, rate)
-    taken = min(max(int(bucket.tokens), 0), number)
-    bucket.tokens -= taken
+    tokens = min(max(int(bucket.tokens), 0), number)
+    bucket.tokens -= tokens
     bucket.save()
-    return taken
+    return tokens
 
 
 def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
@@ -58,16 +58,16 @@ def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
     bucket = (
         TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
     )
-    return _grown(bucket, rate, TokenBucket(project_id=project_id, name=name))
+    return _add_tokens(bucket, rate, TokenBucket(project_id=project_id, name=name))
 
 
-def there(project_id: int, name: str, rate: Rate) -> float:
+def available_tokens(project_id: int, name: str, rate: Rate) -> float:
     """Return the current number of tokens, without a lock."""
     bucket = TokenBucket.objects.filter(project_id=project_id, name=name).first()
-    return _grown(bucket, rate, TokenBucket()).tokens
+    return _add_tokens(bucket, rate, TokenBucket()).tokens
 
 
-def _grown(bucket: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
+def _add_tokens(bucket: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
     """Add the tokens since the bucket's last write; a new bucket is full."""
     now_ms = clock.now_ms()
     if bucket is None:
@@ -89,10 +89,10 @@ def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
 def check_open(project: Project, most: int) -> None:
     """Raise ``ExecutionLimitExceeded`` if the maximum number of executions runs.
 
-    They are counted, as far as the limit, every ten seconds, or earlier if this process has used
-    its share of the room there was. So a start far from the limit costs nothing, and processes that
-    start at the same time may pass the limit by a little. A refusal holds for a quarter of a second
-    where counting takes a while.
+    Executions are counted (up to the limit) every ten seconds, or earlier once this process has
+    started its share of the number that remained. So a start far below the limit costs no query,
+    and concurrent processes may exceed the limit slightly. If counting is slow, a refusal holds for
+    a quarter of a second.
     """
     now = time.monotonic()
     key = (project.pk, most)
@@ -108,9 +108,7 @@ def check_open(project: Project, most: int) -> None:
 
 
 def _counted(project_id: int, most: int, now: float) -> _Room:
-    with rows.open_cursor() as cursor:
-        cursor.execute(_OPEN, [project_id, most])
-        (running,) = cursor.fetchone()
+    (running,) = rows.fetch_row(_OPEN, [project_id, most])
     free = most - running
     if free > 0:
         return _Room(now + _COUNTED_S, max(free // _SHARE, 1))

@@ -1,7 +1,7 @@
 """Limit the state transitions of executions to the rate of their project.
 
 A step enters as many states as the bucket has tokens, and pays in its own commit, so a token is
-gone if and only if the transition was made. An execution without tokens reserves future ones, in
+gone if and only if the transition was made. An execution without tokens reserves future tokens, in
 order of arrival: a timer row has their number and the time when they are available. So a throttled
 execution always has a timer that continues it, after any crash, and nobody polls meanwhile.
 
@@ -98,20 +98,23 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
         if rate is None:
             return None
         cursor.execute(_TAKEN, [execution_id, f"{_TIMER}%"])
-        taken = {name for (name,) in cursor.fetchall()}
+        taken_names = {name for (name,) in cursor.fetchall()}
     budget = TransitionBudget(execution_id, project_id, rate, machine)
-    budget.paid, budget.pending = _total_tokens(tokens), _total_tokens(taken.difference(tokens))
+    budget.paid, budget.pending = (
+        _total_tokens(tokens),
+        _total_tokens(taken_names.difference(tokens)),
+    )
     if not budget.pending:
-        tokens_there = throttle.there(project_id, BUCKET, rate)
-        budget.allowed = budget.paid + max(int(_at_most(budget, tokens_there, 0)), 0)
+        available = throttle.available_tokens(project_id, BUCKET, rate)
+        budget.allowed = budget.paid + max(int(_at_most(budget, available, 0)), 0)
     return budget
 
 
 def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
-    """Return the free tokens: at most the bucket's size minus the outstanding ones.
+    """Return the free tokens: at most the bucket's size minus the reserved tokens.
 
-    Otherwise a server that was down would let all executions that it owed tokens go on at once, and
-    a whole bucket of others with them.
+    Otherwise, after a downtime, all executions with reserved tokens would continue at once,
+    together with a full bucket of others.
     """
     if tokens <= 0:
         return tokens
@@ -130,11 +133,9 @@ def take_exempt(
 ) -> tuple[list[Any], list[str]]:
     """Return the inbox rows and due timers that need no token; the others wait.
 
-    If there is a Stop, all rows: the messages that came before it are taken before it.
+    If there is a Stop, return all rows, because earlier messages are processed before it.
     """
-    with rows.open_cursor() as cursor:
-        cursor.execute(_STOPS, [budget.execution_id])
-        stops = cursor.fetchone() is not None
+    stops = rows.fetch_row(_STOPS, [budget.execution_id]) is not None
     messages = [row for row in came_in if stops or row[1] in URGENT]
     names = [name for name in due if name == _EXECUTION_TIMER]
     budget.waiting = len(came_in) - len(messages) + len(due) - len(names)
@@ -163,11 +164,11 @@ def count_retried(run: engine.Run, message: engine.Message) -> int:
 def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) -> bool:
     """Pay for a step, and reserve tokens for its unfinished work (in its transaction).
 
-    ``unfinished``: lines of control and messages after the step. Return whether they can go on
-    before a timer says so.
+    ``unfinished``: lines of control and messages after the step. Return whether they can continue
+    without waiting for a timer.
 
-    Raise ``NoTokens`` if the tokens that it counted on are gone. What one state starts together, as
-    the branches of a Parallel, is begun together: the bucket may go below zero for it.
+    Raise ``NoTokens`` if another process has taken the tokens. Branches or iterations that one
+    state starts at once are started together, even if the bucket goes below zero.
     """
     budget.held = False
     bucket = throttle.lock(budget.project_id, BUCKET, budget.rate)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import engine
 
 _PAUSES = ("timer-", "backoff-", "delay-")
-"""Prefixes of the engine's timer names: the phase of the waiting frame."""
+"""Prefixes of the engine's names of timers for pauses (Wait, backoff of a Retrier)."""
 _NAME = "pauses were scaled"
 
 

@@ -29,7 +29,7 @@ def create_activity(
 ) -> Activity:
     """Create an activity, or return the existing one with this name.
 
-    ``tags``: of a new activity; one that is there keeps its own.
+    ``tags``: for a new activity; an existing activity keeps its tags.
 
     Raises InvalidName, ActivityLimitExceeded, ActivityAlreadyExists (with another encryption).
     """

@@ -28,9 +28,9 @@ def answer_task(
     if len(comment) > LONGEST_COMMENT:
         raise ValidationException(f"The comment is longer than {LONGEST_COMMENT} characters")
     if approve:
-        said = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
+        answer = {"approved": True, "by": actor.name} | ({"comment": comment} if comment else {})
         manual.succeed(
-            execution, task, json.dumps(said, ensure_ascii=False), actor, word=APPROVED_WORD
+            execution, task, json.dumps(answer, ensure_ascii=False), actor, word=APPROVED_WORD
         )
     else:
         cause = f"Rejected by {actor.name}" + (f": {comment}" if comment else "")
@@ -38,7 +38,7 @@ def answer_task(
 
 
 def read_answer(action: str, reason: str) -> tuple[str, str]:
-    """Return the answer in an audit entry ("" if none), and the rest of its reason."""
+    """Return the answer in an audit entry ("" if none), and the reason without it."""
     rest, _, word = reason.rpartition(", ")
     words = {"SendTaskSuccess": APPROVED_WORD, "SendTaskFailure": REJECTED_WORD}
     return (word, rest) if word == words.get(action) else ("", reason)

@@ -189,7 +189,7 @@ def pending_activity_task(
     """Claim the oldest open task of an activity for a worker; None without one.
 
     ``claimed``: a list that gets the task before the commit, whose answer may be lost; ``rescue``:
-    as ``Change`` has it.
+    see ``Change``.
     """
     if is_embedded() and _oldest(activity_arn) is None:
         return None
@@ -232,7 +232,7 @@ def _claim_oldest(
         if work is None:
             return
         if work.dispatches == 1:
-            clocks = _started(work, now_ms)
+            clocks = _clocks_of_claim(work, now_ms)
             rows.change(_SET_CLOCKS, [(*clocks, work.execution_id, work.task)])
             _note_start(work, worker, clocks, now_ms)
         note(work)
@@ -248,7 +248,7 @@ def take_activity_task(activity_arn: str, worker: str = "") -> ClaimedTask | Non
 
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
-    """Return (execution, task) of the oldest free task; ``lock``: skip locked ones."""
+    """Return (execution, task) of the oldest free task; ``lock``: skip locked rows."""
     with rows.open_cursor() as cursor:
         cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
         row: tuple[int, int] | None = cursor.fetchone()
@@ -265,7 +265,7 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> ClaimedT
     work, clocks = task_and_clocks
     first = work.kind == TaskKind.ACTIVITY and work.dispatches == 1
     if first:
-        clocks = _started(work, now_ms)
+        clocks = _clocks_of_claim(work, now_ms)
     with rows.open_cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, *clocks, execution_id, task])
         if cursor.rowcount != 1:
@@ -336,7 +336,7 @@ def _as_claimed(
     return work, [timeout_ms, clock_name, heartbeat_ms]
 
 
-def _started(work: ClaimedTask, now_ms: int) -> list[Any]:
+def _clocks_of_claim(work: ClaimedTask, now_ms: int) -> list[Any]:
     """Return the clocks that the first claim of an activity task starts."""
     own_ms, heartbeat_ms = (
         timeouts.due_ms(now_ms, work.timeout_s),
@@ -435,7 +435,7 @@ def release_call(execution_id: int, task: int) -> bool:
 def return_task(work: ClaimedTask) -> bool:
     """Release an activity task that never reached its worker; return whether it was open.
 
-    Its clocks go on, and its history keeps the event of its start.
+    Its time limits continue, and its history keeps the event of its start.
     """
 
     def again() -> bool:

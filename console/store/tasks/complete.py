@@ -1,7 +1,7 @@
-"""End open tasks: SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat, and results of own calls.
+"""End open tasks by SendTaskSuccess, SendTaskFailure and results of calls by this server.
 
-The first committed outcome closes the task's row and puts its message into the inbox in the same
-transaction.
+SendTaskHeartbeat only restarts a task's heartbeat clock. The first committed outcome closes the
+task's row and puts its message into the inbox in the same transaction.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     Ahead = Callable[[int, engine.TaskSucceeded | engine.TaskFailed], Callable[[], bool] | None]
     """Computes the step of an outcome of an execution's task, if that can be done at once.
 
-    What it returns writes the step (inside a transaction), unless the outcome has to be recorded
-    by itself; it tells whether it did.
+    Returns a function to call inside the transaction, or None if the step cannot be computed at
+    once. The function writes the step and returns True, or returns False if only the outcome must
+    be recorded.
     """
 
 _TOKEN_LENGTH = 44
@@ -93,7 +94,7 @@ def pending_failure(
 ) -> Change[None]:
     """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut.
 
-    ``ahead``: computes what follows.
+    ``ahead``: computes the following step.
     """
     return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause), ahead)
 
@@ -102,7 +103,7 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Change[None
     """SendTaskHeartbeat: restart the heartbeat clock; writes no event."""
 
     def beat() -> None:
-        row = _open(token, project)
+        row = _open_task(token, project)
         now_ms = clock.now_ms()
         due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         tasks = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
@@ -118,7 +119,7 @@ def pending_heartbeat(token: str, project: Project | None = None) -> Change[None
 
 def _ending(token: str, project: Project | None, message: Any, ahead: Ahead | None) -> Change[None]:
     def read() -> TaskRow:
-        return _open(token, project)
+        return _open_task(token, project)
 
     open_task = None if is_embedded() and ahead is None else read()
     follow = ahead(open_task.execution_id, message(open_task)) if ahead and open_task else None
@@ -126,8 +127,9 @@ def _ending(token: str, project: Project | None, message: Any, ahead: Ahead | No
     def record() -> None:
         if follow is not None and follow():
             return
-        # A change that asks the database is not merged. If the task was closed meanwhile, this is
-        # run again alone, and says so.
+        # Reading the row here would prevent merging, so the row read before is assumed. If the task
+        # was closed meanwhile, this change runs again by itself, reads the row, and raises
+        # TaskTimedOut.
         row = rows.read_or_assume(read, assumed=open_task) if open_task else read()
         outcome = message(row)
         if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
@@ -142,7 +144,7 @@ succeed, fail, heartbeat = (
     immediate(pending_failure),
     immediate(pending_heartbeat),
 )
-"""As the functions above; committed when these return."""
+"""Run the functions above and wait for the commit."""
 
 
 def _check_token(token: str) -> None:
@@ -151,7 +153,7 @@ def _check_token(token: str) -> None:
         raise InvalidToken("Invalid Token: 'Invalid token'")
 
 
-def _open(token: str, project: Project | None) -> TaskRow:
+def _open_task(token: str, project: Project | None) -> TaskRow:
     """Return the row of a token; a token works only in the project that owns the task."""
     _check_token(token)
     where = "token_hash = %s"

@@ -52,7 +52,7 @@ def submit_job(execution_id: int, task: int, output: str, job: str, look_s: floa
 
 
 def get_waiting_job(execution_id: int, task: int) -> tuple[ClaimedTask, str, int] | None:
-    """Return a waiting task, its job and the number of checks; None if it waits no more."""
+    """Return a waiting task, its job and the number of checks; None if the task no longer waits."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         row = cursor.fetchone()

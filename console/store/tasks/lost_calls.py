@@ -50,9 +50,9 @@ def recover_call(execution_id: int, task: int) -> bool | None:
     return claim.release_call(execution_id, task) or None
 
 
-def _fail(held: QuerySet[TaskRow]) -> int:
+def _fail(tasks: QuerySet[TaskRow]) -> int:
     """Fail the tasks that must not be called twice; return how many."""
-    rows = list(held.values_list("execution_id", "task", "worker"))
+    rows = list(tasks.values_list("execution_id", "task", "worker"))
     never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
     lost = [row for row in rows if row[0] in never]
     batches = [lost[start : start + _AT_ONCE] for start in range(0, len(lost), _AT_ONCE)]

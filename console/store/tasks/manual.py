@@ -1,6 +1,7 @@
 """End an open task, or send its heartbeat, by hand in place of a worker.
 
-The task is identified by its number, so no token travels through a page. A free activity task is
+The task is identified by its number, so no token travels
+through a page, except when ``reveal_token`` shows one. A free activity task is
 claimed first: its history then names the person as the worker.
 """
 
@@ -62,11 +63,9 @@ def fail(
 
     ``word``: what the person did, for the audit: ``rejected``.
     """
-    for name, value, most in (("error", error, 256), ("cause", cause, 32_768)):
-        if len(value) > most:
-            raise ValidationException(
-                f"{name} has {len(value)} characters; at most {most} are accepted"
-            )
+    problem = engine.failure_problem(error, cause)
+    if problem:
+        raise ValidationException(problem)
 
     def end(token: str) -> None:
         complete.fail(token, error or None, cause or None)
@@ -79,7 +78,7 @@ def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
     _answer(execution, task, "SendTaskHeartbeat", actor, complete.heartbeat)
 
 
-def reveal_input(execution: Execution, task: int, actor: audit.Actor) -> str:
+def reveal_token(execution: Execution, task: int, actor: audit.Actor) -> str:
     """Return the token of an open task, and record that it was shown."""
     tokens: list[str] = []
     _answer(execution, task, "RevealTaskToken", actor, tokens.append, take=False)

@@ -31,7 +31,7 @@ def close_due(scheduled_ms: int, limits: Limits) -> int:
 def first_due(
     clock: str, due_ms: int | None, scheduled_ms: int, close_due_ms: int | None
 ) -> tuple[int, str]:
-    """Return the first deadline and its clock: this clock's, or that of the task's whole life."""
+    """Return the first deadline and its clock: this time limit's, or the task's own."""
     last_ms = close_due_ms or scheduled_ms + YEAR_S * 1000
     if due_ms is not None and due_ms < last_ms:
         return due_ms, clock

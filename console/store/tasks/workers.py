@@ -1,12 +1,14 @@
 """Store the leases of worker processes, and let live workers take over the work of dead ones.
 
 A lease is a row with an expiry. A worker that renews its lease in time is alive; the tasks of the
-others are released. A process that was suspended for longer finds its lease lost and takes a new
-one. Its writes under the old name are rejected: by the version of a run, by the row of a task.
+others are released. A process that was suspended for longer finds its lease removed, and takes a
+new lease. Its writes under the old name are rejected: by the version of a run, by the row of a
+task.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -27,6 +29,7 @@ from console.store.tasks import lost_calls
 
 M = TypeVar("M", bound=Model)
 _VERSION_LENGTH = 20
+_MISSED_MS = 3_000  # at least: a worker renews its lease each second, or more rarely
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +83,39 @@ def renew_lease(name: str, steps: int = 0, fenced: int = 0, problem: str = "") -
         "fenced": F("fenced") + fenced,
         "problem": problem[:200],
     }
-    # by itself: one statement is a transaction, and only workers on PostgreSQL have leases
+    # not by ``write``: a single statement is a transaction, and leases exist on PostgreSQL only
     return leases.update(lease_until_ms=now_ms + _ttl_ms(), **changes) == 1
 
 
-def team_share(name: str) -> tuple[Share, list[str]]:
-    """Return a worker's share among the live workers, and the names of dead workers."""
+def announce_stop(name: str) -> None:
+    """Note that a worker is about to stop: it gets no more signals of other processes."""
+    Worker.objects.filter(name=name).update(problem=Worker.STOPS)
+
+
+TEAM_SQL = (
+    "SELECT json_agg(json_build_array(name, host, pid, lease_until_ms) ORDER BY name)::text"
+    " FROM console_worker"
+)
+"""An expression of PostgreSQL with the leases of all workers, for ``team_share``."""
+
+
+def team_share(name: str, team: str | None) -> tuple[Share, list[str]]:
+    """Return a worker's share among the live workers, and the names of dead workers.
+
+    ``team``: the value of ``TEAM_SQL``. A worker that has missed two renewals may be gone: the
+    others also take its share, before its lease ends. If it is only slow, it keeps its share, and
+    an execution may be woken twice.
+    """
     now_ms, this_host = clock.now_ms(), host_name()
     living: list[str] = []
     dead: list[str] = []
-    for row in Worker.objects.order_by("name"):
-        gone = row.lease_until_ms <= now_ms or (row.host == this_host and not is_running(row.pid))
-        (dead if gone else living).append(row.name)
+    leases = json.loads(team or "[]")
+    late_ms = max((lease_until_ms for *_, lease_until_ms in leases), default=0) - missed_ms()
+    for worker, host, pid, lease_until_ms in leases:
+        if lease_until_ms <= now_ms or (host == this_host and not is_running(pid)):
+            dead.append(worker)
+        elif lease_until_ms > late_ms or worker == name:
+            living.append(worker)
     part = Share(living.index(name), len(living)) if name in living else Share()
     return part, dead
 
@@ -105,7 +129,7 @@ class ListedWorker:
 
 
 def list_workers() -> list[ListedWorker]:
-    """Return the live workers, and dead ones whose work is not taken over yet."""
+    """Return the live workers, and dead workers whose work is not taken over yet."""
     now_ms = clock.now_ms()
     rows = Worker.objects.order_by("started_ms", "name")
     return [ListedWorker(row, row.lease_until_ms > now_ms) for row in rows]
@@ -141,6 +165,11 @@ def remove_dead(dead: list[str]) -> int:
 def version_of_workers() -> str:
     """Return this program's version for the rows of workers."""
     return server_version().removeprefix("stateyard ")[:_VERSION_LENGTH]
+
+
+def missed_ms() -> int:
+    """Return how far the lease of a worker is behind the others' after two missed renewals."""
+    return max(int(settings.STATEYARD_LEASE_S * 400), _MISSED_MS)
 
 
 def _ttl_ms() -> int:

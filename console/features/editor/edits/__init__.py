@@ -1,1 +1,1 @@
-"""The pure edits of a definition: text in, edit in, text out; nothing else of the text changes."""
+"""Edits of a definition as pure functions on its text; the rest of the text stays unchanged."""

@@ -1,4 +1,4 @@
-"""Copy a state of a definition as text, and insert copied states in an edge of another one."""
+"""Copy states as text, and paste them into an edge of the same or another definition."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WANTED = 'No state was copied. Wanted: JSON such as {"Name": {"Type": "Pass", "
 
 
 def copied_text(tree: DefinitionTree, name: str) -> str:
-    """Return a state as a JSON object with its name; it says its query language, if it is JSONata.
+    """Return a state as a JSON object with its name and, for JSONata, its query language.
 
-    Its machine may be of another language than the one that it is inserted in.
+    The state machine it is pasted into may have another default language.
     """
     state = tree.place(name).block.states.value(name)
     if tree.language(name) == "JSONata" and "QueryLanguage" not in state:
@@ -32,22 +32,25 @@ def copied_text(tree: DefinitionTree, name: str) -> str:
 
 
 def paste_states(tree: DefinitionTree, edge: GraphEdge, text: str) -> EditDone:
-    """Insert copied states in an edge, under names that are free.
+    """Insert copied states in an edge, under unused names.
 
-    ``text``: an object of states, its members without the braces, or a definition. What led out of
-    the states leads to a state of that name if there is one beside the edge, else where the edge
-    led.
+    ``text``: an object of states, its members without braces, or a definition. A transition out of
+    the copied states goes to the state of that name in the block of the edge, else to the edge's
+    former target.
     """
     states = _read_states(text)
-    beside = {entry.key for entry in edge_block(tree, edge).states.entries}
+    sibling_names = {entry.key for entry in edge_block(tree, edge).states.entries}
     default = tree.language("")
-    ready = {name: _opened(state, states, beside, default) for name, state in states.items()}
+    ready = {
+        name: _with_open_ends(state, states, sibling_names, default)
+        for name, state in states.items()
+    }
     first = insert_states(tree, edge, ready, f"“{next(iter(ready))}”")
     return EditDone(first, f"Inserted {first}.")
 
 
 def edge_behind(tree: DefinitionTree, name: str) -> GraphEdge:
-    """Return the edge in which something is inserted behind a state."""
+    """Return the edge behind a state, in which a copy is inserted."""
     place = tree.place(name)
     target = place.node.text("Default" if place.type == "Choice" else "Next")
     return GraphEdge(source=name, target=target)
@@ -80,16 +83,17 @@ def _start_first(names: Collection[str], start: Any) -> list[str]:
     return sorted(names, key=lambda name: name != start)
 
 
-def _opened(
-    state: Mapping[str, Any], copied: Collection[str], beside: Collection[str], default: str
+def _with_open_ends(
+    state: Mapping[str, Any], copied: Collection[str], sibling_names: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Return a copied state whose ways out lead to ``EXIT``.
+    """Return a copied state whose outward transitions lead to ``EXIT``.
 
-    ``beside``: the states of the block; ``default``: the query language of the machine.
+    ``copied``: the names of the copied states; ``sibling_names``: all states of the block;
+    ``default``: the query language of the state machine.
     """
 
     def goal(target: Any, *, goes_on: bool = False) -> Any:
-        return target if target in copied or (target in beside and not goes_on) else EXIT
+        return target if target in copied or (target in sibling_names and not goes_on) else EXIT
 
     copy = {
         key: value

@@ -1,4 +1,7 @@
-"""Find states, blocks and transitions in the tree of a definition."""
+"""Find states, blocks and transitions in the ``json_tree`` of a definition.
+
+A *block* is a ``StartAt`` with its ``States``: the state machine, a branch, or a Map's processor.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,16 @@ FIELD_ORDER = (
     *("HeartbeatSeconds", "HeartbeatSecondsPath", "ResultSelector", "ResultPath", "Output"),
     *("OutputPath", "Assign", "Choices", "Default", "Retry", "Catch", "Next", "End"),
 )
-"""In which order a person writes the fields of a state."""
+"""The usual order of a state's fields."""
 
 
 def one_line(text: str) -> str:
-    """Return a text as a single-line input submits it: without line breaks."""
+    """Return a text as a single-line input submits it, without line breaks."""
     return text.replace("\r", "").replace("\n", "")
 
 
 class EditRefused(Exception):
-    """A refused edit, explained to the user."""
+    """An impossible edit, with the reason for the user."""
 
 
 @dataclass(slots=True)
@@ -78,20 +81,20 @@ class StatePlace:
 
     @property
     def type(self) -> str:
-        """Return what kind of state it is."""
+        """Return the type of the state."""
         return self.node.text("Type")
 
     @property
     def position(self) -> int:
-        """Return its place among the states of its block."""
+        """Return its index among the states of its block."""
         return next(at for at, entry in enumerate(self.block.states.entries) if entry is self.entry)
 
 
 @dataclass(slots=True)
 class Transition:
-    """A field that names a state.
+    """A field that names a target state.
 
-    ``holder``: the object that has it; ``rules``: the array of a Choice or Catch that this is in.
+    ``holder``: the object with the field; ``rules``: the array of a Choice or Catch around it.
     """
 
     holder: JsonContainer
@@ -100,18 +103,18 @@ class Transition:
 
     @property
     def target(self) -> str:
-        """Return where it leads."""
+        """Return the name of the target state."""
         return self.holder.text(self.key)
 
     def lead_to(self, name: str) -> None:
-        """Let it lead to another state."""
+        """Set another target state."""
         self.holder.put(self.key, name)
 
 
 class DefinitionTree:
-    """The tree of a definition that is JSON; it may have any other mistake.
+    """The tree of a definition in valid JSON; the definition itself may have errors.
 
-    Raises ``EditRefused`` if the text is no JSON object with ``States``.
+    Raises ``EditRefused`` if the text is not a JSON object with ``States``.
     """
 
     def __init__(self, text: str) -> None:
@@ -131,7 +134,7 @@ class DefinitionTree:
         self.root = root
 
     def text(self) -> str:
-        """Return the text as it is now."""
+        """Return the current text."""
         return f"{self.start}{write_tree(self.root)}{self.end}"
 
     def blocks(self) -> Iterator[StateBlock]:
@@ -156,30 +159,34 @@ class DefinitionTree:
                     yield StatePlace(block, entry, entry.value)
 
     def place(self, name: str) -> StatePlace:
-        """Return a state; raise ``EditRefused`` if there is none of this name."""
+        """Return a state; raise ``EditRefused`` for an unknown name."""
         for place in self.places():
             if place.name == name:
                 return place
         raise EditRefused(f"The text has no state “{name}” any more.")
 
     def block(self, owner: str, index: int = 0) -> StateBlock:
-        """Return the machine's block, or one inside of a Parallel or Map."""
+        """Return the block (``StartAt``, ``States``) of the machine, or of a Parallel or Map."""
         for block in self.blocks():
             if (block.owner, block.index) == (owner, index):
                 return block
         raise EditRefused(f"“{owner}” has no branch {index + 1} any more.")
 
     def free_name(self, wish: str, reserved: Iterable[str] = ()) -> str:
-        """Return a name that no state has: the wish itself, or with a number.
+        """Return an unused state name: ``wish`` itself, or with a number.
 
-        ``reserved``: names that something else gets.
+        ``reserved``: names that are taken, too.
         """
-        taken = {place.name for place in self.places()} | set(reserved)
-        names = (f"{wish[: LONGEST_NAME - 4]} {number}" for number in range(2, len(taken) + 3))
-        return wish if wish not in taken else next(name for name in names if name not in taken)
+        used_names = {place.name for place in self.places()} | set(reserved)
+        names = (f"{wish[: LONGEST_NAME - 4]} {number}" for number in range(2, len(used_names) + 3))
+        return (
+            wish
+            if wish not in used_names
+            else next(name for name in names if name not in used_names)
+        )
 
     def language(self, name: str) -> str:
-        """Return the query language of a state: its own, else the machine's."""
+        """Return the query language of a state: its own, else the state machine's."""
         default = self.root.text("QueryLanguage") or "JSONPath"
         return (self.place(name).node.text("QueryLanguage") if name else "") or default
 
@@ -195,7 +202,7 @@ def inner_blocks(state: JsonContainer) -> list[JsonContainer]:
 
 
 def transitions_of(state: JsonContainer) -> list[Transition]:
-    """Return the transitions out of a state, in the order in which the graph draws them."""
+    """Return the transitions out of a state, in the graph's drawing order."""
     choices, catchers = state.child("Choices"), state.child("Catch")
     transitions = [
         Transition(rule, "Next", choices) for rule in (choices.items() if choices else ())
@@ -206,7 +213,7 @@ def transitions_of(state: JsonContainer) -> list[Transition]:
 
 
 def transitions_to(block: StateBlock, name: str) -> list[Transition]:
-    """Return what leads to a state within its block, ``StartAt`` first."""
+    """Return the transitions to a state within its block, ``StartAt`` first."""
     transitions = [Transition(block.node, "StartAt")] if block.start == name else []
     for entry in block.states.entries:
         if isinstance(entry.value, JsonContainer):
@@ -215,12 +222,12 @@ def transitions_to(block: StateBlock, name: str) -> list[Transition]:
 
 
 def put_field(state: JsonContainer, key: str, value: object) -> None:
-    """Set a field of a state; a new one goes where a person would write it."""
+    """Set a field of a state; a new one is inserted in the usual order."""
     state.put(key, value, at=_field_place(state, key))
 
 
 def in_field_order(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a state in the order in which a person writes them."""
+    """Return the fields of a state in their usual order."""
     order = {name: at for at, name in enumerate(FIELD_ORDER)}
     return dict(sorted(state.items(), key=lambda field: order.get(field[0], -1)))
 
@@ -235,7 +242,7 @@ def _field_place(state: JsonContainer, key: str) -> int | None:
 
 
 def reachable(block: StateBlock) -> set[str]:
-    """Return the names of the states of a block to which something leads from its start."""
+    """Return the names of the states of a block that are reachable from its start."""
     seen: set[str] = set()
     waiting = [block.start]
     while waiting:

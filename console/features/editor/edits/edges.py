@@ -1,4 +1,4 @@
-"""Find an edge of the graph in the tree of a definition, and lead it to another state."""
+"""Find an edge of the graph in a definition's tree, and connect it to another state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from console.features.editor.edits.definition_tree import DefinitionTree
 
 END = ""
-"""As the target of a transition: the state ends its block."""
+"""The target of an edge that ends its block."""
 _LAST = ("Succeed", "Fail")
-"""Types of states that nothing follows."""
+"""Types of states without a next state."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditDone:
-    """The state to select after an edit, "" for none, and what happened, in words."""
+    """The result of an edit: the state to select, "" for none, and a message."""
 
     selected: str
     message: str
@@ -35,8 +35,8 @@ class EditDone:
 class GraphEdge:
     """An edge of the graph. ``source``: "" for the start of a block; ``target``: "" for its end.
 
-    ``occurrence``: which of the edges between the two, from 0. ``owner`` and ``index``: the block
-    whose start it is.
+    ``occurrence``: the index among the edges between the two, from 0. ``owner`` and ``index``: the
+    block, for an edge from its start.
     """
 
     source: str = ""
@@ -48,9 +48,9 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTargets:
-    """Where an edge may lead to. ``current``: where it leads, "" for the end of its block.
+    """The possible targets of an edge. ``current``: its target, "" for the end of its block.
 
-    ``made_by``: which part of its state makes it ("catch 1"), "" for Next and End.
+    ``made_by``: the part of the state that has it ("catch 1"), "" for Next and End.
     """
 
     current: str
@@ -60,16 +60,16 @@ class EdgeTargets:
 
 
 def edge_block(tree: DefinitionTree, edge: GraphEdge) -> StateBlock:
-    """Return the block that an edge stands in; raise ``EditRefused``."""
+    """Return the block of an edge; raise ``EditRefused``."""
     if edge.source:
         return tree.place(edge.source).block
     return tree.block(edge.owner, edge.index)
 
 
 def lead_edge(block: StateBlock, edge: GraphEdge, target: str, name: str) -> None:
-    """Let an edge lead to a state, or to the end; raise ``EditRefused``.
+    """Connect an edge to another state or to the end; raise ``EditRefused``.
 
-    ``target``: where it leads now.
+    ``target``: the edge's present target; ``name``: the new one.
     """
     transition = _edge_transition(block, edge, target)
     if transition is not None and name != END:
@@ -86,7 +86,7 @@ def _source_state(block: StateBlock, edge: GraphEdge) -> JsonContainer:
 
 
 def _edge_transition(block: StateBlock, edge: GraphEdge, target: str) -> Transition | None:
-    """Return the field that makes an edge, None for one to the end of the block."""
+    """Return the field of an edge, None for an edge to the end of the block."""
     if not edge.source:
         return Transition(block.node, "StartAt")
     state = _source_state(block, edge)
@@ -101,7 +101,7 @@ def _edge_transition(block: StateBlock, edge: GraphEdge, target: str) -> Transit
 
 
 def lead_to(state: JsonContainer, target: str) -> None:
-    """Set ``Next`` of a state, or ``End``; the field keeps its place."""
+    """Set ``Next`` or ``End`` of a state; the field keeps its position."""
     old, new = ("Next", "End") if target == END else ("End", "Next")
     value: Any = True if target == END else target
     entry = state.find(old)
@@ -117,10 +117,10 @@ def lead_to(state: JsonContainer, target: str) -> None:
 
 
 def edge_targets(tree: DefinitionTree, edge: GraphEdge) -> EdgeTargets:
-    """Return where an edge may lead to; raise ``EditRefused`` if it is not there.
+    """Return the possible targets of an edge; raise ``EditRefused`` if it does not exist.
 
-    The states of its block: no transition leads into or out of a branch. Only a state's own Next
-    may become End, and it may not lead back to the state itself, which would never end.
+    These are the states of its block: no transition crosses a branch. Only a state's own Next may
+    become End, and it must not lead back to the state itself, which would never end.
     """
     block = edge_block(tree, edge)
     current = edge.target or (END if edge.source else block.start)
@@ -134,7 +134,7 @@ def edge_targets(tree: DefinitionTree, edge: GraphEdge) -> EdgeTargets:
 
 
 def _made_by(tree: DefinitionTree, edge: GraphEdge, transition: Transition | None) -> str:
-    """Return in words which part of a state makes an edge: two may lead to the same state."""
+    """Return a text that names the part of a state with an edge: two may have the same target."""
     if edge.owner:
         is_parallel = tree.place(edge.owner).type == "Parallel"
         return f"branch {edge.index + 1}" if is_parallel else ""
@@ -148,9 +148,9 @@ def _made_by(tree: DefinitionTree, edge: GraphEdge, transition: Transition | Non
 
 
 def reconnect_edge(tree: DefinitionTree, edge: GraphEdge, target: str) -> EditDone:
-    """Let an edge lead to another state of its block, or to the end of the block.
+    """Connect an edge to another state of its block, or to the end of the block.
 
-    States that nothing leads to any more stay: another edge may be meant for them.
+    States that become unreachable stay: they may be meant for another edge.
     """
     targets = edge_targets(tree, edge)
     selected = edge.source or target

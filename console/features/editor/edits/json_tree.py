@@ -1,8 +1,8 @@
-"""Parse JSON into a tree that keeps every character, edit the tree, and serialize it.
+"""Parse JSON into a tree that keeps every character, edit the tree, and write it back.
 
-An untouched tree writes exactly the text it was read from: white space, the spelling of numbers,
-escapes, keys that stand twice. What is put in gets the indentation of its surroundings. So an edit
-of one state changes the lines of that state alone.
+An unedited tree writes exactly its original text: white space, spelling of numbers, escapes,
+duplicate keys. New parts are indented like their surroundings. So editing one state changes only
+the lines of that state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE = 88  # characters: an array of plain values that is longer stands in seve
 
 @dataclass(slots=True)
 class JsonScalar:
-    """A text, a number, true, false or null, as it is spelled."""
+    """A string, number, boolean or null, with its spelling."""
 
     text: str
 
@@ -41,7 +41,7 @@ class JsonEntry:
 
 @dataclass(slots=True)
 class JsonContainer:
-    """An object or an array. ``blank``: the white space inside of an empty one."""
+    """An object or an array. ``blank``: the white space inside an empty one."""
 
     is_object: bool
     entries: list[JsonEntry] = field(default_factory=list)
@@ -50,7 +50,7 @@ class JsonContainer:
     # -- reading -----------------------------------------------------------------------------------
 
     def find(self, key: str) -> JsonEntry | None:
-        """Return the member with a key; of two, the last one, which counts."""
+        """Return the member with a key; of duplicates the last one, which is in effect."""
         return next((entry for entry in reversed(self.entries) if entry.key == key), None)
 
     def child(self, key: str) -> JsonContainer | None:
@@ -74,12 +74,12 @@ class JsonContainer:
 
     @property
     def inline(self) -> bool:
-        """Tell whether the entries stand in one line."""
+        """Return whether all entries are on one line."""
         return bool(self.entries) and "\n" not in self.entries[0].lead
 
     @property
     def indent(self) -> str:
-        """Return the indentation of the entries, "" if they stand in one line."""
+        """Return the indentation of the entries, "" if they are on one line."""
         return self.entries[0].lead.rpartition("\n")[2] if self.entries else ""
 
     # -- changing ----------------------------------------------------------------------------------
@@ -87,8 +87,8 @@ class JsonContainer:
     def put(self, key: str, value: Any, *, at: int | None = None, outer: str = "") -> None:
         """Set a member; an equal value keeps its spelling.
 
-        ``at``: the place of a new one, None for the end; ``outer``: the indentation of the line
-        that closes this container, for one that is empty.
+        ``at``: the index of a new member, None for the end; ``outer``: the indentation of the
+        closing line, for an empty container.
         """
         entry = self.find(key)
         if entry is not None:
@@ -105,7 +105,7 @@ class JsonContainer:
         entry.value = fresh_value(value, entry.lead.rpartition("\n")[2], inline=self.inline)
 
     def insert(self, entry: JsonEntry, at: int | None, outer: str = "") -> None:
-        """Insert an entry, with the white space that its neighbours have."""
+        """Insert an entry, with the white space of its neighbours."""
         if not self.entries:
             entry.lead, entry.trail = f"\n{outer}  ", f"\n{outer}"
             self.entries.append(entry)
@@ -124,7 +124,7 @@ class JsonContainer:
         self.entries.insert(place, entry)
 
     def remove(self, entry: JsonEntry) -> None:
-        """Take an entry out; the white space before the closing bracket stays."""
+        """Remove an entry; the white space before the closing bracket stays."""
         place = next(at for at, other in enumerate(self.entries) if other is entry)
         del self.entries[place]
         if not self.entries:
@@ -135,7 +135,7 @@ class JsonContainer:
             self.entries[0].lead = entry.lead
 
     def drop(self, key: str) -> None:
-        """Take every member with a key out."""
+        """Remove all members with a key."""
         for entry in [other for other in self.entries if other.key == key]:
             self.remove(entry)
 
@@ -143,9 +143,9 @@ class JsonContainer:
 def changed_value(
     node: JsonScalar | JsonContainer, value: Any, indent: str
 ) -> JsonScalar | JsonContainer:
-    """Return a tree with a value; the parts of the old tree that have it already stay as they are.
+    """Return a tree with a new value; equal parts of the old tree keep their text.
 
-    ``indent``: of the line that a new value begins in.
+    ``indent``: the indentation of the line in which a new value begins.
     """
     if _same(node, value):
         return node
@@ -171,7 +171,7 @@ def _changed_object(node: JsonContainer, value: dict[str, Any]) -> JsonContainer
 
 
 def _changed_array(node: JsonContainer, value: list[Any]) -> JsonContainer:
-    """Change the items between those that stay at the beginning and at the end."""
+    """Replace the items between the unchanged ones at the beginning and the end."""
     most = min(len(node.entries), len(value))
     same = [_same(entry.value, part) for entry, part in zip(node.entries, value, strict=False)]
     first = same.index(False) if False in same else most
@@ -190,7 +190,7 @@ def _changed_array(node: JsonContainer, value: list[Any]) -> JsonContainer:
 
 
 def rename_key(entry: JsonEntry, key: str) -> None:
-    """Give a member another key."""
+    """Change the key of a member."""
     entry.key, entry.spelled = key, _spelled(key)
 
 
@@ -207,7 +207,7 @@ def _same(node: JsonScalar | JsonContainer, value: Any) -> bool:
 
 
 def read_tree(text: str) -> JsonScalar | JsonContainer:
-    """Return the tree of a valid JSON text, without the white space around it."""
+    """Return the tree of a valid JSON text, without surrounding white space."""
     return _read(text, _skip(text, 0))[0]
 
 
@@ -279,7 +279,7 @@ def as_container(node: JsonScalar | JsonContainer) -> JsonContainer:
 def fresh_value(
     value: Any, indent: str = "", *, inline: bool = False
 ) -> JsonScalar | JsonContainer:
-    """Return the tree of a Python value, laid out as a person writes it."""
+    """Return the tree of a Python value with the usual layout."""
     node = read_tree(json.dumps(value, ensure_ascii=False))
     if not inline:
         lay_out(node, indent)
@@ -287,7 +287,7 @@ def fresh_value(
 
 
 def lay_out(node: JsonScalar | JsonContainer, indent: str = "", step: str = "  ") -> None:
-    """Set the white space of a tree: one entry a line, but short arrays of plain values in one."""
+    """Set the white space of a tree: one entry per line, but short plain arrays on one line."""
     if isinstance(node, JsonScalar):
         return
     node.blank = ""
@@ -303,13 +303,13 @@ def lay_out(node: JsonScalar | JsonContainer, indent: str = "", step: str = "  "
 
 
 def move_indent(node: JsonContainer, before: str, after: str) -> JsonContainer:
-    """Return a tree whose lines begin with ``after`` where they began with ``before``."""
+    """Return a tree with the indentation ``before`` of its lines replaced by ``after``."""
     text = write_tree(node).replace(f"\n{before}", f"\n{after}")
     return as_container(read_tree(text))
 
 
 def format_text(text: str) -> str:
-    """Return a JSON text with one entry a line; only white space changes."""
+    """Return a JSON text with one entry per line; only white space changes."""
     node = read_tree(text)
     lay_out(node)
     return write_tree(node)

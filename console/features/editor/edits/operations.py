@@ -1,7 +1,7 @@
-"""The edits of a graph: each takes a definition's tree, changes it, and returns what to select.
+"""The edits of the graph, such as insert, delete and rename: each changes a ``DefinitionTree``.
 
-Every function raises ``EditRefused`` for an edit that cannot be made, and has changed nothing then:
-the caller throws the tree away.
+A function returns the states to select and a message (``EditDone``), or raises ``EditRefused``; the
+caller then discards the tree.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from console.features.editor.edits.definition_tree import DefinitionTree
 
 JSON_NULL = object()
-"""The value of a field that is to be JSON's null: None takes a field out."""
+"""The value for a field that shall be null: None removes a field."""
 _RECOVERING = ("Task", "Parallel", "Map")
 
 
@@ -67,7 +67,7 @@ _RECOVERING = ("Task", "Parallel", "Map")
 def insert_piece(
     tree: DefinitionTree, edge: GraphEdge, key: str, account: str = EXAMPLE_ACCOUNT
 ) -> EditDone:
-    """Insert a piece of the palette in an edge. ``account``: of its ARNs."""
+    """Insert a piece of the palette in an edge. ``account``: for its ARNs."""
     piece = PIECES.get(key)
     if piece is None:
         raise EditRefused(f"The palette has no “{key}”.")
@@ -78,9 +78,9 @@ def insert_piece(
 
 
 def insert_states(tree: DefinitionTree, edge: GraphEdge, states: States, label: str) -> str:
-    """Insert states in an edge under names that are free, and return the name of the first.
+    """Insert states in an edge under unused names; return the name of the first.
 
-    ``states``: the first one begins; what leads to ``EXIT`` goes on where the edge led.
+    ``states``: the first one is the entry; transitions to ``EXIT`` go to the edge's former target.
     """
     block = edge_block(tree, edge)
     target = edge.target or (block.start if not edge.source else END)
@@ -100,7 +100,7 @@ def insert_states(tree: DefinitionTree, edge: GraphEdge, states: States, label: 
 
 
 def _free_names(tree: DefinitionTree, names: Iterable[str]) -> dict[str, str]:
-    """Return name -> a name that no state has, and none of the others gets."""
+    """Return name -> an unused name, different for each."""
     free: dict[str, str] = {}
     for name in names:
         free[name] = tree.free_name(name, free.values())
@@ -108,7 +108,7 @@ def _free_names(tree: DefinitionTree, names: Iterable[str]) -> dict[str, str]:
 
 
 def _exits(state: Mapping[str, Any]) -> bool:
-    """Tell whether a state leads to ``EXIT``."""
+    """Return whether a state has a transition to ``EXIT``."""
     return EXIT in (state.get("Next"), state.get("Default"), *_rule_targets(state))
 
 
@@ -134,9 +134,9 @@ def _all_names(states: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
 
 
 def renamed_states(states: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return states under other names, wherever one of them is named. ``names``: old -> new.
+    """Return states under other names, with all references changed. ``names``: old -> new.
 
-    Data that a state passes on may have a field ``Next`` of its own: it is left as it is.
+    A field ``Next`` inside the data of a state is left unchanged.
     """
     return {names.get(name, name): _renamed_state(state, names) for name, state in states.items()}
 
@@ -148,7 +148,7 @@ def _renamed_state(state: Any, names: Mapping[str, str]) -> Any:
 
 
 def _renamed_field(key: str, value: Any, names: Mapping[str, str]) -> Any:
-    """Return a field of a state, of a block, or of a rule of a Choice or Catch."""
+    """Return a field of a state, of a block, or of a rule, with names changed."""
     if key in ("Next", "Default", "StartAt"):
         return names.get(value, value) if isinstance(value, str) else value
     if key in ("Choices", "Catch", "Branches") and isinstance(value, list):
@@ -172,7 +172,7 @@ def _check_still_reached(block: StateBlock, edge: GraphEdge, target: str, label:
 
 
 def _needs_a_state(states: States) -> bool:
-    """Tell whether a Choice or a Catch leads to the exit: neither can end a block by itself."""
+    """Return whether a Choice or Catch leads to the exit: these cannot end a block."""
     return any(EXIT in (state.get("Default"), *_rule_targets(state)) for state in states.values())
 
 
@@ -183,7 +183,7 @@ def _insert_states(block: StateBlock, states: States, position: int, exit_to: st
 
 
 def _with_exit(state: dict[str, Any], exit_to: str) -> dict[str, Any]:
-    """Return a state whose transitions to ``EXIT`` lead where the edge led, or end."""
+    """Return a state whose transitions to ``EXIT`` go to the edge's former target, or end."""
     result: dict[str, Any] = {}
     for key, value in state.items():
         if key == "Next" and value == EXIT:
@@ -218,12 +218,12 @@ def delete_state(tree: DefinitionTree, name: str) -> EditDone:
         entry = block.states.find(gone)
         if entry is not None:
             block.states.remove(entry)
-    also = f" Also deleted {', '.join(sorted(lost))}, now unreachable." if lost else ""
-    return EditDone(END, f"Deleted {name}.{also}")
+    sentence = f" Also deleted {', '.join(sorted(lost))}, now unreachable." if lost else ""
+    return EditDone(END, f"Deleted {name}.{sentence}")
 
 
 def reachable_with(block: StateBlock, place: StatePlace) -> set[str]:
-    """Return the states reachable in a block, including from the targets of one more state."""
+    """Return the reachable states of a block, with those reachable from another state."""
     seen = reachable(block)
     waiting = [each.target for each in transitions_of(place.node)]
     while waiting:
@@ -236,7 +236,7 @@ def reachable_with(block: StateBlock, place: StatePlace) -> set[str]:
 
 
 def _follower(place: StatePlace) -> str:
-    """Return the state that follows: ``Next``, or the ``Default`` or first rule of a Choice."""
+    """Return the next state: ``Next``, or the ``Default`` or first rule of a Choice."""
     for key in ("Next", "Default"):
         if place.node.text(key) not in ("", place.name):
             return place.node.text(key)
@@ -245,7 +245,7 @@ def _follower(place: StatePlace) -> str:
 
 
 def _end_here(block: StateBlock, place: StatePlace) -> None:
-    """Let the predecessors of a final state end the block."""
+    """End the block at the predecessors of a final state."""
     name = place.name
     if block.start == name:
         others = [entry.key for entry in block.states.entries if entry.key != name]
@@ -281,7 +281,7 @@ def _is_choice_rule(block: StateBlock, rules: JsonContainer) -> bool:
 
 
 def rename_state(tree: DefinitionTree, name: str, wish: str) -> EditDone:
-    """Give a state another name, wherever it is named."""
+    """Rename a state, with all references to it."""
     if wish in (name, one_line(name)):
         return EditDone(name, "")
     wish = wish.strip()
@@ -319,7 +319,7 @@ def duplicate_state(tree: DefinitionTree, name: str) -> EditDone:
 
 
 def wrap_state(tree: DefinitionTree, name: str, wrapper: str) -> EditDone:
-    """Put a state into a new Parallel or Map, which gets its transitions and its Catch."""
+    """Put a state into a new Parallel or Map, which takes over its transitions and Catch."""
     place = tree.place(name)
     if place.type == "Choice":
         raise EditRefused(f"“{name}” is a Choice: its targets would be outside of the {wrapper}.")
@@ -364,14 +364,14 @@ def _recovering(tree: DefinitionTree, name: str, field: str) -> StatePlace:
 
 
 def add_retry(tree: DefinitionTree, name: str) -> EditDone:
-    """Add a retrier with backoff, before one that takes every error."""
+    """Add a Retrier with backoff, before a Retrier for all errors."""
     place = _recovering(tree, name, "Retry")
     _add_rule(place.node, "Retry", default_retrier())
     return EditDone(name, f"{name} is retried.")
 
 
 def add_catch(tree: DefinitionTree, name: str, target: str = "") -> EditDone:
-    """Add a catcher of every error. ``target``: a state of the block; "" makes a Fail."""
+    """Add a Catcher of all errors. ``target``: a state of the block; "" creates a Fail."""
     place = _recovering(tree, name, "Catch")
     catchers = place.node.child("Catch")
     if any("States.ALL" in (each.value("ErrorEquals") or ()) for each in _items(catchers)):
@@ -439,7 +439,7 @@ def add_rule(tree: DefinitionTree, name: str) -> EditDone:
 
 
 def put_fields(tree: DefinitionTree, name: str, fields: Mapping[str, Any]) -> EditDone:
-    """Set fields of a state; None takes one out, ``JSON_NULL`` is null. ``Next``: "" ends it."""
+    """Set fields of a state; None removes one, ``JSON_NULL`` is null; ``Next`` "": End."""
     place = tree.place(name)
     for key, value in fields.items():
         if key == "Next":

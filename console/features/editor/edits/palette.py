@@ -1,4 +1,4 @@
-"""What "+" on an edge inserts: states of each type, calls of services, and patterns of states."""
+"""The palette of the editor: states, service calls and patterns to insert in an edge."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLE_ACCOUNT = "123456789012"
-"""AWS's own example of an account: stands in the ARNs of pieces until the project's replaces it."""
+"""AWS's example account: in the ARNs of pieces, until replaced by the project's."""
 EXIT = "@exit"
-"""In ``Next`` and ``Default``: where the edge led that a piece is inserted in."""
+"""Placeholder in ``Next`` and ``Default`` for the former target of the edge."""
 States = dict[str, dict[str, Any]]
 
 
 def of_account(text: str, account: str) -> str:
-    """Return the JSON of pieces with the ARNs of an account."""
+    """Return a JSON text with the placeholder account of its ARNs replaced by an account."""
     return text.replace(EXAMPLE_ACCOUNT, account)
 
 
 class PieceGroup(StrEnum):
-    """The parts of the palette, in their order."""
+    """The groups of the palette, in order."""
 
     FLOW = "States"
     SERVICE = "Tasks"
@@ -31,7 +31,7 @@ class PieceGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the palette. ``make``: from the query language to states; the first one begins."""
+    """One item of the palette. ``make``: query language -> states, the entry first."""
 
     key: str
     label: str
@@ -61,14 +61,14 @@ def _choice(language: str) -> States:
 
 
 def choice_rule(language: str) -> dict[str, Any]:
-    """Return the rule that a Choice begins with."""
+    """Return the initial rule of a Choice."""
     if _jsonata(language):
         return {"Condition": "{% $exists($states.input.value) %}", "Next": EXIT}
     return {"Variable": "$.value", "IsPresent": True, "Next": EXIT}
 
 
 def branch(name: str) -> dict[str, Any]:
-    """Return a branch, or the states of a Map's processor, with one state."""
+    """Return a branch, or the block of a Map's processor, with one state."""
     return {"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}}
 
 
@@ -174,7 +174,7 @@ def _activity(_: str) -> States:
 
 
 def default_retrier() -> dict[str, Any]:
-    """Return a retrier with exponential backoff."""
+    """Return a Retrier with exponential backoff."""
     return {
         "ErrorEquals": ["States.TaskFailed", "States.Timeout"],
         "IntervalSeconds": 2,
@@ -186,7 +186,7 @@ def default_retrier() -> dict[str, Any]:
 
 
 def catcher(language: str, target: str) -> dict[str, Any]:
-    """Return a catcher of every error."""
+    """Return a Catcher of all errors."""
     if _jsonata(language):
         return {
             "ErrorEquals": ["States.ALL"],

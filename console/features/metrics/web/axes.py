@@ -27,7 +27,7 @@ _BASE_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class WrittenAxis:
-    """A rendered axis. ``texts``: labels below or beside a chart; ``lines``: of its grid."""
+    """A rendered axis. ``texts``: labels below or next to a chart; ``lines``: its grid."""
 
     texts: SafeString
     lines: SafeString

@@ -17,7 +17,7 @@ from console.models import Execution, StateMachine
 from console.statuses import MachineType
 from console.web.core import formatting
 from console.web.core.scope import Scope, render, scope_of
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 from console.web.search.row_facts import read_row_facts
 
 if TYPE_CHECKING:
@@ -61,10 +61,12 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
     context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     marks = set(request.GET.get("seen", "").split(","))
     changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in marks]
-    together = [chart for chart in context["combined"] if f"{chart.key}:{chart.mark}" not in marks]
-    if not changed and not together:
+    combined_charts = [
+        chart for chart in context["combined"] if f"{chart.key}:{chart.mark}" not in marks
+    ]
+    if not changed and not combined_charts:
         return HttpResponse(status=204)
-    context |= {"charts": changed, "combined": together}
+    context |= {"charts": changed, "combined": combined_charts}
     return render(request, "metrics/_live_update.html", context)
 
 
@@ -103,7 +105,7 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
     machine = _asked_machine(scope, request)
     column, executions = _found_executions(scope, metric, since, until, machine)
     total = executions.count()
-    counted = _counted(scope, metric, since, until, machine)
+    counted = _metric_of_bar(scope, metric, since, until, machine)
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
         at_ms, number = int(page[1]), int(page[2])
@@ -128,7 +130,7 @@ def chart_executions(request: HttpRequest) -> HttpResponse:
     return render(request, "metrics/executions.html", context)
 
 
-def _counted(
+def _metric_of_bar(
     scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> int | None:
     """Return the metric that a bar counts, None if it is not a count of executions."""

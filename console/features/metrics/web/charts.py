@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _GROUPS = {
     "seven": ("Main metrics", SEVEN),
     "more": (
-        "Redrives, Express",
+        "Redrives, Express, limits",
         tuple(
             metric.name
             for metric in METRICS.values()
-            if metric.group == "executions" and metric.name not in SEVEN
+            if metric.group in ("executions", "near") and metric.name not in SEVEN
         ),
     ),
     **{
@@ -89,7 +89,7 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One metric. ``step`` and ``width``: of a period and of its bar."""
+    """One metric. ``step`` and ``width``: the widths of a period and its bar."""
 
     name: str
     label: str
@@ -132,8 +132,10 @@ def read_samples(
         if tally.is_percentile(span.statistic)
         else set()
     )
-    together = combined.statistics_of_durations(span)
-    if span.group == _COMBINED and any(tally.is_percentile(name) for name, _ in together):
+    duration_statistics = combined.statistics_of_durations(span)
+    if span.group == _COMBINED and any(
+        tally.is_percentile(name) for name, _ in duration_statistics
+    ):
         spread.add(combined.DURATION)
     question = read.MetricQuery(
         *(scope.project.pk, scope.region, tuple(metric.name for metric in metrics)),
@@ -199,12 +201,12 @@ def _chart(
 
 def _summary(metric: Metric, statistic: str, buckets: read.Buckets, *, in_time: bool) -> str:
     """Return the statistic over the whole range."""
-    whole = tally.Tally()
+    total = tally.Tally()
     for value in buckets.values():
-        whole.take(value)
-    if not whole.count:
+        total.take(value)
+    if not total.count:
         return "0" if metric.usual == "Sum" else "-"
-    return scale.value_text(whole.statistic(statistic), times=in_time)
+    return scale.value_text(total.statistic(statistic), times=in_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,21 +255,21 @@ def charts_context(
     span = ChartSpan.of(query, groups)
     buckets = read_samples(scope, span, machine)
     charts = draw_charts(span, buckets, machine)
-    together = draw_combined(span, buckets, machine)
+    combined_charts = draw_combined(span, buckets, machine)
     parameters = {name: query[name] for name in _SHOWN if name in query}
     if machine is not None:
         parameters["machine"] = machine.name
     marks = [f"{chart.name}:{chart.mark}" for chart in charts]
-    marks += [f"{chart.key}:{chart.mark}" for chart in together]
-    seen = {"seen": ",".join(marks)}
+    marks += [f"{chart.key}:{chart.mark}" for chart in combined_charts]
+    marks_of_page = {"seen": ",".join(marks)}
     return {
         "span": span,
         "charts": charts,
-        "combined": together,
+        "combined": combined_charts,
         "redrives": count_redrives(span, buckets, machine),
         "time_axis": axes.write_time_axis(scale.time_ticks(span.since, span.until, span.period)),
         "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
-        "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | seen)}",
+        "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | marks_of_page)}",
         "choices": {
             "ranges": [
                 (key, "Custom" if key == "own" else key, word) for key, (word, _) in RANGES.items()

@@ -24,12 +24,12 @@ OUTCOMES = (
     ("ExecutionsTimedOut", "Timed out", "caught"),
     ("ExecutionsAborted", "Aborted", "aborted"),
 )
-"""Metric, word and tone of what is stacked, from below."""
+"""Metric, label and tone of each stacked series, from the bottom."""
 DURATION = "ExecutionTime"
 _PERCENTILES = (("p50", "Median"), ("p90", "p90"), ("p99", "p99"))
 _PLAIN = (("Average", "Average"), ("Maximum", "Longest"))
 _DOTS = 80
-"""Of more values only the line is drawn."""
+"""The number of values above which only the line is drawn."""
 _LONGEST = 7 * DAY
 """Percentiles of a longer time take every minute's spread, which is slow to read."""
 
@@ -75,7 +75,7 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True)
 class CombinedChart:
-    """A chart of several series. ``step`` and ``width``: of a period and of its column."""
+    """A chart of several series. ``step`` and ``width``: those of a period and its column."""
 
     key: str
     title: str
@@ -154,9 +154,9 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
     most = max((max(row) for row in values.values()), default=0)
     end = scale.axis_end(most or 1, times=True)
     step, width = _sizes(span)
-    whole = Tally()
+    total = Tally()
     for tally in buckets.values():
-        whole.take(tally)
+        total.take(tally)
     columns, paths, dots = [], ["" for _ in chosen], ["" for _ in chosen]
     before: int | None = None
     for start in starts:
@@ -176,7 +176,7 @@ def draw_durations(span: ChartSpan, buckets: Buckets) -> CombinedChart:
         ChartSeries(
             word,
             name.lower(),
-            scale.value_text(whole.statistic(name), times=True) if whole.count else "-",
+            scale.value_text(total.statistic(name), times=True) if total.count else "-",
             path,
             marks if len(starts) <= _DOTS else "",
             is_line=True,

@@ -22,10 +22,10 @@ _STEPS = (
     *(step * DAY for step in (1, 2, 5, 10, 30, 90)),
 )
 _SHORT, _LONG = 36, 70
-"""What a text of an axis of times takes, in pixels: an hour or a day, and both."""
+"""The width of a label on a time axis, in pixels: an hour or a day, and both."""
 _GAP = 10
 _PLOTS = (("", 240), ("medium", 384), ("wide", 584), ("wider", 944))
-"""How many pixels a plot has at least: the styles know the names of the wider ones."""
+"""The minimum width of a plot in pixels: the styles know the names of the wider ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ValueTick:
 class TimeTick:
     """A tick of the time axis. ``x``: in drawing units; ``form``: its label, "" for none.
 
-    ``room``: how wide the plot has to be for its text, "" if each one is.
+    ``room``: the minimum width of a plot that shows the label, "" if every plot does.
     """
 
     at_ms: int
@@ -74,8 +74,8 @@ def axis_end(most: float, *, times: bool) -> float:
 
 def value_ticks(end: float, *, times: bool) -> list[ValueTick]:
     """Return the lines at the end and the middle of a value axis."""
-    whole = end < 2  # noqa: PLR2004 - half an execution is none, half a millisecond is not shown
-    shares = (1.0,) if whole else (1.0, 0.5)
+    is_small = end < 2  # noqa: PLR2004 - half an execution is none, half a millisecond is not shown
+    shares = (1.0,) if is_small else (1.0, 0.5)
     return [
         ValueTick(100 * (1 - share), HEIGHT * (1 - share), _tick_text(end * share, times=times))
         for share in shares
@@ -96,13 +96,12 @@ def value_text(value: float, *, times: bool) -> str:
 def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
     """Return a few round times of a period, and its end.
 
-    A plot that has no room for the text of each time names every second or fourth one, so that its
-    texts stand at even distances. Too near to the end a time is a line of the grid without a text,
-    which would overlap.
+    A plot that is too narrow for all labels labels every second or fourth time, at even distances.
+    A time near the end has a grid line but no label, because the labels would overlap.
     """
     span = until - since
     form = "hour" if span < DAY else "day" if period >= DAY else "both"
-    taken = _LONG if form == "both" else _SHORT
+    label_width = _LONG if form == "both" else _SHORT
     step = _time_step(span, period, 4 if form == "both" else 6)
     ticks = []
     for place, at_ms in enumerate(range(-(-since // step) * step, until, step)):
@@ -110,21 +109,21 @@ def time_ticks(since: int, until: int, period: int) -> list[TimeTick]:
         rooms = [
             room
             for room, pixels in _PLOTS
-            if remainder * pixels >= 2 * taken + _GAP
-            and place % _named_of(step * pixels / span, taken) == 0
+            if remainder * pixels >= 2 * label_width + _GAP
+            and place % _named_of(step * pixels / span, label_width) == 0
         ]
         x = WIDTH * (at_ms - since) / span
         ticks.append(TimeTick(at_ms, x, form if rooms else "", rooms[0] if rooms else ""))
     return [*ticks, TimeTick(until, WIDTH, form)]
 
 
-def _named_of(apart: float, taken: int) -> int:
+def _named_of(apart: float, label_width: int) -> int:
     """Return n: every n-th tick gets a label.
 
     A power of two: what a narrow plot names, a wider one names, too.
     """
     every = 1
-    while every * apart < taken + _GAP:
+    while every * apart < label_width + _GAP:
         every *= 2
     return every
 

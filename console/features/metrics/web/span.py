@@ -122,8 +122,8 @@ def _period(span: int) -> int:
 
 def _moment(text: str, otherwise: int) -> int:
     try:
-        named = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
-        return min(max(named, 2 * _LONGEST), _LATEST)
+        moment_ms = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        return min(max(moment_ms, 2 * _LONGEST), _LATEST)
     except (ValueError, OverflowError):
         return otherwise
 

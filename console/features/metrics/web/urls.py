@@ -1,11 +1,14 @@
-"""URLs of the feature metrics."""
+"""URLs of metrics: charts, the executions of a bar, CSV and Prometheus."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.metrics.web import chart_views, prometheus_views
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
+
+chart_views = ViewModule("console.features.metrics.web.chart_views")
+prometheus_views = ViewModule("console.features.metrics.web.prometheus_views")
 
 urlpatterns = [
     path(f"{MACHINE}metrics/", chart_views.machine_charts, name="machine-metrics"),

@@ -34,7 +34,7 @@ _PAGE = 100
 _MOST_BYTES = 256 * 1024
 _DEEPEST = 499
 INJECT = "events:InjectAwsEvents"
-"""The right, beside PutEvents, to put events in the name of a service of AWS."""
+"""The additional right to put events in the name of an AWS service."""
 _EVENT = ("id", "account", "source", "time", "region", "resources", "detail-type")
 
 

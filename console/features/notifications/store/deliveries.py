@@ -38,7 +38,7 @@ _LONGEST_PAUSE_MS = 5 * 60 * 1000
 _KEPT_MS = 7 * 24 * 3600 * 1000
 AT_ONCE = 100
 MOST_AGAIN = 500
-"""How many dead letters of a rule one press sends again, or deletes."""
+"""The number of dead letters of a rule that one click sends again or deletes."""
 DELETE_LETTERS = "events:DeleteDeadLetters"
 _ERROR = 1_000
 _NAME = 80
@@ -90,7 +90,7 @@ def due_targets() -> list[DueTarget]:
 
 
 def _due_deliveries(now_ms: int) -> QuerySet[Delivery]:
-    """Return the due deliveries, without those that a pause of schedules holds back."""
+    """Return the due deliveries, without deliveries that a pause of schedules holds back."""
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=now_ms)
     paused = list(SchedulePause.objects.values_list("project", flat=True))
     if not paused:
@@ -106,7 +106,7 @@ def _due_deliveries(now_ms: int) -> QuerySet[Delivery]:
 def claim_due(counts: Mapping[int, int]) -> list[tuple[int, int]]:
     """Claim the oldest due deliveries of targets; the caller must record each outcome.
 
-    ``counts``: of each target so many at most. Return (delivery, target) of each.
+    ``counts``: target -> the maximum number of its deliveries. Return (delivery, target) pairs.
     """
     if not counts:
         return []
@@ -192,8 +192,8 @@ def _most_age_ms(policy: Mapping[str, Any]) -> int:
 def mark_expired(delivery: Delivery, problem: str) -> None:
     """Record that a delivery is not attempted any more."""
     fields = {"status": DeliveryStatus.DEAD, "ended_ms": clock.now_ms()}
-    told = {"last_error": storable(problem[:_ERROR])}
-    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields, **told))
+    error_field = {"last_error": storable(problem[:_ERROR])}
+    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields, **error_field))
 
 
 def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool = False) -> None:
@@ -227,8 +227,8 @@ def mark_failed(delivery: Delivery, problem: str, *, dead: bool, timed_out: bool
 
 def note_problem(delivery: Delivery, problem: str) -> None:
     """Record the final error of a delivery before its dead-letter queue is called."""
-    told = {"last_error": storable(problem[:_ERROR])}
-    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**told))
+    error_field = {"last_error": storable(problem[:_ERROR])}
+    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**error_field))
 
 
 def _note_answer(delivery: Delivery) -> None:
@@ -288,8 +288,8 @@ def send_all_again(
 ) -> int:
     """Retry a rule's latest ``MOST_AGAIN`` dead letters; return their number.
 
-    ``errors``: only those that failed with one of these, None for all. Each keeps its event id.
-    The audit has one entry for all of them.
+    ``errors``: only deliveries that failed with one of these, None for all. Each keeps its event
+    id. The audit has one entry for all of them.
     """
 
     def store() -> int:
@@ -311,7 +311,7 @@ def delete_dead_letters(
 ) -> int:
     """Delete a rule's latest ``MOST_AGAIN`` dead letters; return their number.
 
-    ``errors``: as of ``send_all_again``. The audit has one entry for all of them.
+    ``errors``: see ``send_all_again``. The audit has one entry for all of them.
     """
 
     def store() -> int:
@@ -354,8 +354,8 @@ def remove_old_events() -> None:
     old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
     waiting = Delivery.objects.filter(event__at_ms__lt=limit).exclude(ended_ms__lt=limit)
     while True:
-        gone = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:AT_ONCE]
-        if not (numbers := list(gone)):
+        removable = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:AT_ONCE]
+        if not (numbers := list(removable)):
             return
         _remove(numbers)
 
@@ -370,9 +370,9 @@ def _remove(numbers: list[int]) -> None:
 def fire_due() -> int:
     """Create the events of up to ``AT_ONCE`` due schedules, once each; return their number.
 
-    A moment that passed while no server ran is made up for once, not as often as it was missed.
-    A moment of an archived project, or of one whose schedules are paused, passes without an event.
-    Projects take turns: one with very many schedules delays its own.
+    If several times passed while no server ran, the schedule fires once. If the project is archived
+    or its schedules are paused, a due time passes without an event. Projects take turns: a project
+    with very many schedules delays only its own schedules.
     """
     due = EventRule.objects.filter(_is_due()).annotate(turn=outbox.turn_of_project("pk"))
     numbers = list(due.order_by("turn", "pk").values_list("pk", flat=True)[:AT_ONCE])
@@ -401,7 +401,7 @@ def _fire(number: int) -> bool:
 def put_schedule_event(rule: EventRule, moment_ms: int, window_ms: int) -> None:
     """Write a schedule's event with its deliveries (inside a transaction).
 
-    ``window_ms``: these are spread over so long, that many do not start at once.
+    ``window_ms``: the period over which the deliveries are spread, so that few start at once.
     """
     event_id = body.stable_id(rule.arn, rule.created_ms, moment_ms)
     text = schedule_event(rule, event_id, moment_ms)

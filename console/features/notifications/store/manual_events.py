@@ -27,8 +27,8 @@ _EXAMPLE = "example"
 def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
     """Create a schedule's event now, whether it is enabled or not.
 
-    When it is due next does not change. Raise ServiceError for one without a target, or that is
-    gone.
+    Its next due time does not change. Raise ServiceError for a deleted schedule and for one without
+    a target.
     """
 
     def store() -> None:
@@ -45,10 +45,7 @@ def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
 
 
 def send_test(rule: EventRule, target_id: str, actor: audit.Actor) -> None:
-    """Send a test event to one target of a rule.
-
-    Raise ServiceError for a target that is gone.
-    """
+    """Send a test event to one target of a rule; raise ServiceError for a deleted target."""
 
     def store() -> None:
         row = _locked(rule.pk, rule.name)

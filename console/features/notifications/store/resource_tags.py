@@ -21,11 +21,11 @@ MOST_TAGS = 50
 
 @dataclass(frozen=True, slots=True)
 class TaggedResources:
-    """The taggable resources of one service.
+    """The taggable resources of a service.
 
-    ``service``: as it stands before the names of its actions. ``get``: returns the resource that an
-    ARN of a project and region names, raises ResourceNotFoundException. ``too_many``: as which the
-    service refuses more than 50 tags of a resource.
+    ``service``: the prefix of its actions. ``get``: returns the resource of an ARN in a project and
+    region, raises ResourceNotFoundException. ``too_many``: the service's error code for more than
+    50 tags of a resource.
     """
 
     service: str
@@ -78,8 +78,8 @@ class TaggedResources:
 def insert_tags(arn: str, tags: Mapping[str, str], too_many: ErrorCode) -> None:
     """Set tags of a resource and keep its others; call it inside a write.
 
-    Raise ValidationException for a tag that nobody may set, and ``too_many``, as which the service
-    refuses more than 50.
+    Raise ValidationException for a tag that nobody may set, and the error ``too_many`` for more
+    than 50 tags.
     """
     for name, value in tags.items():
         if name.lower().startswith("aws:"):

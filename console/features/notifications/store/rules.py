@@ -60,8 +60,9 @@ def put_rule(
 ) -> EventRule:
     """Create or replace a rule; missing fields get their defaults.
 
-    ``tags`` are of a new rule; they change none that is there (source: API reference, PutRule).
-    Raise ValidationException, InvalidEventPatternException, LimitExceededException.
+    ``tags`` are of a new rule; they do not change the tags of an existing rule (source: API
+    reference, PutRule). Raise ValidationException, InvalidEventPatternException,
+    LimitExceededException.
     """
     _check(name, pattern, schedule, timezone, state)
     now_ms = clock.now_ms()
@@ -128,9 +129,9 @@ def save_rule(
 ) -> EventRule:
     """Create a rule with its first target, or change one (``target`` None), in one write.
 
-    ``revision``: of the rule that the change was made from, "" to change it whatever it is now.
-    Raise what ``put`` raises, ValidationException for a name that is taken or a wrong target, and
-    ConflictException for a rule that is not of that revision any more.
+    ``revision``: the revision that was edited, "" to skip the check for concurrent changes.
+    Raise the errors of ``put_rule``, ValidationException for a taken name or an invalid target, and
+    ConflictException if the rule has another revision by now.
     """
 
     def store() -> EventRule:
@@ -283,7 +284,7 @@ def delete_rule(
 
 
 UNTRIED: Final = {"timeouts": 0, "paused_until_ms": None}
-"""Columns of a target that was set anew: what its former address did counts no more."""
+"""Columns to reset when a target is set again: failures at its former address no longer count."""
 
 
 def put_targets(

@@ -52,8 +52,8 @@ def plan_change(project: Project) -> SchedulePlan:
     listed = enabled.annotate(moment_ms=Coalesce("next_ms", "due_ms")).order_by("moment_ms", "pk")
     pause = find_pause(project)
     missed = {} if pause is None else dict(_missed_moments(project, pause.since_ms))
-    shown = list(listed.prefetch_related("targets")[:SHOWN])
-    return SchedulePlan(enabled.count(), shown, missed)
+    first_rules = list(listed.prefetch_related("targets")[:SHOWN])
+    return SchedulePlan(enabled.count(), first_rules, missed)
 
 
 def pause_schedules(project: Project, actor: audit.Actor, note: str = "") -> SchedulePause:

@@ -124,7 +124,7 @@ def create_schedule(
     """Create a schedule; a repeated ``token`` returns the earlier schedule.
 
     Raise ValidationException, ConflictException, ServiceQuotaExceededException, and
-    ResourceNotFoundException for a group that is not there.
+    ResourceNotFoundException for a missing group.
     """
 
     def store() -> EventRule:
@@ -167,10 +167,10 @@ def update_schedule(
     *,
     revision: str | None = None,
 ) -> EventRule:
-    """Replace a schedule's settings; missing ones return to their defaults.
+    """Replace a schedule's settings; missing settings return to their defaults.
 
-    ``revision``: of the schedule that was edited, None for any. Raise ValidationException,
-    ResourceNotFoundException and ConflictException.
+    ``revision``: the revision that was edited, None to skip the check for concurrent changes. Raise
+    ValidationException, ResourceNotFoundException and ConflictException.
     """
 
     def store() -> EventRule:
@@ -239,7 +239,7 @@ def list_schedules(
 ) -> list[EventRule]:
     """Return schedules by group and name; ``after``: group and name of the previous one.
 
-    Raise ResourceNotFoundException for a group that is not there.
+    Raise ResourceNotFoundException for a missing group.
     """
     rows = EventRule.objects.filter(project=project, region=region).exclude(schedule_group="")
     if group:

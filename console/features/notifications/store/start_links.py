@@ -1,8 +1,8 @@
 """Store start links: secret URLs that start executions by HTTP; secrets are stored as hashes.
 
 A link stops working while its creator lacks the right to create one. It ends for good with the
-creator's membership: a person who is added again has a new one. This also holds if the server had
-no notifications feature when the creator was removed.
+creator's membership: a person who is added again has a new membership. This also holds if the
+server had no notifications feature when the creator was removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from console.db.writer import write
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
 from console.models import StartLink, StateMachine
 from console.statuses import MachineStatus
-from console.store.machines.machines import held
+from console.store.machines.machines import lock_clause
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -32,7 +32,7 @@ _MINUTE_MS = 60_000
 def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
     """Create a link; return it and its secret, which is shown only once.
 
-    Raise ValidationException for a name that is none, or if there are too many;
+    Raise ValidationException for an invalid name and for too many links;
     StateMachineDeleting and StateMachineDoesNotExist.
     """
     name = " ".join(name.split())
@@ -43,7 +43,7 @@ def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[S
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:
-        row = rows.fetch_one(StateMachine, held("id = %s"), [machine.pk])
+        row = rows.fetch_one(StateMachine, lock_clause("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
         if row.status == MachineStatus.DELETING:

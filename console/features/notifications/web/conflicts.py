@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from console.db import audit
 from console.features.notifications.store import rules, scheduler
 from console.models import EventRule
-from console.web.core.conflicts import SaveConflict, save_conflict
+from console.web.core.forms import SaveConflict, save_conflict
 
 
 def rule_conflict(rule: EventRule) -> SaveConflict:

@@ -75,8 +75,8 @@ def _asked_groups(
     """Return a rule, the requested groups of its dead letters, and the key of a single one."""
     rule = get_object_or_404(EventRule, pk=number, project=scope.project, region=scope.region)
     groups = dead_letters.group_dead_letters(scope, rule)
-    asked = request.GET if request.method == "GET" else DeadLettersForm(request.POST).values
-    key = asked.get("cause", "")
+    values = request.GET if request.method == "GET" else DeadLettersForm(request.POST).values
+    key = values.get("cause", "")
     return rule, [group for group in groups if key in ("", group.key)], key
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 MOST = 5_000
-"""How many of the newest dead letters are grouped."""
+"""The number of latest dead letters that are grouped."""
 PAGE = 10
 _MOST_OPEN = 3
-"""How many events the only group shows without being asked for them."""
+"""The number of events of an only group that are shown without a click."""
 _UNNAMED_ORIGIN = re.compile(r"'(https?://[^']+)' is not among the endpoints of targets\.json")
 
 
@@ -33,7 +33,8 @@ _UNNAMED_ORIGIN = re.compile(r"'(https?://[^']+)' is not among the endpoints of 
 class DeadLetterGroup:
     """Dead letters of one rule with the same cause, newest first.
 
-    ``cause``: of the newest; ``errors``: the texts of all, which differ in numbers and ids.
+    ``cause``: the cause of the newest; ``errors``: the texts of all, which differ in numbers and
+    ids.
     """
 
     rule: EventRule
@@ -126,10 +127,10 @@ def list_dead_letters(
         dead = dead.filter(pk__lt=before)
     letters = dead.select_related("target__rule", "event").defer("event__body").order_by("-pk")
     page = list(letters[: PAGE + 1])
-    shown, older = page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
+    page_letters, older = page[:PAGE], page[PAGE - 1].pk if len(page) > PAGE else None
     if group is None:  # the same reason of the same target is said once
-        shown.sort(key=lambda letter: (letter.target_id, letter.last_error))
-    return shown, older
+        page_letters.sort(key=lambda letter: (letter.target_id, letter.last_error))
+    return page_letters, older
 
 
 def _first_letters(

@@ -57,7 +57,7 @@ class NotificationForm(NewRuleForm, _ChoicesForm):
 
 
 class ScheduleForm(NewRuleForm):
-    """A rule with a schedule. ``machine``: its target; ``back``: ``triggers`` for that page."""
+    """A rule with a schedule. ``back``: ``triggers`` for a form of the page *Triggers*."""
 
     back = TextField()
 
@@ -68,8 +68,9 @@ class ScheduleForm(NewRuleForm):
 class RuleForm(_ChoicesForm):
     """Changes of a rule.
 
-    ``revision``: of the rule that was on display; ``over``: of the one that the reader replaces.
-    ``choices``: what it waits for was chosen, instead of a typed ``pattern``.
+    ``revision``: the displayed revision; ``over``: the later revision that the reader has agreed to
+    overwrite, "" for none. ``choices``: the events were selected in the form, instead of typing a
+    ``pattern``.
     """
 
     choices = PresenceField()
@@ -84,7 +85,8 @@ class RuleForm(_ChoicesForm):
 class ScheduleEditForm(PageForm):
     """Changes of a schedule of EventBridge Scheduler.
 
-    ``revision``: of the one on display; ``over``: of the one that the reader replaces.
+    ``revision``: the displayed revision; ``over``: the later revision that the reader has agreed to
+    overwrite, "" for none.
     """
 
     schedule = _ScheduleField()

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 PAGE = 10
 _FRESH = 5
-"""Attempts after which a delivery waits so long that the page does not wait with it."""
+"""The number of attempts after which the page stops polling for a delivery: its pauses are long."""
 _PENDING = (DeliveryStatus.WAITING, DeliveryStatus.SENDING)
 _CLOCKS_MS = 5_000
-"""How far the clocks of two servers of a team may be apart."""
+"""The maximum difference between the clocks of two servers of a team."""
 _NAMED = 7
 """Parts of the ARN of a state machine, without a version or an alias."""
 
@@ -68,7 +68,7 @@ class MatchedEvent:
 class MatchPage:
     """The latest events, newest first. ``older``: the key of the next page.
 
-    ``under_way``: a delivery is about to change, so the list looks again by itself.
+    ``under_way``: a delivery is about to change, so the list polls.
     """
 
     matches: list[MatchedEvent]
@@ -88,7 +88,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
     executions = _executions(rule.project, page)
     statuses = statuses_of_events({row.event_id for row in page if row.event.about in executions})
     matches: dict[int, MatchedEvent] = {}
-    above: dict[int, str] = {}  # target -> its error, of the event that stands above
+    above: dict[int, str] = {}  # target -> its error at the newer event above
     for row in page:
         matched = MatchedEvent(row.event, statuses.get(row.event_id))
         sent = rule_display.sent_target(row.target)
@@ -106,7 +106,7 @@ def list_matches(rule: EventRule, before: int | None = None) -> MatchPage:
 def last_outcomes(project: Project, rows: Iterable[rule_display.RuleRow]) -> dict[int, Outcome]:
     """Return target id -> outcome of its last event, for the targets of some rules.
 
-    It takes four queries at most, however many there are.
+    It takes at most four queries for any number of rules.
     """
     sent = {each.target.pk: each for row in rows for each in row.targets}
     numbers = [each.health.newest for each in sent.values() if each.health.newest is not None]
@@ -144,10 +144,10 @@ def _status_of(body: str) -> str:
 
 
 def _executions(project: Project, deliveries: Iterable[Delivery]) -> dict[str, LinkedExecution]:
-    """Return ARN -> execution, for those in events or started by deliveries, in one query."""
+    """Return ARN -> execution, for executions in events or started by deliveries, in one query."""
     deliveries = list(deliveries)
-    asked = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
-    rows = Execution.objects.filter(project=project, arn__in=asked).values_list("arn", "status")
+    arns = {arn for row in deliveries for arn in (row.event.about, started_arn(row)) if arn}
+    rows = Execution.objects.filter(project=project, arn__in=arns).values_list("arn", "status")
     executions = {arn: LinkedExecution(arn, EXECUTION[status]) for arn, status in rows}
     return executions | _express_executions(
         project, [row for row in deliveries if started_arn(row) not in executions]
@@ -189,7 +189,8 @@ def _express_executions(project: Project, deliveries: list[Delivery]) -> dict[st
 def started_arn(delivery: Delivery) -> str:
     """Return the ARN of the execution that a delivery starts, "" if none.
 
-    It is as of a Standard machine; that of a run of an Express machine has an id of its own.
+    The ARN has the form of a Standard execution; that of an Express execution would have a unique
+    id.
     """
     address, name = delivery.target.address, execution_name(delivery)
     if addresses.is_universal(address):

@@ -37,8 +37,8 @@ def next_times(
 ) -> dict[str, Any]:
     """Return the next five times, or why there are none.
 
-    ``began_ms``: the begin of a rate, None for now; ``end_ms``: the end date. ``problem``: of the
-    expression; ``zone_problem``: of the time zone.
+    ``began_ms``: the begin of a rate, None for now; ``end_ms``: the end date. In the result,
+    ``problem`` is the error of the expression, and ``zone_problem`` that of the time zone.
     """
     nothing = {"zone": zone, "times": [], "problem": "", "zone_problem": ""}
     if not expression:

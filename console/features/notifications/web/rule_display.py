@@ -142,7 +142,7 @@ class RuleRow:
 
     @property
     def status(self) -> StatusLabel:
-        """Return whether the rule is enabled and on time."""
+        """Return icon and word of the rule's state: enabled, disabled or late."""
         return rule_state(self.rule) if self.late_ms is None else _LATE
 
 
@@ -207,9 +207,9 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
 
 def _alarm_meaning(read: dict[str, Any]) -> PatternMeaning:
     """Return the meaning of an alarm pattern; with ``statuses`` if the form can express it."""
-    named = read.get("resources", [])
-    machines = tuple(named) if _pattern_texts(named) else ()
-    plain = read.get("source") == [body.ALARM_SOURCE] and _pattern_texts(named)
+    resources = read.get("resources", [])
+    machines = tuple(resources) if _pattern_texts(resources) else ()
+    plain = read.get("source") == [body.ALARM_SOURCE] and _pattern_texts(resources)
     match read.get("detail"):
         case {"state": {"value": list(states), **more}, **others} if not (more or others):
             if plain and _pattern_texts(states) and not set(read) - _ALARM_FIELDS:
@@ -292,13 +292,15 @@ def list_rows(listed: list[EventRule]) -> list[RuleRow]:
     targets = {rule.pk: list(rule.targets.all()) for rule in listed}
     every = [target for each in targets.values() for target in each]
     health = health_of_targets([target.pk for target in every])
-    gone = _deleted_machines(listed)
+    deleted_arns = _deleted_machines(listed)
     scheduled = [rule.pk for rule in listed if rule.schedule]
     late = late_schedules(clock.now_ms(), scheduled) if scheduled else {}
     rows = []
     for rule in listed:
         sent_rows = [
-            replace(sent, deleted=sent.target.address in gone, refused=_is_refused(rule, sent))
+            replace(
+                sent, deleted=sent.target.address in deleted_arns, refused=_is_refused(rule, sent)
+            )
             for sent in sent_targets(rule, health)
         ]
         row = RuleRow(rule, pattern_meaning(rule.pattern), sent_rows, late_ms=late.get(rule.pk))

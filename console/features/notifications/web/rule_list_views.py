@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _LONGEST_NAMED = 1_600
+"""The maximum length of a form value in a link."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,7 +47,8 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         form = NotificationForm(request.POST)
         context = _form_context(scope, problem) | {
             "section": "notifications",
-            "typed": form.data or _named(request, "target") | _named(request, "machine"),
+            "typed": form.data
+            or _values_of_link(request, "target") | _values_of_link(request, "machine"),
             **rule_display.choices_context(_offered_choices(request, form)),
         }
         return render(request, "notifications/create.html", context, status=422 if problem else 200)
@@ -62,7 +64,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
 
 
 def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_display.PatternChoices:
-    """Return the submitted or initial choices of the form. ``?about=alarms``: for alarms."""
+    """Return the submitted choices, else the defaults: with ``?about=alarms`` those for alarms."""
     if form.data:
         return rule_display.PatternChoices.sent(form.texts)
     if request.GET.get("about") == rule_display.ABOUT_ALARMS:
@@ -70,7 +72,7 @@ def _offered_choices(request: HttpRequest, form: NotificationForm) -> rule_displ
     return rule_display.PatternChoices(UNSUCCESSFUL, "")
 
 
-def _named(request: HttpRequest, field: str) -> dict[str, str]:
+def _values_of_link(request: HttpRequest, field: str) -> dict[str, str]:
     """Return the form values given in a link."""
     return {field: request.GET.get(field, "")[:_LONGEST_NAMED]}
 
@@ -99,7 +101,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         context = _form_context(scope, problem) | {
             "section": "schedules",
             "typed": ScheduleForm(request.POST).data
-            or _named(request, "machine") | _named(request, "back"),
+            or _values_of_link(request, "machine") | _values_of_link(request, "back"),
             "zones": sorted(available_timezones()),
         }
         return render(
@@ -138,7 +140,8 @@ def _save_rule(
 ) -> str:
     """Create the form's rule; return the error, "" without one.
 
-    ``target_name``: an ARN, an address, or the name of a machine; ``fields``: when the rule fires.
+    ``target_name``: an ARN, an address, or the name of a machine; ``fields``: its pattern, or its
+    schedule and time zone.
     """
     name = sent["name"]
     target = {"Id": "1", "Arn": rule_display.target_address(target_name)}
@@ -155,7 +158,8 @@ def _save_rule(
 def _save_once(scope: Scope, request: HttpRequest, sent: dict[str, Any]) -> str:
     """Create a one-time schedule from a form; return the error, if any.
 
-    Rules of EventBridge know no single moment, so it is one of EventBridge Scheduler.
+    A rule of EventBridge cannot fire once at a set time, so this is a schedule of EventBridge
+    Scheduler.
     """
     require(scope, "scheduler:CreateSchedule")
     partition = arns.partition_of(scope.region)

@@ -155,8 +155,8 @@ def _readable_pattern(pattern: str) -> str:
 def target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with its input.
 
-    For editors with what is secret: ``whole_address`` where that says more than ``address``, what
-    checks its signatures, and masked values in its input.
+    For editors it includes secrets: ``whole_address`` if it differs from ``address``, the key that
+    verifies its signatures, and masked values in its input.
     """
     settings = json.loads(sent.target.settings)
     if not secret:
@@ -231,8 +231,8 @@ def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "events:PutTargets")
     rule = _find_rule(scope, rule_name)
-    taken = {each.target_id for each in rule.targets.all()}
-    number = next(str(n) for n in range(1, len(taken) + 2) if str(n) not in taken)
+    used_ids = {each.target_id for each in rule.targets.all()}
+    number = next(str(n) for n in range(1, len(used_ids) + 2) if str(n) not in used_ids)
     sent = TargetForm(request.POST).values
     target = {"Id": number, "Arn": rule_display.target_address(sent["target"])}
     if sent["input"]:
@@ -275,8 +275,8 @@ def test_target(request: HttpRequest, rule_name: str) -> HttpResponse:
         return ""
 
     title = "Last runs" if rule.schedule else "Last matches"
-    done = f"A test event was sent to target {target_id}. See {title}."
-    return _run_and_redirect(request, scope, rule, act, done)
+    message = f"A test event was sent to target {target_id}. See {title}."
+    return _run_and_redirect(request, scope, rule, act, message)
 
 
 @require_POST
@@ -299,7 +299,7 @@ RUN_DONE = "The schedule is running. See Last runs."
 
 
 def _run_and_redirect(
-    request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], done: str
+    request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], message: str
 ) -> HttpResponse:
     """Run an action and redirect to the rule, with a message."""
     try:
@@ -309,5 +309,5 @@ def _run_and_redirect(
     if problem:
         messages.error(request, problem)
     else:
-        messages.success(request, done)
+        messages.success(request, message)
     return redirect(page_address(scope, "rule", rule.name))

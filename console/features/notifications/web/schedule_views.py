@@ -1,4 +1,4 @@
-"""Views of one EventBridge Scheduler schedule: show, edit, enable, run and delete it."""
+"""Views of an EventBridge Scheduler schedule: show, edit, enable, run and delete it."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def schedule_page(request: HttpRequest, schedule_group: str, schedule_name: str)
             return redirect(page_address(scope, "schedule", schedule_group, schedule_name))
         typed = form.texts
     context = _schedule_context(request, scope, row) | {"problem": problem, "typed": typed}
-    asked = bool("edit" in request.GET or problem or conflict)
-    context |= {"conflict": conflict, "edits": context["may_schedule"] and asked}
+    is_editing = bool("edit" in request.GET or problem or conflict)
+    context |= {"conflict": conflict, "edits": context["may_schedule"] and is_editing}
     context["zones"] = sorted(available_timezones()) if context["edits"] else []
     status = 409 if conflict else 422 if problem else 200
     return render(request, "notifications/schedule.html", context, status=status)
@@ -93,9 +93,10 @@ def _values_of(row: EventRule) -> dict[str, Any]:
 
 
 def _change_schedule(scope: Scope, row: EventRule, form: ScheduleEditForm) -> str:
-    """Change the form's settings and keep the rest; return the error, "" without one.
+    """Change the form's settings and keep all others; return the error, "" without one.
 
-    Raise ConflictException if it is another one than the reader's form, or *Save mine*, began with.
+    Raise ConflictException if the schedule has changed since the reader opened the form or chose
+    *Save mine*.
     """
     sent = form.values
     if form.errors:

@@ -47,14 +47,14 @@ def _cron_words(read: cron.Cron, fields: list[str], zone: str) -> str:
     if len(moments) <= _MOST_ITEMS:
         when = f"every day {when}".strip() if is_daily else when
         return f"{when} at {_join_words(moments)} {zone}"
-    repeated = _repeated(read, zone)
+    repeated = _frequency_words(read, zone)
     return " ".join(part for part in (repeated, when) if part) if repeated else ""
 
 
-def _repeated(read: cron.Cron, zone: str) -> str:
+def _frequency_words(read: cron.Cron, zone: str) -> str:
     """Return an expression's frequency within a day in words, "" if irregular."""
     minutes, hours = read.minutes, read.hours
-    every_minutes = _evenly(minutes, 60)
+    every_minutes = _even_step(minutes, 60)
     is_range = hours == tuple(range(hours[0], hours[-1] + 1))
     all_day = len(hours) == 24  # noqa: PLR2004 - hours of a day
     if every_minutes and is_range:
@@ -68,14 +68,14 @@ def _repeated(read: cron.Cron, zone: str) -> str:
         return f"every hour at {at}"
     if is_range:
         return f"every hour from {hours[0]:02}{at} to {hours[-1]:02}{at} {zone}"
-    every_hours = _evenly(hours, 24)
+    every_hours = _even_step(hours, 24)
     return f"every {every_hours} hours from 00{at} {zone}" if every_hours else ""
 
 
-def _evenly(numbers: tuple[int, ...], whole: int) -> int:
+def _even_step(numbers: tuple[int, ...], period: int) -> int:
     """Return the step of evenly spaced numbers from 0, 0 if uneven."""
     step = numbers[1] - numbers[0] if len(numbers) > 1 else 0
-    even = step and whole % step == 0 and numbers == tuple(range(0, whole, step))
+    even = step and period % step == 0 and numbers == tuple(range(0, period, step))
     return step if even else 0
 
 

@@ -95,15 +95,15 @@ def _fails_since(row: TargetHealth, since_ms: int) -> None:
 
 def _read_counts(health: dict[int, TargetHealth]) -> tuple[dict[int, int], dict[int, int]]:
     """Fill in the counts; return each target's first and last dead letter times."""
-    tried = Q(attempts__gt=0)
+    is_retried = Q(attempts__gt=0)
     rows = Delivery.objects.filter(target__in=list(health)).order_by()
     grouped = rows.values_list("target", "status").annotate(
         number=Count("pk"),
-        retried=Count("pk", filter=tried),
+        retried=Count("pk", filter=is_retried),
         first_ms=Min("ended_ms"),
         last_ms=Max("ended_ms"),
-        oldest_ms=Min("created_ms", filter=tried),
-        newest_ms=Max("created_ms", filter=tried),
+        oldest_ms=Min("created_ms", filter=is_retried),
+        newest_ms=Max("created_ms", filter=is_retried),
         newest=Max("pk"),
     )
     first_ended, last_dead, waits = {}, {}, {}

@@ -37,7 +37,7 @@ from console.server.shutdown import SHUTTING_DOWN
 from console.statuses import ExecutionStatus, MachineType, Topic
 from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.machines.machine_views import machine_context
+from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ _buckets: dict[int, tuple[float, float]] = {}
 """Link -> tokens, and when they were counted (seconds of the monotonic clock)."""
 _waiting: Counter[int] = Counter()
 MOST_RULES = 200
-"""How many rules of a region are looked at, by name."""
+"""The number of rules of a region that are read, by name."""
 _OF_EVENT = ("source", "detail-type", "account", "region")
 _DETAIL = frozenset(
     {

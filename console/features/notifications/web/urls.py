@@ -1,21 +1,21 @@
-"""URLs of the feature notifications."""
+"""URLs of notifications: event rules, schedules, targets, deliveries and start links."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from console.features.notifications.web import (
-    dead_letter_views,
-    rule_list_views,
-    rule_views,
-    schedule_pause_api,
-    schedule_pause_views,
-    schedule_views,
-    trigger_views,
-)
+from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
 
 _SCHEDULE = "schedules/<str:schedule_group>/<str:schedule_name>/"
+
+dead_letter_views = ViewModule("console.features.notifications.web.dead_letter_views")
+rule_list_views = ViewModule("console.features.notifications.web.rule_list_views")
+rule_views = ViewModule("console.features.notifications.web.rule_views")
+schedule_pause_api = ViewModule("console.features.notifications.web.schedule_pause_api")
+schedule_pause_views = ViewModule("console.features.notifications.web.schedule_pause_views")
+schedule_views = ViewModule("console.features.notifications.web.schedule_views")
+trigger_views = ViewModule("console.features.notifications.web.trigger_views")
 
 urlpatterns = [
     path(f"{MACHINE}triggers/", trigger_views.triggers_page, name="triggers"),

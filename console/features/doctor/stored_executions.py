@@ -15,6 +15,7 @@ import engine
 from console.models import (
     Definition,
     Execution,
+    HaltedExecution,
     HistoryEvent,
     InboxMessage,
     MapRun,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-_EXECUTIONS = 200  # at most so many at a time, and
-_EVENTS = 50_000  # about so many events of theirs
+_EXECUTIONS = 200  # maximum of a batch
+_EVENTS = 50_000  # approximate maximum of the events in a batch
 _DETAILS = 500
 _LARGE = ("input", "output", "error", "cause")
 _TASK_PAYLOADS = ("input", "credentials", "job")
@@ -48,7 +49,7 @@ class HistoryLine(NamedTuple):
 
 
 @dataclass(slots=True)
-class FoundExecution:
+class StoredExecution:
     """An execution with all its rows; payloads are read on demand."""
 
     execution: Execution
@@ -58,6 +59,7 @@ class FoundExecution:
     timers: list[Timer] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
     map_runs: dict[int, MapRun] = field(default_factory=dict)
+    halted: HaltedExecution | None = None
     _snapshot: engine.Run | None = None
 
     @property
@@ -132,8 +134,8 @@ def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def batches(executions: QuerySet[Execution]) -> Iterator[list[FoundExecution]]:
-    """Yield the executions in batches, each read in one database snapshot."""
+def batches(executions: QuerySet[Execution]) -> Iterator[list[StoredExecution]]:
+    """Yield executions in batches; each batch is read in one database snapshot."""
     after = 0
     more = True
     while more:
@@ -159,10 +161,10 @@ def one_instant() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def _batch(executions: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]:
+def _batch(executions: QuerySet[Execution]) -> tuple[list[StoredExecution], bool]:
     """Return the first executions, and whether there may be more."""
     rows = executions.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
-    records = {execution.pk: FoundExecution(execution) for execution in rows}
+    records = {execution.pk: StoredExecution(execution) for execution in rows}
     for run in RunRow.objects.defer("snapshot").filter(pk__in=records):
         records[run.pk].run = run
     chosen = _some(list(records.values()))
@@ -170,7 +172,7 @@ def _batch(executions: QuerySet[Execution]) -> tuple[list[FoundExecution], bool]
     return chosen, len(records) == _EXECUTIONS or len(chosen) < len(records)
 
 
-def _some(records: Sequence[FoundExecution]) -> list[FoundExecution]:
+def _some(records: Sequence[StoredExecution]) -> list[StoredExecution]:
     """Return the first records, up to about a batch's number of events."""
     events = 0
     for place, record in enumerate(records):
@@ -180,7 +182,7 @@ def _some(records: Sequence[FoundExecution]) -> list[FoundExecution]:
     return list(records)
 
 
-def _fill(records: dict[int, FoundExecution]) -> None:
+def _fill(records: dict[int, StoredExecution]) -> None:
     events = HistoryEvent.objects.filter(execution_id__in=records).order_by(
         "execution_id", "event_id"
     )
@@ -195,11 +197,13 @@ def _fill(records: dict[int, FoundExecution]) -> None:
         records[message.execution_id].inbox.append(message)
     for run in MapRun.objects.filter(parent_id__in=records):
         records[run.parent_id].map_runs[run.task] = run
+    for halted in HaltedExecution.objects.filter(execution_id__in=records):
+        records[halted.execution_id].halted = halted
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated invariant. ``id``: I1 to I17."""
+    """A violated invariant. ``id``: I1 to I18."""
 
     id: str
     execution_arn: str
