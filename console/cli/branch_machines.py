@@ -27,7 +27,10 @@ _DESCRIBE = "/api/branches/machines"
 _DEPLOY = "/api/branches/deploy"
 _NAMES_AT_ONCE = 1000
 _MOST_BYTES = 1_000_000
-"""Of the changes of a call. A larger one goes by AWS's API, which takes a whole definition."""
+"""The maximum size of the changes in a call.
+
+A larger change uses AWS's API, which accepts a whole definition.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class BranchMachines(Machines):
 
     present: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: dict[str, list[str]] = field(default_factory=dict)
-    """Name -> the calls of functions that nobody registered, where the server has looked."""
+    """Name -> calls of unregistered functions, of state machines that the server checked."""
 
     def groups(self, machines: Sequence[MachineSource]) -> Iterator[Sequence[MachineSource]]:
         """Describe all state machines, and yield them as one group."""

@@ -13,16 +13,10 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import boto3
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError
-from botocore.httpsession import URLLib3Session
-from botocore.utils import get_environ_proxies
 
 from console import arns
 from console.cli.connection import Connection, ConnectionRefused
-from console.cli.sources import Account
 from console.db.branch_names import moved_arns
 
 if TYPE_CHECKING:
@@ -38,7 +32,7 @@ _CONFLICT = "ConflictException"
 
 
 class CallRefused(ConnectionRefused):
-    """The server refused a call. ``code``: its error code, "" without one."""
+    """A server refused a call, or did not answer. ``code``: its error code, "" without one."""
 
     def __init__(self, message: str, code: str = "", status: int = 0) -> None:
         super().__init__(message)
@@ -128,6 +122,10 @@ def open_branch(connection: Connection, name: str) -> BranchAccess:
 
 
 def _with_access(connection: Connection, described: dict[str, Any]) -> BranchAccess:
+    import boto3
+
+    from console.cli.sources import Account
+
     session = boto3.Session(
         aws_access_key_id=described["accessKeyId"],
         aws_secret_access_key=described["secretAccessKey"],
@@ -149,8 +147,8 @@ def call(
 ) -> dict[str, Any]:
     """Make a signed call of the server's own API; raise CallRefused, ConnectionRefused.
 
-    ``needs``: what the server has to have, for these messages. A call that a busy server does not
-    take is made again: each of them may be made twice.
+    ``needs``: the feature that the server must have, for these messages. A call that a busy server
+    refuses is repeated; every call of this API may be made twice without harm.
     """
     if connection.aws:
         raise ConnectionRefused(f"--aws: got an endpoint of AWS, which has no {needs}")
@@ -170,8 +168,39 @@ def call(
     return answer
 
 
+def call_for_text(connection: Connection, method: str, path: str, text: str = "") -> str:
+    """Make a signed call that answers with a text; raise CallRefused, ConnectionRefused."""
+    status, content = _exchange(connection, method, path, text.encode())
+    printed = content.decode("utf-8", "replace")
+    if status < HTTPStatus.BAD_REQUEST:
+        return printed
+    answer = _parsed(content)
+    if not isinstance(answer, dict) or "message" not in answer:
+        url = f"{connection.web_address}{path}"
+        raise CallRefused(f"{url}: {status} {printed.strip()[:200]}", status=status)
+    raise CallRefused(str(answer["message"]), status=status)
+
+
 def _send(connection: Connection, method: str, path: str, data: bytes) -> tuple[int, Any]:
     """Send a request; return status and JSON of the answer; None without JSON."""
+    status, content = _exchange(connection, method, path, data)
+    return status, _parsed(content)
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
+
+
+def _exchange(connection: Connection, method: str, path: str, data: bytes) -> tuple[int, bytes]:
+    """Send a signed request; return status and content of the answer."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.httpsession import URLLib3Session
+    from botocore.utils import get_environ_proxies
+
     url = f"{connection.web_address}{path}"
     request = AWSRequest(method, url, data=data, headers={"Content-Type": "application/json"})
     try:
@@ -188,13 +217,9 @@ def _send(connection: Connection, method: str, path: str, data: bytes) -> tuple[
     )
     try:
         answer = sender.send(request.prepare())
-        status, content = answer.status_code, answer.content
     except BotoCoreError as error:
         words = str(error)  # most of botocore's name the address
-        raise ConnectionRefused(words if url in words else f"{url}: {words}") from None
+        raise CallRefused(words if url in words else f"{url}: {words}") from None
     finally:
         sender.close()
-    try:
-        return status, json.loads(content)
-    except ValueError:
-        return status, None
+    return answer.status_code, answer.content

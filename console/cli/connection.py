@@ -1,8 +1,9 @@
-"""Connect to a server with the environment's AWS profile, else with that of the data folder.
+"""Connect to a server with the AWS profile of the environment, else of the data folder.
 
-boto3 finds endpoint, key and region as for every AWS client. Without any of them, the profile
-``stateyard`` of the data folder is used: beside ``stateyard up`` no set-up is needed. A real AWS
-endpoint is refused without ``--aws``.
+boto3 finds endpoint, key and region as for every AWS client. With ``--data``, or if none of
+``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID`` and ``AWS_SHARED_CREDENTIALS_FILE`` is set, the profile
+``stateyard`` of the data folder is used instead: beside ``stateyard up`` no set-up is needed. It is
+never used with ``--profile`` or ``--aws``. A real AWS endpoint is refused without ``--aws``.
 """
 
 from __future__ import annotations
@@ -14,31 +15,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
-import botocore.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from console.cli.sources import Account
-from console.config import former_name
-from console.config.client_profile import profile_in
 from console.config.data_folder import data_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    import boto3
+    from botocore.awsrequest import AWSRequest, AWSResponse
+    from botocore.config import Config
+
+    from console.cli.sources import Account
+
 _AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".aws.dev")
-_CONFIG = Config(
-    inject_host_prefix=False,
-    connect_timeout=10,
-    read_timeout=330,  # StartSyncExecution answers within five minutes
-    retries={"max_attempts": 3, "mode": "standard"},
-)
 _SET_UP = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SHARED_CREDENTIALS_FILE")
+
+
+def _configuration(more: Config | None) -> Config:
+    from botocore.config import Config
+
+    own = Config(
+        inject_host_prefix=False,
+        connect_timeout=10,
+        read_timeout=330,  # StartSyncExecution answers within five minutes
+        retries={"max_attempts": 3, "mode": "standard"},
+    )
+    return own.merge(more) if more else own
 
 
 class ConnectionRefused(Exception):
     """No server can be reached, or AWS without ``--aws``. The message is one line."""
+
+
+def send_request(request: AWSRequest, seconds: float) -> AWSResponse:
+    """Send a request as a client of botocore does; raise ``BotoCoreError`` without an answer."""
+    from botocore.httpsession import URLLib3Session
+    from botocore.utils import get_environ_proxies
+
+    session = URLLib3Session(proxies=get_environ_proxies(request.url), timeout=seconds)
+    try:
+        return session.send(request.prepare())
+    finally:
+        session.close()
 
 
 def add_connection_arguments(parser: ArgumentParser) -> None:
@@ -63,10 +82,11 @@ class Connection:
     aws: bool
     account_of_key: Account | None = None
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, config: Config | None = None) -> Any:
         """Return a boto3 client; raise ``ConnectionRefused`` for AWS without ``--aws``."""
+        both = _configuration(config)
         try:
-            client = self.session.client(service, endpoint_url=self.endpoint_url, config=_CONFIG)
+            client = self.session.client(service, endpoint_url=self.endpoint_url, config=both)
         except (BotoCoreError, ValueError) as error:
             raise ConnectionRefused(str(error)) from None
         self._check_address(client.meta.endpoint_url)
@@ -88,11 +108,25 @@ class Connection:
     @cached_property
     def account(self) -> Account:
         """Return the account of the access key."""
+        from console.cli.sources import Account
+
         if self.account_of_key is not None:
             return self.account_of_key
         identity = self.client("sts").get_caller_identity()
         region = self.states.meta.region_name
         return Account(identity["Account"], region, identity["Arn"].split(":")[1])
+
+    def machine_arn(self, name: str) -> str:
+        """Return the ARN of a state machine, from its name or ARN.
+
+        Raise ``ConnectionRefused`` for a name with a slash or the ending of a definition file:
+        commands that accept files look for the file first, so no such file exists.
+        """
+        if name.startswith("arn:"):
+            return name
+        if "/" in name or name.endswith((".json", ".yaml", ".yml")):
+            raise ConnectionRefused(f"{name}: got no such file")
+        return self.account.arn("states", f"stateMachine:{name}")
 
     @cached_property
     def web_address(self) -> str:
@@ -105,12 +139,16 @@ class Connection:
 
 def connect(options: Namespace) -> Connection:
     """Return the connection selected by the options of a command."""
-    former_name.adopt_variables()
+    import boto3  # here: a help needs no client
+    import botocore.session
+
+    from console.config.client_profile import PROFILE
+
     core = botocore.session.Session(profile=options.profile)
     region = options.region
     credentials = _data_profile(options)
     if credentials is not None:
-        core = botocore.session.Session(profile=profile_in(credentials))
+        core = botocore.session.Session(profile=PROFILE)
         core.set_config_variable("credentials_file", str(credentials))
     try:
         session = boto3.Session(botocore_session=core, region_name=region)
@@ -118,7 +156,6 @@ def connect(options: Namespace) -> Connection:
             session = boto3.Session(botocore_session=core, region_name="us-east-1")
     except BotoCoreError as error:
         raise ConnectionRefused(str(error)) from None
-    former_name.print_uses()
     return Connection(session, options.endpoint_url, options.aws)
 
 

@@ -18,8 +18,6 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.utils import parse_timestamp
 
-from console.config import former_name
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -33,7 +31,7 @@ SOURCE = "stateyard:source"
 STACK = "stateyard:stack"
 """Key of the tag that says which stack a state machine belongs to: only ``--prune`` reads it."""
 UNREGISTERED = "FUNCTION_NOT_REGISTERED"
-"""Code of the diagnostic of a Stateyard server for a function that nobody registered."""
+"""Code of a Stateyard server's diagnostic for an unregistered function."""
 _ROLE = "stateyard"
 _TARGETS_AT_ONCE = 10
 _SCHEDULE_DEFAULTS = {
@@ -43,7 +41,7 @@ _SCHEDULE_DEFAULTS = {
 }
 _RETRY_DEFAULTS = {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
 _FORMER_TARGET = "machine"
-"""Id of the target that rules had which an earlier version deployed in place of schedules."""
+"""Id of the target of rules that earlier versions deployed in place of schedules."""
 
 
 class DeploymentChange(StrEnum):
@@ -85,7 +83,7 @@ def plan_deployment(
 ) -> Iterator[list[PlannedChange]]:
     """Yield the changes in groups; a group is applied together.
 
-    With ``prune`` also what the stack had and the files have not.
+    With ``prune``, resources of the stack that are no longer in the files are deleted.
     """
     deployed = {_arn_of(connection, machine): machine for machine in project.machines}
     for group in machines.groups(project.machines):
@@ -114,7 +112,7 @@ class PresentMachine:
 
 
 Outcome = Exception | None
-"""Why a change was refused; None if it was made."""
+"""The reason of a refused change; None if it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +328,7 @@ def _plan_pruning(
         if arn in deployed:
             continue
         tags = _tags_of(states, arn)
-        if tags.get(STACK, tags.get(former_name.former_tag(STACK))) == stack:
+        if tags.get(STACK) == stack:
             yield PlannedChange(
                 DeploymentChange.DELETE,
                 "state machine",
@@ -365,15 +363,15 @@ def _plan_rule(connection: Connection, rule: RuleSource) -> PlannedChange:
     targets = _targets(events, rule.name) if present else []
     before = {key: present[key] for key in desired if key in present}
     declared = {target["Id"] for target in rule.targets}
-    gone = [target["Id"] for target in targets if target["Id"] not in declared]
+    removed_ids = [target["Id"] for target in targets if target["Id"] not in declared]
 
     def put() -> None:
         events.put_rule(**desired)
         for first in range(0, len(rule.targets), _TARGETS_AT_ONCE):
             some = list(rule.targets[first : first + _TARGETS_AT_ONCE])
             _check_entries(rule, events.put_targets(Rule=rule.name, Targets=some))
-        if gone:
-            events.remove_targets(Rule=rule.name, Ids=gone)
+        if removed_ids:
+            events.remove_targets(Rule=rule.name, Ids=removed_ids)
 
     old = {"rule": _with_pattern(before), "targets": _sorted(targets)}
     new = {"rule": _with_pattern(desired), "targets": _sorted(rule.targets)}

@@ -1,4 +1,4 @@
-"""Detect the format of a path: definition, template, service, cloud assembly, or folder."""
+"""Read the files and folders named on a command line, after detecting the format of each."""
 
 from __future__ import annotations
 
@@ -13,24 +13,48 @@ from console.cli.documents import (
     load_document,
 )
 from console.cli.formats import asl, cdk, cloudformation, serverless, terraform
-from console.cli.sources import SourceProject
+from console.cli.parameters import Parameters, parse_parameters
+from console.cli.sources import Account, SourceProject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.sources import MachineSource
 
 _LEFT_OUT = {"node_modules", "venv", "cdk.out", "dist", "build", "__pycache__"}
+NO_DEFINITION = "got no definition, wanted NAME.asl.json, NAME.asl.yaml …"
 _TEMPLATES = ("template.yaml", "template.yml", "template.json", "serverless.yml", "serverless.yaml")
 
 
 def read_paths(paths: Sequence[Path], account: Account, parameters: Parameters) -> SourceProject:
-    """Read all files and folders into one project.
+    """Return the state machines of all files and folders. ``account``: fills placeholders of ARNs.
 
     Raise ``SourceError`` with a line for each value that is missing and each part that is wrong.
     """
+    project = read_readable(paths, account, parameters)
+    if not parameters.placeholders:
+        _refuse_unread(parameters)
+    parameters.check()
+    return project
+
+
+def read_machines(
+    path: Path, params: Sequence[str], account: Account | None = None
+) -> list[MachineSource]:
+    """Return the state machines of a file or folder, with placeholders for missing values.
+
+    ``params``: of ``--param``. Raise ``SourceError`` if there is no state machine.
+    """
+    parameters = Parameters(parse_parameters(list(params)), placeholders=True)
+    machines = read_paths([path], account or Account(), parameters).machines
+    if not machines:
+        raise SourceError(f"{path}: got no state machine, wanted one")
+    return machines
+
+
+def read_readable(paths: Sequence[Path], account: Account, parameters: Parameters) -> SourceProject:
+    """Read the files and folders as far as they are valid; ``parameters`` records the errors."""
     READ_FILES.clear()
     WARNINGS.clear()
     project = SourceProject()
@@ -39,9 +63,6 @@ def read_paths(paths: Sequence[Path], account: Account, parameters: Parameters) 
             project.add(_read_path(path, account, parameters))
     with parameters.collect("names"):
         _check_names(project)
-    if not parameters.placeholders:
-        _refuse_unread(parameters)
-    parameters.check()
     return project
 
 
@@ -77,17 +98,17 @@ def _read_path(path: Path, account: Account, parameters: Parameters) -> SourcePr
 
 
 def _read_folder(folder: Path, account: Account, parameters: Parameters) -> SourceProject:
-    """Read an assembly, else the project file of a folder, else all definitions below it."""
+    """Read a folder as a CDK assembly, else its project file, else all definitions below it."""
     if cdk.is_assembly(folder):
         return cdk.read_assembly(folder, account, parameters)
     for name in _TEMPLATES:
         if (folder / name).is_file():
             return _read_path(folder / name, account, parameters)
-    files = [path for path in definition_files(folder) if _is_source(path)]
+    files = [path for path in definition_files(folder) if is_source(path)]
     if not files:
-        raise SourceError(f"{folder}: got no definition, wanted NAME.asl.json, NAME.asl.yaml …")
+        raise SourceError(f"{folder}: {NO_DEFINITION}")
     project = SourceProject()
-    # templates first: a definition that one of them names is not read once more by itself
+    # templates first: a definition named by a template must not be read again on its own
     for path in sorted(files, key=lambda path: path.name.endswith(asl.ENDS)):
         if not (path.name.endswith(asl.ENDS) and path.resolve() in READ_FILES):
             with parameters.collect(str(path)):
@@ -108,7 +129,7 @@ def definition_files(folder: Path) -> list[Path]:
     ]
 
 
-def _is_source(path: Path) -> bool:
+def is_source(path: Path) -> bool:
     """Whether a file of a folder is to be read, by its name or content."""
     if path.name.endswith(asl.ENDS):
         return True
@@ -125,11 +146,10 @@ def is_definition(document: Any) -> bool:
 
 
 def _check_names(project: SourceProject) -> None:
-    seen: dict[str, str] = {}
+    first_place: dict[str, str] = {}
     for machine in project.machines:
-        if machine.name in seen:
+        if other := first_place.get(machine.name):
             raise SourceError(
-                f"{machine.place}: got the name {machine.name}, which {seen[machine.name]} has, "
-                "wanted another"
+                f"{machine.place}: got the name {machine.name}, which {other} has, wanted another"
             )
-        seen[machine.name] = machine.place
+        first_place[machine.name] = machine.place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -10,18 +11,19 @@ import yaml
 from console.config.yaml_loader import Loader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 YAML_ENDS = (".yaml", ".yml")
 JSON_ENDS = (".json",)
 READ_FILES: dict[Path, int] = {}
-"""The files that were read, with the time of their last change then: ``--watch`` looks at them."""
+"""The files that were read -> their modification time then; ``--watch`` compares it."""
 WARNINGS: dict[str, None] = {}
-"""What is odd about the files that were read, one line each."""
+"""Warnings about the files that were read, one line each."""
 
 
 MOST_CHARACTERS = 16_777_216
-"""What the functions of a template, or the values of a text's placeholders, may make together.
+"""The maximum length of all results of a template's functions, or of a text's placeholder values.
 
 Definitions have at most a mebibyte.
 """
@@ -40,18 +42,44 @@ _CONSTRUCTOR_ERRORS = (
     *(yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError),
     OverflowError,
 )
-"""What PyYAML raises for values that their tag does not fit, such as ``!!float x``."""
+"""Exceptions of PyYAML for values that do not fit their tag, such as ``!!float x``."""
 
 
 class SourceError(Exception):
     """A file cannot be deployed. One line per error: file, place, actual, expected."""
 
 
+_roots: list[Path] = []
+
+
+@contextmanager
+def confined_to(root: Path) -> Iterator[None]:
+    """While active, refuse to read files outside of a folder, and the environment.
+
+    The files of a pull request may name any file of the machine, also by a symbolic link, and the
+    review of it is published.
+    """
+    _roots.append(root.resolve())
+    try:
+        yield
+    finally:
+        _roots.pop()
+
+
+def is_confined() -> bool:
+    """Whether files are read within ``confined_to``."""
+    return bool(_roots)
+
+
 def read_text(path: Path) -> str:
     """Return the text of a file; raise ``SourceError`` if there is none."""
+    if _roots and not path.resolve().is_relative_to(_roots[-1]):
+        raise SourceError(f"{path}: got a file outside of the repository, wanted a file inside")
     try:
         READ_FILES[path.resolve()] = path.stat().st_mtime_ns
         return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise SourceError(f"{path}: got another encoding, wanted UTF-8") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SourceError(f"{path}: {reason}") from None
@@ -65,7 +93,7 @@ def load_document(path: Path) -> Any:
 def parse_document(text: str, place: str) -> Any:
     """Parse a text. ``place``: the file's name, whose ending selects JSON or YAML.
 
-    Of a key that stands twice the last one counts, as in SAM, with a line in ``WARNINGS``.
+    If a key occurs twice, its last value counts, as in SAM, and ``WARNINGS`` gets a line.
     """
     if place.endswith(JSON_ENDS):
         try:

@@ -13,7 +13,7 @@ from console.cli.parameters import parse_value, text_of
 
 _MOST_NETWORKS = 256
 _HOST_BITS = {4: 8, 6: 64}
-"""Version of IP -> the bits for the hosts of a network, if nothing is said."""
+"""IP version -> the default number of host bits of a network."""
 
 
 def select_value(index: Any, values: Any) -> Any:
@@ -56,7 +56,7 @@ def list_networks(block: Any, count: Any, bits: Any = None) -> list[str]:
 
 
 def list_zones(region: Any) -> list[str]:
-    """Return three availability zones: the account's real ones are known only to AWS."""
+    """Return three availability zones: the account's real zones are known only to AWS."""
     return [f"{text_of(region)}{letter}" for letter in "abc"]
 
 

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from console.cli.sources import Account
 
 MOST_CALLS = 100_000
-"""How many functions and conditions may be evaluated: a few of them, each named twice by the next,
-are millions."""
+"""The maximum number of evaluations: a few functions that use each other twice cause millions."""
 _SUB = re.compile(r"\$\{(!?)([^}]+)\}")
 RESOURCE_ARNS = {
     "AWS::Lambda::Function": ("lambda", "function:{}", "FunctionName"),
@@ -119,10 +118,10 @@ class Template:
         exports: Mapping[str, Callable[[], Any]] | None = None,
         prefix: str = "",
     ) -> None:
-        """``folder``: of included files; None: there are none.
+        """``folder``: the folder of included files, None without any.
 
-        ``arguments``: the parameters that a parent stack gives; ``exports``: of other stacks;
-        ``prefix``: of the names of resources in a nested stack.
+        ``arguments``: the parameters that a parent stack gives; ``exports``: the exports of other
+        stacks; ``prefix``: precedes the names of resources in a nested stack.
         """
         self.prefix = prefix
         self.body = as_object(body, place)
@@ -151,7 +150,7 @@ class Template:
             "Fn::Cidr": lambda words: list_networks(*self._resolved(words)),
             "Fn::ImportValue": lambda name: self._import(self._resolved(name)),
             "Fn::FindInMap": self._find_in_map,
-            "Fn::Transform": lambda said: self._resolved(self._included(said)),
+            "Fn::Transform": lambda said: self._resolved(self._included_file(said)),
             "Fn::If": self._if,
             "Fn::Equals": lambda words: is_equal(*(self._resolved(value) for value in words)),
             "Fn::Not": lambda words: not self._resolved(words[0]),
@@ -163,9 +162,9 @@ class Template:
     def section(self, name: str) -> dict[str, Any]:
         """Return a section by its keys, with its loops and included files expanded."""
         if name not in self._sections:
-            said = as_object(self.body.get(name), f"{self._place}: {name}")
+            declared = as_object(self.body.get(name), f"{self._place}: {name}")
             self._sections[name] = {}  # which a loop over itself finds
-            self._sections[name] = self.expanded(said)
+            self._sections[name] = self.expanded(declared)
         return self._sections[name]
 
     def resource(self, logical_id: str) -> dict[str, Any] | None:
@@ -181,13 +180,15 @@ class Template:
         return as_object(resource.get("Properties"), f"{self._place}: {logical_id}.Properties")
 
     def holds(self, name: Any) -> bool:
-        """Tell whether a condition holds; None: there is no condition."""
+        """Return whether a condition holds; None: there is no condition."""
         if name is None:
             return True
         conditions = self.section("Conditions")
         if not isinstance(name, str) or name not in conditions:
             raise self._error(f"Condition {name}", "none of that name", "one of the Conditions")
-        return bool(self._guarded(f"Condition {name}", lambda: self._resolved(conditions[name])))
+        return bool(
+            self._evaluate_once(f"Condition {name}", lambda: self._resolved(conditions[name]))
+        )
 
     def resolve(self, value: Any, *at: str) -> Any:
         """Return a value with its functions evaluated; raise ``SourceError``.
@@ -210,9 +211,11 @@ class Template:
         resource = self.resource(logical_id) or {}
         kind = resource.get("Type", "")
         key = RESOURCE_ARNS[kind][2] if kind in RESOURCE_ARNS else RESOURCE_NAMES.get(kind, "")
-        named = self.properties(logical_id).get(key)
-        if named is not None:
-            name = self._guarded(f"Ref {logical_id}", lambda: self.resolve(named, logical_id, key))
+        declared_name = self.properties(logical_id).get(key)
+        if declared_name is not None:
+            name = self._evaluate_once(
+                f"Ref {logical_id}", lambda: self.resolve(declared_name, logical_id, key)
+            )
             if name is not _NO_VALUE:
                 try:
                     return text_of(name)
@@ -240,9 +243,9 @@ class Template:
         outputs = self.section("Outputs")
         if name not in outputs:
             raise SourceError(f"{self._place}: Outputs: got no {name}, wanted one")
-        said = as_object(outputs[name], f"{self._place}: Outputs.{name}")
-        return self._guarded(
-            f"Outputs.{name}", lambda: self.resolve(said.get("Value"), "Outputs", name)
+        declaration = as_object(outputs[name], f"{self._place}: Outputs.{name}")
+        return self._evaluate_once(
+            f"Outputs.{name}", lambda: self.resolve(declaration.get("Value"), "Outputs", name)
         )
 
     # -- evaluating --------------------------------------------------------------------------------
@@ -274,9 +277,9 @@ class Template:
         """Return a text of the template with its dynamic references replaced."""
         if "{{resolve:" not in text:
             return text
-        whole = REFERENCE.fullmatch(text)
-        if whole:
-            return self._ask(whole[0], *reference_names(whole[1]))
+        reference = REFERENCE.fullmatch(text)
+        if reference:
+            return self._ask(reference[0], *reference_names(reference[1]))
         return REFERENCE.sub(
             lambda match: self._ask_text(match[0], *reference_names(match[1])), text
         )
@@ -303,11 +306,11 @@ class Template:
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             if self._parameters.stand_ins > before:  # a missing value has no type to check
                 return self._parameters.last_stand_in
-            shown = json.dumps(argument, default=str)[:80]
-            raise self._error(name, shown, f"arguments that fit ({error})") from None
+            argument_text = json.dumps(argument, default=str)[:80]
+            raise self._error(name, argument_text, f"arguments that fit ({error})") from None
         return result
 
-    def _guarded(self, name: str, evaluate: Callable[[], Any]) -> Any:
+    def _evaluate_once(self, name: str, evaluate: Callable[[], Any]) -> Any:
         """Evaluate a named thing; raise ``SourceError`` for a circular reference."""
         if name in self._resolving:
             raise self._error(name, "a circle", "a value that does not need itself")
@@ -350,7 +353,7 @@ class Template:
         if not isinstance(name, str):
             raise TypeError("the name of a parameter or a resource")
         if name in self._arguments:
-            return self._guarded(f"Ref {name}", self._arguments[name])
+            return self._evaluate_once(f"Ref {name}", self._arguments[name])
         parameters = self.section("Parameters")
         if name in parameters:
             return self._parameter(name, as_object(parameters[name], self.place("Parameters")))
@@ -369,9 +372,9 @@ class Template:
             return self._ref_to_published(function, part)
         return self._ask(f"Ref {name}", name)
 
-    def _parameter(self, name: str, said: dict[str, Any]) -> Any:
+    def _parameter(self, name: str, declaration: dict[str, Any]) -> Any:
         """Return the value of a parameter: its ``--param``, else its default."""
-        kind = str(said.get("Type", "String"))
+        kind = str(declaration.get("Type", "String"))
         written = self._parameters.text(name)
         if written is not None:
             value = typed_value(kind, written)
@@ -379,13 +382,13 @@ class Template:
                 raise self._error(f"--param {name}", repr(written), "a number")
         elif kind.startswith(_STORED):
             return self._ask(f"Ref {name}", name, got="no value, only its name in Parameter Store")
-        elif "Default" not in said:
+        elif "Default" not in declaration:
             return self._ask(f"Ref {name}", name)
         else:
-            default = said["Default"]
+            default = declaration["Default"]
             is_list = "List" in kind and not isinstance(default, list)
             value = split_list(str(default)) if is_list else self._resolved(default)
-        allowed = said.get("AllowedValues")
+        allowed = declaration.get("AllowedValues")
         if written is not None and isinstance(allowed, list) and (odd := not_among(value, allowed)):
             raise self._error(f"--param {name}", odd, f"one of {', '.join(map(str, allowed))}")
         return value
@@ -409,7 +412,7 @@ class Template:
         """Return the ARN of a version or an alias of a function."""
         properties = self.properties(logical_id)
         key = f"Ref {logical_id}"
-        name = self._guarded(
+        name = self._evaluate_once(
             key, lambda: text_of(self.resolve(properties.get("FunctionName"), logical_id))
         )
         arn = name if name.startswith("arn:") else self._account.arn("lambda", f"function:{name}")
@@ -493,23 +496,23 @@ class Template:
 
     # -- loops, included files, conditions ---------------------------------------------------------
 
-    def expanded(self, said: dict[str, Any]) -> dict[str, Any]:
+    def expanded(self, section: dict[str, Any]) -> dict[str, Any]:
         """Return an object with the members added by ``Fn::ForEach`` and ``Fn::Transform``."""
-        if not any(str(key).startswith((_LOOP, "Fn::Transform")) for key in said):
-            return said
+        if not any(str(key).startswith((_LOOP, "Fn::Transform")) for key in section):
+            return section
         members: dict[str, Any] = {}
-        for key, part in said.items():
+        for key, part in section.items():
             if str(key).startswith(_LOOP):
                 members |= self._loop(key, part)
             elif key == "Fn::Transform":
-                content = self._included(part)
+                content = self._included_file(part)
                 members |= content if isinstance(content, dict) else {}
             else:
                 members[key] = part
         return members
 
-    def _loop(self, key: str, said: Any) -> dict[str, Any]:
-        identifier, collection, fragment = as_list(said, self.place(key))
+    def _loop(self, key: str, arguments: Any) -> dict[str, Any]:
+        identifier, collection, fragment = as_list(arguments, self.place(key))
         before = self._parameters.stand_ins
         items = self._resolved(collection)
         if self._parameters.stand_ins > before and not isinstance(items, list):
@@ -523,9 +526,9 @@ class Template:
             members |= self.expanded(fill_loop(fragment, str(identifier), text_of(item)))
         return members
 
-    def _included(self, said: Any) -> Any:
+    def _included_file(self, transform: Any) -> Any:
         """Return the file that ``AWS::Include`` names; other macros only AWS can run."""
-        about = as_object(said, self.place("Fn::Transform"))
+        about = as_object(transform, self.place("Fn::Transform"))
         name = str(about.get("Name"))
         if name != "AWS::Include":
             return self._ask(f"Fn::Transform {name}", name, got="a macro, which only AWS can run")

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import engine
-from console.cli.discovery import definition_files, is_definition, read_paths
+from console.cli.discovery import (
+    NO_DEFINITION,
+    definition_files,
+    is_definition,
+    is_source,
+    read_paths,
+)
 from console.cli.documents import (
     YAML_ENDS,
     SourceError,
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 
 _MISPLACED = re.compile(r"Field '(Retry|Catch)' is not supported")
 _PLACEHOLDER = re.compile(r"\$\{[^{}]+\}|\{\{resolve:[^{}]+\}\}")
+_RESOURCE = re.compile(r'("Resource"\s*:\s*")(?:\$\{[^{}"]+\}|\{\{resolve:[^{}"]+\}\})(?=")')
+_FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:placeholder"
 _BARE = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}')
 
 
@@ -40,28 +48,34 @@ def lint_path(
     Raise ``SourceError`` for a file that cannot be read.
     """
     if path.is_dir() and not _is_project(path):
-        for file in definition_files(path):
-            if file.name.endswith(asl.ENDS):
-                yield from lint_path(file, kind, values)
+        files = [file for file in definition_files(path) if is_source(file)]
+        if not files:
+            raise SourceError(f"{path}: {NO_DEFINITION}")
+        for file in files:
+            yield from lint_path(file, kind, values)
         return
     if path.is_file() and _is_alone(path):
         yield str(path), lint_text(read_text(path), str(path), kind, values)
         return
     parameters = Parameters(values, placeholders=True)
     for machine in read_paths([path], Account(), parameters).machines:
-        text = without_bare_placeholders(machine.definition)
-        yield machine.place, _known(engine.check(text, machine.type), _parsed(text))
+        yield machine.place, lint_definition(machine.definition, machine.type)
+
+
+def lint_definition(text: str, kind: str) -> list[Any]:
+    """Return the problems of a definition in JSON that may have placeholders."""
+    text = without_bare_placeholders(text)
+    return _known_problems(engine.check(text, kind), _parsed(text))
 
 
 def lint_text(text: str, name: str, kind: str, values: Mapping[str, str]) -> Sequence[Any]:
     """Return the problems of a definition. ``name``: its ending selects YAML or JSON."""
     placeholders = Placeholders(Parameters(values, placeholders=True), name)
     if not name.endswith(YAML_ENDS):
-        text = without_bare_placeholders(placeholders.fill(text))
-        return _known(engine.check(text, kind), _parsed(text))
+        return lint_definition(placeholders.fill(text), kind)
     root = placeholders.filled_yaml(text)
     document = construct_yaml(root, name)
-    problems = _known(engine.check(definition_text(document, name), kind), document)
+    problems = _known_problems(engine.check(definition_text(document, name), kind), document)
     return [_at_yaml(problem, root, document) for problem in problems]
 
 
@@ -92,16 +106,28 @@ def without_bare_placeholders(text: str) -> str:
     )
 
 
-def _known(problems: Sequence[Any], document: Any) -> list[Any]:
+def with_resources(text: str) -> str:
+    """Put a function where a placeholder without a value stands for the Resource of a Task."""
+    return _RESOURCE.sub(rf"\1{_FUNCTION}", without_bare_placeholders(text))
+
+
+def quoted_placeholders(text: str) -> str:
+    """Put each placeholder outside of a text into quotes."""
+    return _BARE.sub(
+        lambda match: match[0] if match[0].startswith('"') else json.dumps(match[0]), text
+    )
+
+
+def _known_problems(problems: Sequence[Any], document: Any) -> list[Any]:
     """Drop problems of values that are placeholders; explain the others."""
     return [
-        _explained(problem)
+        _explain_problem(problem)
         for problem in problems
         if not _is_placeholder(_value_at(document, _keys(problem.location, document)))
     ]
 
 
-def _explained(problem: Any) -> Any:
+def _explain_problem(problem: Any) -> Any:
     """Return a problem; a misplaced Retry or Catch gets a hint to its proper place."""
     misplaced = _MISPLACED.fullmatch(problem.message)
     name = misplaced[1] if misplaced else problem.location.rpartition("/")[2]

@@ -1,7 +1,8 @@
 """Values of ``--param NAME=VALUE``, and the list of missing ones.
 
-A reader asks for a value that only AWS knows and continues with a stand-in if it is missing, so
-that one run lists all missing values. ``check`` raises that list before anything is deployed.
+The modules that read templates ask for values that only AWS knows, and continue with a placeholder
+for a missing one, so that one run lists all missing values. ``check`` raises that list before
+anything is deployed.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _no_number(name: str) -> None:
 
 @dataclass
 class OptionalPart:
-    """An optional part of a file needs a value that is missing."""
+    """An optional part of a file. ``missing``: a line for each missing value or error."""
 
     missing: list[str] = field(default_factory=list)
 
@@ -76,7 +77,7 @@ class Parameters:
     """The values of ``--param``, and a line for each missing one.
 
     ``placeholders``: missing values become ``${Name}`` without an error. ``stand_ins``: the number
-    of missing values so far.
+    of missing values so far; ``last_stand_in``: the placeholder that ``ask`` returned for the last.
     """
 
     def __init__(
@@ -100,15 +101,19 @@ class Parameters:
         return None if text is None else parse_value(text)
 
     def ask(self, place: str, marker: str, *names: str, got: str = "no value") -> Any:
-        """Return a ``--param`` value by the first of its names that is set.
+        """Return the ``--param`` value of the first of these names that is set.
 
-        A missing one is noted, and a stand-in returned.
+        Without one, record an error (unless ``placeholders``) and return a placeholder. ``place``:
+        the file and its part that needs the value; ``marker``: the expression or name in that part,
+        such as ``${Table}``; ``got``: what the error says about the value.
         """
         if self.text(*names) is not None:
             return self.value(*names)
         self.stand_ins += 1
         if not self.placeholders:
-            line = f"{place}: {marker}: got {got}, wanted --param {_quoted(names[0])}=VALUE"
+            line = (
+                f"{place}: {marker}: got {got}, wanted --param {_quote_for_shell(names[0])}=VALUE"
+            )
             self._missing.setdefault(names[0], " ".join(line.split()))
         self.last_stand_in = marker if "{" in marker else f"${{{names[0]}}}"
         return self.last_stand_in
@@ -127,8 +132,10 @@ class Parameters:
         except RecursionError:
             self.refuse(SourceError(f"{place}: got values that are nested too deep, wanted fewer"))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            said = " ".join(str(error).split())
-            self.refuse(SourceError(f"{place}: got a value of another shape than wanted ({said})"))
+            error_text = " ".join(str(error).split())
+            self.refuse(
+                SourceError(f"{place}: got a value of another shape than wanted ({error_text})")
+            )
 
     @contextmanager
     def attempt(self) -> Iterator[OptionalPart]:
@@ -149,11 +156,16 @@ class Parameters:
 
     def check(self) -> None:
         """Raise ``SourceError`` with a line for each value that is missing or wrong."""
-        if self._missing:
-            raise SourceError("\n".join(self._missing.values()))
+        if self.problems:
+            raise SourceError("\n".join(self.problems))
+
+    @property
+    def problems(self) -> list[str]:
+        """Return a line for each value that is missing or wrong."""
+        return list(self._missing.values())
 
 
-def _quoted(name: str) -> str:
+def _quote_for_shell(name: str) -> str:
     """Return a name quoted for a shell."""
     return (
         name if all(letter.isalnum() or letter in "-_.:/@%+," for letter in name) else f"'{name}'"

@@ -6,20 +6,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from console.cli import branches
-from console.cli.connection import ConnectionRefused, connect
-from console.cli.output import write_error, write_line
+from console.cli.connection import connect
+from console.cli.output import write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
 
     from console.cli.connection import Connection
 
 _SHOWN = 50
-_REFUSED, _NO_SERVER = 1, 2
 
 
 def add_subject_arguments(parser: ArgumentParser) -> None:
@@ -33,23 +29,13 @@ def add_subject_arguments(parser: ArgumentParser) -> None:
 
 def run_change(act: str, options: Namespace, more: dict[str, str]) -> int:
     """Pause or resume; return the exit code."""
-    return _run_command(options, lambda connection: _change(connection, act, options, more))
+    _change(connect(options), act, options, more)
+    return 0
 
 
 def run_status(options: Namespace) -> int:
     """Print paused subjects; return the exit code."""
-    return _run_command(options, lambda connection: _write_status(connection, options.execution))
-
-
-def _run_command(options: Namespace, act: Callable[[Connection], None]) -> int:
-    try:
-        act(connect(options))
-    except branches.CallRefused as refusal:
-        write_error(str(refusal))
-        return _REFUSED
-    except (ConnectionRefused, BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return _NO_SERVER
+    _write_status(connect(options), options.execution)
     return 0
 
 
@@ -62,30 +48,25 @@ def _call(
 def _change(connection: Connection, act: str, options: Namespace, more: dict[str, str]) -> None:
     """Pause or resume (``act``) the options' subject; raise CallRefused, ConnectionRefused."""
     more = more | {"dryRun": "true" if options.dry_run else "false"}
-    done = f"would be {act}d" if options.dry_run else f"{act}d"
+    outcome = f"would be {act}d" if options.dry_run else f"{act}d"
     if options.schedules:
         more.pop("timers", None)
         answer = _call(connection, "POST", f"/api/schedules/{act}", more)
-        _write_schedules(answer, done, dry_run=options.dry_run)
+        _write_schedules(answer, outcome, dry_run=options.dry_run)
     elif options.machine:
-        arn = _machine_arn(connection, options.machine)
+        arn = connection.machine_arn(options.machine)
         answer = _call(connection, "POST", f"/api/machines/{act}", {"machine": arn} | more)
         job = f" by bulk job {answer['job']}" if answer["job"] else ""
         plural = "" if answer["eligible"] == 1 else "s"
-        write_line(f"{answer['eligible']} execution{plural} {done if not job else act + 'd'}{job}")
+        write_line(
+            f"{answer['eligible']} execution{plural} {outcome if not job else act + 'd'}{job}"
+        )
         for reason, count in answer["excluded"].items():
             write_line(f"{count} excluded: {reason}")
     else:
         body = {"executionArn": options.execution} | more
         _call(connection, "POST", f"/api/executions/{act}", body)
-        write_line(f"{options.execution}: {done}")
-
-
-def _machine_arn(connection: Connection, name: str) -> str:
-    """Return a state machine's ARN from its ARN or name."""
-    if name.startswith("arn:"):
-        return name
-    return connection.account.arn("states", f"stateMachine:{name}")
+        write_line(f"{options.execution}: {outcome}")
 
 
 def _write_status(connection: Connection, execution: str | None) -> None:
@@ -107,13 +88,13 @@ def _write_status(connection: Connection, execution: str | None) -> None:
         write_line(f"  {len(rows) - _SHOWN} more")
 
 
-def _write_schedules(answer: dict[str, Any], done: str, *, dry_run: bool) -> None:
+def _write_schedules(answer: dict[str, Any], outcome: str, *, dry_run: bool) -> None:
     if not dry_run:
-        write_line(f"all schedules {done}")
+        write_line(f"all schedules {outcome}")
         if answer.get("startedInWindows"):
             write_line(f"{answer['startedInWindows']} missed runs start within their windows")
         return
-    write_line(f"{answer['total']} schedules {done}")
+    write_line(f"{answer['total']} schedules {outcome}")
     for row in answer["schedules"]:
         write_line(f"  {row['arn']}  {row['expression']}  next {_moment(row['nextAt'])}")
 

@@ -98,7 +98,7 @@ class Placeholders:
                 return token
             value = self._value(match, place)
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            return self._counted(text, match, place)
+            return self._count_characters(text, match, place)
         if not _may_have_markers(token):
             return token
         try:
@@ -144,9 +144,9 @@ class Placeholders:
             text = self._asked_text(match, place) if value is None else text_of(value)
         except ValueError as error:
             raise SourceError(f"{place}: {match[0]}: {error}") from None
-        return self._counted(text, match, place)
+        return self._count_characters(text, match, place)
 
-    def _counted(self, text: str, match: re.Match[str], place: str) -> str:
+    def _count_characters(self, text: str, match: re.Match[str], place: str) -> str:
         """Return a text; raise ``SourceError`` before a small template expands to gigabytes."""
         self._characters += len(text)
         if self._characters > MOST_CHARACTERS:

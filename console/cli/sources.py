@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, check_size
+from console.roles import RoleOptions
+
+if TYPE_CHECKING:
+    from console.roles import RoleSource
 
 MACHINE_MARK = ":stateMachine:"
 UNIVERSAL_START = ":scheduler:::aws-sdk:sfn:startExecution"
@@ -52,6 +56,8 @@ class MachineSource:
     """A state machine from a file. ``role``: its ARN, "" without one.
 
     ``pulled_from``, ``pulled_arn``: the endpoint and the ARN it was pulled from, "" if it was not.
+    ``policies``: its role's policies, None if they are elsewhere; ``options``: those that need
+    permissions. ``pattern``: the definition without the values of parameters and substitutions.
     """
 
     name: str
@@ -63,6 +69,9 @@ class MachineSource:
     tags: dict[str, str] = field(default_factory=dict)
     pulled_from: str = ""
     pulled_arn: str = ""
+    policies: RoleSource | None = None
+    options: RoleOptions = field(default_factory=RoleOptions)
+    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,7 @@ class SourceProject:
 def definition_text(value: Any, place: str) -> str:
     """Return a definition as text; an object is written as JSON.
 
-    Raise ``SourceError`` for what JSON has not, such as dates and bytes of YAML.
+    Raise ``SourceError`` for values that JSON does not have, such as dates and bytes of YAML.
     """
     if isinstance(value, str):
         return value

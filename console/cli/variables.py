@@ -3,7 +3,7 @@
 A variable is evaluated when its value is needed. A variable that only the environment of a function
 uses is never evaluated, so it needs no value. Sources that cannot be read here (AWS, git,
 JavaScript) take their values from ``--param``, named by address (``/a/b`` for ``${ssm:/a/b}``) or
-by source and address (``ssm:/a/b``). A value without ``--param`` becomes a stand-in, so that one
+by source and address (``ssm:/a/b``). A value without ``--param`` becomes a placeholder, so that one
 run lists all missing values (``parameters``).
 """
 
@@ -22,6 +22,7 @@ from console.cli.documents import (
     MOST_CHARACTERS,
     YAML_ENDS,
     SourceError,
+    is_confined,
     load_document,
     read_text,
 )
@@ -72,8 +73,12 @@ class ServiceVariables:
     def stage(self) -> str:
         """Return the stage: ``--param stage=...``, else ``provider.stage``, else ``dev``."""
         option = self._parameters.text("stage")
-        said = self._at(self._document, ["provider", "stage"]) if option is None else option
-        return "dev" if said is _MISSING or said is None else text_of(self.fill(said, "provider"))
+        declared = self._at(self._document, ["provider", "stage"]) if option is None else option
+        return (
+            "dev"
+            if declared is _MISSING or declared is None
+            else text_of(self.fill(declared, "provider"))
+        )
 
     def fill(self, value: Any, place: str) -> Any:
         """Return a value with all variables replaced, recursively, including those in results."""
@@ -100,9 +105,9 @@ class ServiceVariables:
             expression = text[first + 2 : last - 1]
             if (first, last) == (0, len(text)):
                 value = self._value(expression, place, deep=deep)
-                return self._asked(expression, place) if value is _MISSING else value
+                return self._parameter_value(expression, place) if value is _MISSING else value
             value = self._value(expression, place, deep=True)
-            value = self._asked(expression, place) if value is _MISSING else value
+            value = self._parameter_value(expression, place) if value is _MISSING else value
             try:
                 pieces += [text[end:first], text_of(value)]
             except ValueError as error:
@@ -122,8 +127,8 @@ class ServiceVariables:
                 return self._text(quoted[1] if quoted[2] is None else quoted[2], place, deep=deep)
             if _LITERAL.fullmatch(part):
                 return json.loads(part)
-            whole = next(iter(_variables(part)), None) == (0, len(part))
-            if whole:
+            is_reference = next(iter(_variables(part)), None) == (0, len(part))
+            if is_reference:
                 value = self._value(part[2:-1], place, deep=deep)
             else:
                 value = self._source(part, place, deep=deep)
@@ -157,7 +162,7 @@ class ServiceVariables:
         self._filled[key] = value
         return value
 
-    def _asked(self, expression: str, place: str) -> Any:
+    def _parameter_value(self, expression: str, place: str) -> Any:
         """Return the value of ``--param``, named by the first source, else a stand-in."""
         part = _by_comma(expression)[0].strip() if expression.strip() else expression
         while part.startswith("${"):
@@ -211,14 +216,15 @@ class ServiceVariables:
     @cached_property
     def _environment(self) -> dict[str, Any]:
         """Return the environment; ``useDotenv`` adds variables from ``.env.STAGE`` or ``.env``."""
+        own = {} if is_confined() else dict(os.environ)
         if self._at(self._document, ["useDotenv"]) is not True:
-            return dict(os.environ)
+            return own
         paths = [self._path.parent / name for name in (f".env.{self.stage}", ".env")]
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
-            return dict(os.environ)
+            return own
         read_text(path)  # raises SourceError for an unreadable file, and notes it for --watch
-        return {**dotenv_values(path, encoding="utf-8"), **os.environ}
+        return {**dotenv_values(path, encoding="utf-8", interpolate=not is_confined()), **own}
 
     def _boolean(self, text: str, place: str) -> bool:
         quoted = _QUOTED.fullmatch(text.strip())
@@ -227,7 +233,7 @@ class ServiceVariables:
             word = text_of(self._text(f"${{{word}}}", place, deep=True))
         if word.lower() not in _BOOLEANS:
             if self._parameters.stand_ins and "${" in word:
-                return False  # a stand-in: its missing value is already listed
+                return False  # a placeholder: its missing value is already listed
             raise self._error(place, f"strToBool({text})", f"got {word!r}, wanted true or false")
         return _BOOLEANS[word.lower()]
 
@@ -266,13 +272,13 @@ def _variables(text: str) -> Iterator[tuple[int, int]]:
     for match in _BEGIN.finditer(text):
         if match.start() < end or (jsonata and match[1] not in _SOURCES):
             continue
-        close = _closing(text, match.start() + 2)
+        close = _closing_index(text, match.start() + 2)
         if close is not None:
             end = close + 1
             yield match.start(), end
 
 
-def _closing(text: str, start: int) -> int | None:
+def _closing_index(text: str, start: int) -> int | None:
     """Return the index of the bracket that closes a variable; None if it is not closed."""
     depth, quote = 1, ""
     for index in range(start, len(text)):

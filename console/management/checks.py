@@ -13,7 +13,7 @@ import psycopg
 from django.conf import settings
 from django.core.checks import Tags, Warning, register  # noqa: A004 - Django's own word
 
-from console.config import environment, former_name
+from console.config import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ _SECRET = (
     "credentials",
     "login-url",
     "stateyard.sqlite3*",
-    former_name.DATABASE_FILE + "*",
+    "stepyard.sqlite3*",
     "targets.json",
     "functions.json",
     "oidc.json",
@@ -38,9 +38,9 @@ def check_https(**_: Any) -> list[Warning]:
     """Warn about passwords and keys sent without HTTPS."""
     if settings.STATEYARD_HTTPS:
         return []
-    said = "STATEYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
+    message = "STATEYARD_HTTPS is not set: passwords, cookies and payloads travel in plain text."
     hint = "Put a proxy that speaks HTTPS before the server and set STATEYARD_HTTPS=1."
-    return [Warning(said, hint=hint, id="stateyard.W001")]
+    return [Warning(message, hint=hint, id="stateyard.W001")]
 
 
 @register(Tags.security, deploy=True)
@@ -49,9 +49,9 @@ def check_secret(**_: Any) -> list[Warning]:
     if environment.read_text("STATEYARD_SECRET"):
         return []
     path = settings.DATA_DIR / "secret"
-    said = f"STATEYARD_SECRET is not set: the secret is {path}, which only this host has."
+    message = f"STATEYARD_SECRET is not set: the secret is {path}, which only this host has."
     hint = "Set STATEYARD_SECRET to what that file says, for all processes, and keep a copy."
-    return [Warning(said, hint=hint, id="stateyard.W002")]
+    return [Warning(message, hint=hint, id="stateyard.W002")]
 
 
 @register(Tags.security, deploy=True)
@@ -59,9 +59,9 @@ def check_address(**_: Any) -> list[Warning]:
     """Warn about workers without the server's address. ``up`` knows its own."""
     if settings.STATEYARD_URL or not _has_workers():
         return []
-    said = "STATEYARD_URL is not set: workers do not know the address of this server."
+    message = "STATEYARD_URL is not set: workers do not know the address of this server."
     hint = "Set it to where workers reach a web process, and name its host in STATEYARD_HOSTS."
-    return [Warning(said, hint=hint, id="stateyard.W003")]
+    return [Warning(message, hint=hint, id="stateyard.W003")]
 
 
 @register(Tags.security, deploy=True)
@@ -69,9 +69,11 @@ def check_database(**_: Any) -> list[Warning]:
     """Warn about SQLite, which only one process can use."""
     if _has_workers():
         return []
-    said = "The database is a SQLite file: one process does everything, web and worker refuse it."
+    message = (
+        "The database is a SQLite file: one process does everything, web and worker refuse it."
+    )
     hint = "Set STATEYARD_DATABASE_URL to a PostgreSQL to have more than one process."
-    return [Warning(said, hint=hint, id="stateyard.W004")]
+    return [Warning(message, hint=hint, id="stateyard.W004")]
 
 
 @register(Tags.security, deploy=True)
@@ -89,11 +91,11 @@ def check_connections(**_: Any) -> list[Warning]:
     each = pool["max_size"] + capacity.BESIDE
     if allowed >= 2 * each:
         return []
-    said = (
+    message = (
         f"PostgreSQL allows {allowed} connections (max_connections); a process takes up to {each}."
     )
     hint = f"Allow {each} for each process, or lower STATEYARD_DATABASE_CONNECTIONS."
-    return [Warning(said, hint=hint, id="stateyard.W007")]
+    return [Warning(message, hint=hint, id="stateyard.W007")]
 
 
 @register(Tags.security, deploy=True)
@@ -101,9 +103,11 @@ def check_proxies(**_: Any) -> list[Warning]:
     """Warn about HTTPS without STATEYARD_PROXIES: all clients then share the proxy's address."""
     if settings.STATEYARD_PROXIES or not settings.STATEYARD_HTTPS:
         return []
-    said = "STATEYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
+    message = (
+        "STATEYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
+    )
     hint = "Name the proxy's address, and let it set X-Forwarded-For itself."
-    return [Warning(said, hint=hint, id="stateyard.W006")]
+    return [Warning(message, hint=hint, id="stateyard.W006")]
 
 
 @register(Tags.security, deploy=True)
@@ -116,8 +120,8 @@ def check_files(**_: Any) -> list[Warning]:
     ]
     if not readable:
         return []
-    said = f"Other users of this machine may read or change: {', '.join(readable)}."
-    return [Warning(said, hint="chmod 600 makes them private.", id="stateyard.W005")]
+    message = f"Other users of this machine may read or change: {', '.join(readable)}."
+    return [Warning(message, hint="chmod 600 makes them private.", id="stateyard.W005")]
 
 
 def _has_workers() -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.core.management.base import CommandError
 
 from console.feature import Hook, hooked
+from console.management.base import WrongUse
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -27,7 +28,7 @@ def check_option(port: int | None, processes: int = 1) -> None:
     if port is None:
         return
     if processes > 1:
-        raise CommandError(
+        raise WrongUse(
             f"--metrics-port: got {processes} processes, wanted 1: each has numbers of its own; "
             "start the command more than once, with a port for each"
         )

@@ -1,10 +1,10 @@
 """Limit request bodies and the number of concurrent page requests.
 
 Django reads a whole body into a temporary file before any of our code runs, and gives each request
-a thread and a database connection: 200 concurrent requests took hundreds of megabytes for good. So
-a body above its page's limit is refused with 413, by its Content-Length or while it arrives. A
-request takes a place after its body is read and gives it back when its answer begins, so that slow
-clients hold no place.
+a thread and a database connection: 200 concurrent requests took hundreds of megabytes, which the
+process never released. So a body above its page's limit is refused with 413, by its Content-Length
+or while it arrives. A request takes a place after its body is read and gives it back when its
+answer begins, so that slow clients hold no place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _TooLargeError(Exception):
 
 
 class Admission:
-    """ASGI application that admits requests to another one."""
+    """ASGI application that passes admitted requests to another application, and refuses others."""
 
     def __init__(self, application: Application) -> None:
         """Start with all places free."""
@@ -89,8 +89,8 @@ class _AdmittedRequest:
     async def receive(self) -> dict[str, Any]:
         """Return the next part of the body; the last part waits for a place.
 
-        Nothing comes after it, not even that the client has gone: Django would end the request,
-        and its place would be free while its thread works on.
+        No message follows the last part, not even about a disconnected client: Django would end the
+        request, and its place would be free while its thread still works.
         """
         if self._whole:
             await asyncio.Event().wait()

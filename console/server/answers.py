@@ -24,7 +24,7 @@ _UNANSWERED = "none"
 
 
 class CountedAnswer:
-    """An answer, counted at its end. ``code``: ``none`` if the client left before it began."""
+    """An answer, counted at its end by its status code, or as ``none`` if it never began."""
 
     __slots__ = ("_code", "_kind", "_send", "_since")
 

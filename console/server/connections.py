@@ -57,7 +57,7 @@ class JoinedWrites:
     """A transport that sends the head of a response together with the start of the body.
 
     A head waits until the event loop's next turn at most, so that an answer whose body takes time
-    begins at once. Everything else is the other transport's.
+    begins at once. All other calls go to the wrapped transport.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -73,8 +73,8 @@ class JoinedWrites:
     def write(self, data: bytes) -> None:
         """Send bytes, or hold the head of an answer for a moment.
 
-        On a connection that is gone they are dropped, as by other transports. uvloop's raises
-        instead, and an answer that ends so leaves its connection to the database open.
+        Bytes for a closed connection are dropped. uvloop's transport would raise instead, and the
+        request would keep its connection to the database open.
         """
         if self._transport.is_closing():
             self._head = b""

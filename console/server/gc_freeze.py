@@ -8,8 +8,8 @@ import gc
 def spare_collections() -> None:
     """Freeze all imported objects (``gc.freeze``): they live as long as the process.
 
-    A full collection goes through every object there is. Reading 25,000 events makes several of
-    them necessary, which took as long as reading.
+    A full collection visits every object. Reading 25,000 events triggers several collections, which
+    took as long as the reading itself.
     """
     gc.collect()
     gc.freeze()

@@ -35,8 +35,8 @@ class PageHandler(ASGIHandler):
     async def send_response(self, response: HttpResponseBase, send: Any) -> None:
         """Send a response; end its request even if sending fails.
 
-        Django leaves out the end then, which gives the connection to the database back: forty
-        answers that could not be sent took all that a process has. If the end fails, too, that is
+        Django would skip the end, which returns the connection to the database: forty responses
+        that could not be sent used up all connections of a process. If the end fails, too, that is
         logged, and the first error is raised.
         """
         try:

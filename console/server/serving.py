@@ -8,15 +8,18 @@ import logging
 import os
 import signal
 import socket
+import threading
+import time
 import warnings
 from typing import TYPE_CHECKING
 
 import uvicorn
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.urls import get_resolver
+from django.urls import URLResolver, get_resolver
 
 from console.db.writer import is_embedded
+from console.feature import View
 from console.server.connections import BoundedProtocol
 from console.server.gc_freeze import spare_collections
 from console.server.shutdown import SHUTTING_DOWN
@@ -27,7 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BACKLOG = 2048
-"""How many connections may wait to be taken."""
+"""The maximum number of connections that wait to be accepted."""
+_IMPORTS_AFTER_S = 2.0
+"""The delay of imports after the start: a test or a benchmark calls as soon as the server is ready.
+
+A page that is opened meanwhile imports its own views.
+"""
 _PROBES = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """After how many silent seconds a client's machine is asked whether it is there, and how often.
 
@@ -37,7 +45,8 @@ scheduled meanwhile is handed to nobody.
 KEEP_ALIVE_S = 65
 """Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
 
-Who closes first must be the proxy: a request that crosses with our closing is answered with 502.
+The proxy must be the first to close a connection: a request that crosses with our closing is
+answered with 502.
 """
 MOST_A_TURN = 128
 
@@ -60,7 +69,7 @@ def listen(host: str, port: int) -> socket.socket:
 def let_in(listener: socket.socket) -> None:
     """Accept connections: early clients wait until ``serve`` answers instead of being refused.
 
-    To be called before the address is printed, because whoever reads it may connect at once.
+    To be called before the address is printed, because a reader may connect at once.
     """
     host, port = listener.getsockname()[:2]
     with _port_errors(listener, host, port):
@@ -88,10 +97,10 @@ def allow(host: str) -> None:
 def read_in_the_event_loop() -> None:
     """Run short API reads of an embedded database in the event loop's thread.
 
-    Django refuses that, because a query may take long, and has this switch for who knows that it
-    does not: SQLite returns a row in less time than another thread takes to wake. Only the calls of
-    ``asgi._SHORT`` do so. With PostgreSQL the switch stays off, and so it does in the tests there,
-    which therefore prove that nothing else reads in the loop.
+    By default Django refuses that, because a query may take long. It has a switch for programs with
+    short queries: SQLite returns a row in less time than another thread takes to wake. Only the
+    calls of ``asgi._SHORT`` read there. With PostgreSQL the switch stays off, so the tests on
+    PostgreSQL prove that nothing else reads in the loop.
     """
     if is_embedded():
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -103,10 +112,30 @@ class _Server(uvicorn.Server):
     uvicorn would let them wait until its patience is over, and then answer with 500.
     """
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve, then import what the first requests of each kind need."""
+        await super().startup(sockets)
+        threading.Thread(target=_import_rest, name="imports", daemon=True).start()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer the long polls, then shut down."""
         SHUTTING_DOWN.set()
         await super().shutdown(sockets)
+
+
+def _import_rest() -> None:
+    time.sleep(_IMPORTS_AFTER_S)
+    import_views(get_resolver())
+    spare_collections()
+
+
+def import_views(resolver: URLResolver) -> None:
+    """Import the views of all addresses; raise ``ImportError`` or ``AttributeError`` for a typo."""
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            import_views(entry)
+        elif isinstance(entry.callback, View):
+            _ = entry.callback.function
 
 
 def serve(listener: socket.socket) -> None:
@@ -139,7 +168,7 @@ def serve(listener: socket.socket) -> None:
             settings.STATEYARD_TRUSTED_USER_HEADER,
             settings.STATEYARD_PROXIES,
         )
-    _ = get_resolver().url_patterns  # what the first page would import
+    _ = get_resolver().url_patterns  # what every page needs
     spare_collections()
     server = _Server(config)
     # uvicorn raises the signal again after a clean stop, which would end the process by it
@@ -158,7 +187,7 @@ def make_protocol_class(listener: socket.socket) -> type[BoundedProtocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Begin a connection."""
             super().connection_made(transport)
-            with contextlib.suppress(OSError):  # none is left, or the process may open no more
+            with contextlib.suppress(OSError):  # none waits, or too many files are open
                 for _ in range(MOST_A_TURN):
                     self._begin(listener.accept()[0])
 

@@ -5,4 +5,4 @@ from __future__ import annotations
 import threading
 
 SHUTTING_DOWN = threading.Event()
-"""Set when the server shuts down: who waits is to be answered within a second or two."""
+"""Set when the server shuts down: waiting calls must be answered within one or two seconds."""

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COUNT = 8
-"""More get in each other's way: 16 took a fifth more time for the same work."""
+"""The number of threads.
+
+More get in each other's way: 16 took a fifth more time for the same work.
+"""
 
 
 _SETTLED_LATER = object()
-"""What a job returns whose future another thread settles."""
+"""The result of a job whose future another thread settles."""
 
 
 def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: object) -> None:
@@ -46,11 +49,12 @@ def _tell(future: asyncio.Future[T], settle: Callable[[Any], None], value: objec
         future.get_loop().call_soon_threadsafe(settle_once)
 
 
-async def written(change: Change[T], spare: Threads, since: float | None = None) -> T:
+async def await_write(change: Change[T], spare: Threads, since: float | None = None) -> T:
     """Write a change and await its commit without holding a thread.
 
-    ``spare``: where it is found out what became of a commit that failed. ``since``: when its call
-    came, if it may be refused; raise ``WaitedTooLong`` then, and nothing is written.
+    ``spare``: the threads on which a failed commit is examined. ``since``: the arrival of its call,
+    None if it may not be refused. Raise ``WaitedTooLong`` for a refused change, which is not
+    written.
     """
     future: asyncio.Future[Change[T]] = asyncio.get_running_loop().create_future()
     change.hand_over(lambda change: _tell(future, future.set_result, change), since)
@@ -58,7 +62,7 @@ async def written(change: Change[T], spare: Threads, since: float | None = None)
 
 
 async def _result_of(change: Change[T], spare: Threads) -> T:
-    """Return the result of a submitted change, or raise its error; ``spare`` as in ``written``."""
+    """Return the result of a submitted change, or raise its error."""
     if change.needs_thread:
         result: T = await spare.run(change.result)
         return result
@@ -77,13 +81,13 @@ _loop_context = _LoopContext()
 
 
 def run_in_loop(fn: Callable[..., T], *args: Any) -> T:
-    """Call a short function that reads an embedded database, in the event loop's thread.
+    """Call a short function that reads SQLite, in the event loop's thread.
 
-    A row of SQLite comes in less time than another thread takes to wake. Django keeps a connection
-    for each context, and asyncio gives each task a context of its own: each call would connect
-    anew, which takes longer than the call. So all these calls run in one context of their thread.
-    They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop`` says how
-    Django is told that this may be done.
+    Reading a row of SQLite takes less time than waking another thread. Django keeps a connection
+    for each context, and asyncio gives each task its own context: each call would open a
+    connection, which takes longer than the call. So all these calls run in one context of their
+    thread. They cannot overlap, because ``fn`` does not await. ``serving.read_in_the_event_loop``
+    explains the switch by which Django allows this.
     """
     return _loop_context.context.run(call_with, _loop_context.database, fn, *args)
 
@@ -121,16 +125,16 @@ class Threads:
         return future
 
     def run_in_time(self, since: float, fn: Callable[..., Any]) -> asyncio.Future[Any]:
-        """As ``run``, but raise ``WaitedTooLong`` if no thread was free in time.
+        """Call ``fn`` like ``run``, but raise ``WaitedTooLong`` if no thread was free in time.
 
-        ``since``: when the call came, by the monotonic clock.
+        ``since``: the arrival of the call, by the monotonic clock.
         """
         return self.run(self._unless_late, since, fn)
 
     async def run_to_commit(self, since: float, fn: Callable[[], Any]) -> Any:
-        """As ``run_in_time``, then await the commit of the change that ``fn`` returns.
+        """Call ``fn`` like ``run_in_time``, then await the commit of the change that it returns.
 
-        The thread hands the change to the one that commits, so that the loop is woken once.
+        The thread passes the change to the thread that commits, so the loop is woken once.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(future, self._hand_over, (future, since, fn))
@@ -157,7 +161,7 @@ class Threads:
         label = f"{self._name}-{self._started}"
         try:
             threading.Thread(target=self._work, name=label, daemon=True).start()
-        except RuntimeError:  # the system has no more
+        except RuntimeError:  # the system cannot start another thread
             if not self._started:
                 raise
         else:
@@ -176,9 +180,10 @@ class Threads:
 
     @property
     def overloaded(self) -> bool:
-        """Whether a new job would wait for long: many wait, the first one for long.
+        """Whether a new job would wait for long: many jobs wait, and the first has waited for long.
 
-        Either alone is none: a few jobs may wait for a slow database, and many may come at once.
+        One of the two is not enough: a few jobs may wait for a slow database, and many may arrive
+        at the same time.
         """
         waiting = self._waiting_since
         if len(waiting) < MANY_WAITING:

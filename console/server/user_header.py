@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 USER = "stateyard.user"
 """Key of an ASGI scope: the name that a proxy sent, or ``AMBIGUOUS``."""
 AMBIGUOUS = "\n"
-"""In place of a name: the proxy sent the header more than once. No name has it."""
+"""The stand-in for a name if the proxy sent the header more than once. No name has it."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -48,7 +48,7 @@ class UserHeader:
         return [(name, value) for name, value in scope["headers"] if name.lower() != self._header]
 
     def _is_proxy(self, client: tuple[str, int] | None) -> bool:
-        """Tell whether the peer of a connection is a proxy. ``client``: its address and port."""
+        """Return whether the peer of a connection is a proxy. ``client``: its address and port."""
         try:
             address = _plain(ipaddress.ip_address(client[0] if client else ""))
         except ValueError:

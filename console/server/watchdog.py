@@ -35,22 +35,23 @@ class Watchdog:
 
     Progress is a change of the number that ``moved_at`` returns. The time without progress is
     counted in checks, not by the clock: a process that was stopped (SIGSTOP, a sleeping machine)
-    has missed its checks and is not to blame. A lease lasts ``STATEYARD_LEASE_S``, after which
-    other processes take over. After half a lease without progress each check also queries the
+    made no checks either, and does not count as stalled. A lease lasts ``STATEYARD_LEASE_S``, after
+    which other processes take over. After half a lease without progress each check also queries the
     database, and counts only if the database answers. An outage resets the count, because threads
     that waited for the database need a moment after its return.
     """
 
     def __init__(
-        self, moved_at: Callable[[], float], what: str, on_move: Callable[[], None] | None = None
+        self, moved_at: Callable[[], float], subject: str, on_move: Callable[[], None] | None = None
     ) -> None:
         """Take the progress counter of the process.
 
-        ``moved_at``: returns a number that changes whenever the process makes progress. ``what``:
-        the name of the watched thing in the log. ``on_move``: called after each progress.
+        ``moved_at``: returns a number that changes whenever the process makes progress.
+        ``subject``: the name of the watched thing in the log. ``on_move``: called after each
+        progress.
         """
         self._moved_at = moved_at
-        self._what = what
+        self._what = subject
         self._on_move = on_move
         self._seen = moved_at()
         self._unmoved_s = 0.0
@@ -72,9 +73,9 @@ class Watchdog:
     def _look(self) -> None:
         """End the process after two leases without progress while the database answers."""
         lease_s = settings.STATEYARD_LEASE_S
-        seen = self._moved_at()
-        if seen != self._seen:
-            self._seen, self._unmoved_s, self._stood_s = seen, 0.0, 0.0
+        moved_at = self._moved_at()
+        if moved_at != self._seen:
+            self._seen, self._unmoved_s, self._stood_s = moved_at, 0.0, 0.0
             if self._on_move is not None:
                 self._on_move()
             return

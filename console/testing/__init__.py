@@ -1,5 +1,5 @@
-"""Test workflows in the tests of another project: the plugin of pytest, and what its fixture gives.
+"""Tools for tests of state machines in other projects: the pytest plugin and its server fixture.
 
-The package runs in somebody else's tests. So it imports neither Django nor settings, and boto3 only
-when a client is asked for. The server is a process of its own.
+The package is imported into other projects' tests, so it imports neither Django nor settings, and
+boto3 only when a client is requested. The server is a separate process.
 """

@@ -1,4 +1,4 @@
-"""Offer callables of a test to a server, by the invoke protocol of Lambda."""
+"""Serve callables of a test as Lambda functions to the test server, over HTTP."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 _ARN = "arn:aws:lambda:us-east-1:123456789012:function:"
 _CLOSE_LOOK_S = 0.02
-"""How often it looks whether it is to be closed: each test waits for that once."""
+"""Interval of checks for the end, for which each test waits once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """An invocation of a function of a test. ``event``: the JSON value it got."""
+    """A call of a test's function. ``event``: its JSON value."""
 
     function: str
     event: Any
 
 
 class FunctionServer:
-    """Answers on a free port of the loopback address until it is closed.
+    """HTTP server on a free loopback port, until it is closed.
 
-    A callable takes the event, or the event and a context, as a handler of Lambda does.
+    A callable takes the event, or the event and a context, as a Lambda handler.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class FunctionServer:
         self._thread.start()
 
     def address(self, name: str) -> str:
-        """Return where a function is called."""
+        """Return the URL of a function."""
         return f"http://127.0.0.1:{self._server.server_port}/{quote(name, safe='')}"
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class FunctionServer:
         self._thread.join()
 
     def invoke(self, name: str, event: str, key: str) -> tuple[bool, str]:
-        """Call a function; return whether it went well, and the JSON text to answer with."""
+        """Call a function; return whether it succeeded, and the JSON text of the answer."""
         handler = self.functions[name]
         self.invocations.append(Invocation(name, json.loads(event)))
         context = lambda_runtime.make_context(name, _ARN + name, key, None)
@@ -66,13 +66,13 @@ class FunctionServer:
 
 
 class _Listener(ThreadingHTTPServer):
-    """Has room for all calls that a Map makes at once: a full queue costs a call a second."""
+    """Socket server with room for all concurrent calls of a Map: a full queue costs a second."""
 
     request_queue_size = 512
 
 
 def _of_two(handler: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """Return a callable that takes event and context, whichever of them the handler takes."""
+    """Return a callable with two parameters for a handler with one or two."""
     try:
         inspect.signature(handler).bind(None, None)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The result of an execution, with assertions that show its path on failure."""
+"""The result of an execution in a test, with assertions whose failures show its path."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BAD = (engine.event_types.Tone.FAILED, engine.event_types.Tone.ABORTED)
 
 @dataclass(frozen=True, slots=True)
 class MachineRun:
-    """An execution that has ended.
+    """An ended execution.
 
-    ``output``: a JSON value, None without one. ``history``: the events as GetExecutionHistory has
-    them, none of an Express execution. ``invocations``: of the test's own callables meanwhile.
+    ``output``: a JSON value, None without one. ``history``: events as in GetExecutionHistory, none
+    for Express. ``invocations``: calls of the test's own callables during it.
     """
 
     arn: str
@@ -41,7 +41,7 @@ class MachineRun:
         )
 
     def assert_succeeded(self, output: Any = _ANYTHING) -> MachineRun:
-        """Fail unless the execution succeeded, with this output if one is given."""
+        """Fail unless the execution succeeded, with this output if given."""
         __tracebackhide__ = True
         self._check(self.status == "SUCCEEDED", "status SUCCEEDED", self.status)
         if output is not _ANYTHING:
@@ -49,7 +49,7 @@ class MachineRun:
         return self
 
     def assert_failed(self, error: str | None = None, cause: str | None = None) -> MachineRun:
-        """Fail unless the execution failed, with this error and with this text in its cause."""
+        """Fail unless the execution failed, with this error, and this text in its cause."""
         __tracebackhide__ = True
         self._check(self.status == "FAILED", "status FAILED", self.status)
         if error is not None:
@@ -81,15 +81,15 @@ class MachineRun:
             raise AssertionError(f"wanted {expected}, got {got}\n{self.describe()}")
 
     def _path_lines(self) -> list[str]:
-        """Return a line for each state that was entered and for each failure."""
+        """Return a line for each entered state and each failure."""
         lines = []
         for event in self.history:
             details = _details(event)
             if "stateEnteredEventDetails" in event:
                 lines.append(f"{details['name']}  {_short(details.get('input', ''))}")
             elif engine.EVENT_TYPES[event["type"]].tone in _BAD:
-                said = ": ".join(details[key] for key in ("error", "cause") if details.get(key))
-                lines.append(f"  ! {event['type']}  {_short(said)}")
+                problem = ": ".join(details[key] for key in ("error", "cause") if details.get(key))
+                lines.append(f"  ! {event['type']}  {_short(problem)}")
         return lines
 
 

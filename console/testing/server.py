@@ -1,4 +1,4 @@
-"""Start a server for tests on a free port, run state machines in it, and end it."""
+"""Start a server for tests on a free port, run state machines in it, and stop it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,29 @@ _PACKAGES = Path(__file__).resolve().parents[2]
 _START_S = 180.0
 _STOP_S = 20.0
 _ROLE = "arn:aws:iam::123456789012:role/tests"
+_ENDS = {
+    "ExecutionSucceeded": "SUCCEEDED",
+    "ExecutionFailed": "FAILED",
+    "ExecutionAborted": "ABORTED",
+    "ExecutionTimedOut": "TIMED_OUT",
+}
+"""The last event of a history -> the status of its execution."""
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Asks no proxy: the server is on this machine."""
+"""Uses no proxy: the server is on this machine."""
 _CODE = """
 import sys
 sys.path.append(sys.argv.pop(1))
 from console.command_line import main
 main()
 """
-"""Finds this very package, also where it is not installed, and nothing of the current folder."""
+"""Finds this very package, even if not installed, and nothing in the current folder."""
 
 
 class StateyardServer:
-    """A server of its own with an empty data folder: ``stateyard up --empty --port 0``.
+    """A server process with an empty data folder: ``stateyard up --empty --port 0``.
 
-    ``data``: its folder, which may have ``targets.json``, ``functions.json`` and others. The
-    variables ``STATEYARD_...`` of the tests' environment do not reach it.
+    ``data``: its folder, which may have ``targets.json``, ``functions.json`` and others. Variables
+    ``STATEYARD_...`` of the tests' environment are not passed to it.
     """
 
     def __init__(self, data: Path) -> None:
@@ -56,7 +63,7 @@ class StateyardServer:
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the process and wait until it answers; raise RuntimeError with its log."""
+        """Start the process and wait until it is ready; raise RuntimeError with its log."""
         (self.data / "address").unlink(missing_ok=True)
         words = ["up", "--empty", "--port", "0", "--data", str(self.data)]
         with self._log.open("wb") as log:
@@ -82,7 +89,7 @@ class StateyardServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End the process, by force if it does not end by itself."""
+        """Stop the process; kill it if it does not end."""
         self._functions.close()
         if self._process is None:
             return
@@ -94,7 +101,7 @@ class StateyardServer:
             self._process.wait()
 
     def log(self) -> str:
-        """Return what the server has printed."""
+        """Return the server's output."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _is_ready(self) -> bool:
@@ -111,7 +118,7 @@ class StateyardServer:
     # -- clients -----------------------------------------------------------------------------------
 
     def client(self, service: str = "stepfunctions", **more: Any) -> Any:
-        """Return a client of boto3 with the key of the server's owner."""
+        """Return a boto3 client with the key of the server's owner."""
         import boto3
         from botocore.config import Config
 
@@ -127,7 +134,7 @@ class StateyardServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables with which programs and other clients of AWS reach this server."""
+        """The environment variables that point AWS clients to this server."""
         return {
             "AWS_SHARED_CREDENTIALS_FILE": str(self.data / "credentials"),
             "AWS_PROFILE": "stateyard",
@@ -149,10 +156,10 @@ class StateyardServer:
     # -- state machines ----------------------------------------------------------------------------
 
     def register(self, functions: Mapping[str, Callable[..., Any] | str]) -> None:
-        """Let Tasks call these functions from now on, by their names.
+        """Register functions for Tasks, by name.
 
-        A callable runs in the process of the tests. A text is what ``functions.json`` may have: an
-        address, or ``module:callable`` for a callable in the server.
+        A callable runs in the tests' process. A text is a target as in ``functions.json``: a URL,
+        or ``module:callable`` for a callable in the server.
         """
         path = self.data / "functions.json"
         entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -169,7 +176,7 @@ class StateyardServer:
     def create_machine(
         self, definition: str | Mapping[str, Any], *, name: str = "", machine_type: str = "STANDARD"
     ) -> str:
-        """Create a state machine, with a new name if none is given, and return its ARN."""
+        """Create a state machine, by default with a unique name; return its ARN."""
         text = definition if isinstance(definition, str) else json.dumps(definition)
         machine = self._api.create_state_machine(
             name=name or f"test-{uuid.uuid4().hex[:12]}",
@@ -191,15 +198,16 @@ class StateyardServer:
         seed: int = 0,
         timeout_s: float = 60,
     ) -> MachineRun:
-        """Run a definition with ``data`` as its input, and return what came of it.
+        """Run a definition with ``data`` as its input; return the result.
 
-        ``input_name``: ``MACHINE/NAME`` of an input that ``save_input`` or a page saved, instead of
-        ``data``. ``functions``: as ``register`` takes them. ``machine_type``: EXPRESS runs it as
-        StartSyncExecution does, without a history. ``faults``: errors and latency to inject, as
-        ``engine.run`` takes them; ``seed``: draws their rates. Raise TimeoutError if it has not
-        ended after ``timeout_s``, ValueError for a fault that the server refuses.
+        ``input_name``: ``MACHINE/NAME`` of a named input, instead of ``data``. ``functions``: as
+        for ``register``. ``machine_type``: EXPRESS runs it by StartSyncExecution, without a
+        history. ``faults``: errors and latency to inject, as for ``engine.run``; ``seed``: for
+        their rates. Raise TimeoutError if it has not ended after ``timeout_s``, ValueError for an
+        invalid fault.
         """
-        self.register(functions or {})
+        if functions:
+            self.register(functions)
         machine = self.create_machine(definition, machine_type=machine_type)
         if input_name and data is not None:
             raise ValueError("run_machine: got data and input_name, wanted one of them")
@@ -215,13 +223,13 @@ class StateyardServer:
         if machine_type == "EXPRESS":
             ended = self._api.start_sync_execution(stateMachineArn=machine, input=text)
             return self._run(ended, (), since)
-        started = self._api.start_execution(stateMachineArn=machine, input=text)
-        return self._ended(started["executionArn"], timeout_s, since)
+        arn = self._api.start_execution(stateMachineArn=machine, input=text)["executionArn"]
+        return self._ended_at_once(arn, since) or self._ended(arn, timeout_s, since)
 
     # -- named inputs ------------------------------------------------------------------------------
 
     def save_input(self, machine: str, name: str, data: Any) -> str:
-        """Save an input of a state machine of this server; return what ``input_name`` takes.
+        """Save a named input of a state machine; return its ``input_name``.
 
         ``machine``: its name or ARN.
         """
@@ -230,7 +238,7 @@ class StateyardServer:
         return f"{machine.rpartition(':')[2]}/{saved}"
 
     def named_input(self, input_name: str) -> str:
-        """Return the JSON text of ``MACHINE/NAME``; raise ValueError if there is none."""
+        """Return the JSON text of ``MACHINE/NAME``; raise ValueError if it does not exist."""
         machine, _, name = input_name.partition("/")
         parts = {"machine": machine, "name": name}
         query = urllib.parse.urlencode(parts, quote_via=urllib.parse.quote)
@@ -241,7 +249,7 @@ class StateyardServer:
         return str(answer["input"])
 
     def _own_api(self, method: str, path: str, body: str = "") -> dict[str, Any]:
-        """Make a signed call of the server's own API and return its answer or error."""
+        """Make a signed call of the server's own API; return its answer or error."""
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.credentials import Credentials
@@ -266,11 +274,25 @@ class StateyardServer:
     # -- ends of executions ------------------------------------------------------------------------
 
     def wait(self, arn: str, timeout_s: float = 60) -> MachineRun:
-        """Wait for the end of an execution that anybody started; raise TimeoutError.
+        """Wait for the end of an execution, whoever started it; raise TimeoutError.
 
-        ``invocations`` of the result are all that there were.
+        ``invocations`` of the result are all calls so far.
         """
         return self._ended(arn, timeout_s, 0)
+
+    def _ended_at_once(self, arn: str, since: int) -> MachineRun | None:
+        """Return a new execution whose short history already has its end, in one call; else None.
+
+        Call it only for an execution that was never redriven: its status is that of its last event.
+        """
+        page = self._api.get_execution_history(executionArn=arn)
+        last = page["events"][-1]
+        status = _ENDS.get(last["type"])
+        if status is None or "nextToken" in page:
+            return None
+        details = last.get(f"e{last['type'][1:]}EventDetails", {})
+        execution = {**details, "executionArn": arn, "status": status}
+        return self._run(execution, tuple(page["events"]), since)
 
     def _ended(self, arn: str, timeout_s: float, since: int) -> MachineRun:
         deadline, pause = time.monotonic() + timeout_s, 0.02
@@ -305,7 +327,7 @@ class StateyardServer:
 
 
 def _environment() -> dict[str, str]:
-    """Return the server's environment: the settings of the tests are not its own."""
+    """Return the server's environment, without the tests' Stateyard settings."""
     variables = {
         name: value
         for name, value in os.environ.items()

@@ -37,7 +37,7 @@ _HIDDEN = (
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
     *(f"AWS_ENDPOINT_URL_{service}" for service in _SERVICES),
 )
-"""Variables that would win over those of the branch."""
+"""Variables that would override the branch's variables."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,9 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
     listing = acts.add_parser("list", help="list the branches of the project of your key")
     delete = acts.add_parser("delete", help="delete a branch with all it has")
-    delete.add_argument("name", metavar="NAME", help="the branch, as git has it")
+    delete.add_argument("name", metavar="NAME", help="the branch's name in git")
     run = acts.add_parser("run", help="run a command with the environment of a branch")
-    run.add_argument("name", metavar="NAME", help="the branch, as git has it")
+    run.add_argument("name", metavar="NAME", help="the branch's name in git")
     run.add_argument(
         "--tests",
         action="store_true",
@@ -59,19 +59,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """List, delete, or run. Return 1 if refused; for ``run`` the command's exit code."""
-    try:
-        connection = connect(options)
-        if options.act == "list":
-            return _list_branches(connection)
-        if options.act == "delete":
-            branches.call(connection, "POST", "/api/branches/delete", {"branch": options.name})
-            write_line(f"branch {options.name}: is being deleted")
-            return 0
-        return _run_in_branch(connection, options)
-    except (ConnectionRefused, BotoCoreError) as error:
-        write_error(str(error))
-        return 1
+    """List, delete, or run; return for ``run`` the command's exit code."""
+    connection = connect(options)
+    if options.act == "list":
+        return _list_branches(connection)
+    if options.act == "delete":
+        branches.call(connection, "POST", "/api/branches/delete", {"branch": options.name})
+        write_line(f"branch {options.name}: is being deleted")
+        return 0
+    return _run_in_branch(connection, options)
 
 
 def _list_branches(connection: Connection) -> int:
@@ -100,8 +96,8 @@ def _run_in_branch(connection: Connection, options: Namespace) -> int:
 def _run_with(command: list[str], variables: dict[str, str]) -> int:
     """Run a command to its end; return its exit code, 128 + n after signal n.
 
-    A request to end is handed on to the command and all that it has started, and the command says
-    how the run ends. Nothing on the server depends on the end.
+    A signal to end is forwarded to the command and its child processes; the command then determines
+    the exit code. The server needs no notice of the end.
     """
     environment = {**os.environ, **variables}
     for name in _HIDDEN:
@@ -161,7 +157,7 @@ def _end_with_parent(parent: int) -> None:
     """Let Linux kill this process when its parent dies, even by kill -9."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # too late to be told
+        if os.getppid() != parent:  # the parent ended before prctl took effect
             os.kill(os.getpid(), signal.SIGTERM)
 
 

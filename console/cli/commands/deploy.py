@@ -9,11 +9,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from console.cli import branches
 from console.cli.branch_machines import BranchMachines
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.commands import FAILED, add_parameter_argument, guarded
+from console.cli.connection import add_connection_arguments, connect
 from console.cli.deployment import (
     DeploymentChange,
     DeploymentRefused,
@@ -25,6 +26,13 @@ from console.cli.discovery import read_paths
 from console.cli.documents import READ_FILES, WARNINGS, SourceError
 from console.cli.output import write_error, write_line
 from console.cli.parameters import Parameters, parse_parameters
+from console.cli.role_checks import (
+    account_of,
+    read_role_options,
+    rehearse,
+    warn_of_roles,
+)
+from console.cli.role_options import RoleMode, add_role_arguments
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -55,13 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="NAME.asl.json or .yaml, a folder of them, a template of SAM or CloudFormation, "
         "cdk.out, serverless.yml, or what `terraform show -json` printed",
     )
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter, as text or JSON; repeatable",
-    )
+    add_parameter_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--diff", action="store_true", help="show what changes")
     parser.add_argument("--watch", action="store_true", help="again whenever a file changes")
@@ -73,25 +75,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--branch",
         default="",
         metavar="NAME",
-        help="deploy to this branch of the project; it is made if there is none",
+        help="deploy to this branch of the project; a missing branch is created",
     )
     parser.add_argument(
         "--ttl", default="", metavar="3d", help="how long --branch lasts from now (default: 3d)"
     )
+    add_role_arguments(parser)
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
     """Deploy once, or with ``--watch`` until Ctrl-C."""
-    try:
-        parameters = parse_parameters(options.param)
-        _check_options(options)
-        target = _open_target(options, connect(options))
-        if options.watch:
-            return _watch(options, target, parameters)
-    except (SourceError, ConnectionRefused) as error:
-        write_error(str(error))
-        return 2
+    parameters = parse_parameters(options.param)
+    _check_options(options)
+    target = _open_target(options, connect(options))
+    if options.watch:
+        return _watch(options, target, parameters)
     return _deploy(options, target, parameters)
 
 
@@ -148,22 +147,28 @@ def _open_for_dry_run(options: Namespace, connection: Connection) -> _Target:
 def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> int:
     """Deploy once; return the exit code."""
     connection, machines = target.connection, target.machines
-    try:
-        project = _read(options, connection, parameters)
-        if target.branch is not None:
-            target.branch.adapt(project)
-        plan = plan_deployment(
-            project, connection, machines, stack=options.stack, prune=options.prune
-        )
-        failed = _apply(options, machines, plan)
-    except (SourceError, ConnectionRefused, DeploymentRefused, BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return 1
+    project = _read(options, connection, parameters)
+    _check_roles(options, connection, project)
+    if target.branch is not None:
+        target.branch.adapt(project)
+    plan = plan_deployment(project, connection, machines, stack=options.stack, prune=options.prune)
+    failed = _apply(options, machines, plan)
     for note in project.notes:
         write_error(f"left out: {note}")
     for line in warn_of_functions(project, machines):
         write_error(f"warning: {line}")
-    return 1 if failed else 0
+    return FAILED if failed else 0
+
+
+def _check_roles(options: Namespace, connection: Connection, project: SourceProject) -> None:
+    """Warn of permissions that roles lack; raise ``DeploymentRefused`` if the mode is enforce."""
+    mode, policies = read_role_options(options)
+    if mode is RoleMode.OFF:
+        return
+    machines = [machine for machine in project.machines if policies or machine.policies]
+    missing = warn_of_roles(rehearse(machines, policies, account_of(connection.account)))
+    if missing and mode is RoleMode.ENFORCE:
+        raise DeploymentRefused(f"--role enforce: got missing permissions ({missing}), wanted none")
 
 
 def _read(options: Namespace, connection: Connection, parameters: dict[str, str]) -> SourceProject:
@@ -173,6 +178,7 @@ def _read(options: Namespace, connection: Connection, parameters: dict[str, str]
     finally:
         for warning in WARNINGS:
             write_error(f"warning: {warning}")
+        WARNINGS.clear()
 
 
 def _apply(options: Namespace, machines: Machines, plan: Iterator[list[PlannedChange]]) -> int:
@@ -195,16 +201,16 @@ def _apply(options: Namespace, machines: Machines, plan: Iterator[list[PlannedCh
 
 
 def _show_change(planned: PlannedChange, *, dry_run: bool) -> None:
-    done = f"would {planned.change}" if dry_run else f"{planned.change}d"
+    outcome = f"would {planned.change}" if dry_run else f"{planned.change}d"
     if planned.change is DeploymentChange.UNCHANGED:
-        done = "unchanged"
-    write_line(f"{_MARKS[planned.change]} {planned.kind} {planned.name}: {done}")
+        outcome = "unchanged"
+    write_line(f"{_MARKS[planned.change]} {planned.kind} {planned.name}: {outcome}")
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ClientError):
-        said = error.response["Error"]
-        return " ".join(f"{said['Code']}: {said['Message']}".split())
+        details = error.response["Error"]
+        return " ".join(f"{details['Code']}: {details['Message']}".split())
     return " ".join(str(error).split())
 
 
@@ -213,8 +219,8 @@ def _watch(options: Namespace, target: _Target, parameters: dict[str, str]) -> i
     try:
         while True:
             present = _definitions(options.paths)
-            _deploy(options, target, parameters)
-            # times are those of before each file was read: a change meanwhile is not missed
+            guarded(lambda: _deploy(options, target, parameters))
+            # times from before each file was read, so that no change during the read is missed
             read = dict(READ_FILES)
             while _definitions(options.paths) == present and not _has_changed(read):
                 time.sleep(_LOOK_S)

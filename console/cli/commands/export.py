@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.connection import add_connection_arguments, connect
 from console.cli.machine_formats import FORMATS
-from console.cli.output import write_error, write_line
+from console.cli.output import write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,14 +23,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_command(options: Namespace) -> int:
     """Print the code."""
-    try:
-        connection = connect(options)
-        arn = options.machine
-        if not arn.startswith("arn:"):
-            arn = connection.account.arn("states", f"stateMachine:{arn}")
-        machine = connection.states.describe_state_machine(stateMachineArn=arn)
-    except (ConnectionRefused, BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return 1
+    connection = connect(options)
+    arn = connection.machine_arn(options.machine)
+    machine = connection.states.describe_state_machine(stateMachineArn=arn)
     write_line(FORMATS[options.tool].write(machine).rstrip("\n"))
     return 0

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import engine
-from console.cli.documents import WARNINGS, SourceError
-from console.cli.lint_sources import lint_path, lint_text
-from console.cli.output import write_error, write_line
-from console.cli.parameters import parse_parameters
+from console.cli.commands import add_parameter_argument
+from console.cli.role_options import add_role_arguments
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
 SUMMARY = "check definitions; exit code 1 if one has an error"
-_WRONG_USE = 2
+_FORMATS = ("text", "json", "github")
+"""The names of ``engine.LINT_FORMATS``."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,44 +20,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="PATH", help="JSON, YAML, a folder, a template; - for stdin"
     )
-    parser.add_argument("--format", choices=engine.LINT_FORMATS, default="text")
+    parser.add_argument("--format", choices=_FORMATS, default="text")
     parser.add_argument("--type", choices=["STANDARD", "EXPRESS"], default="STANDARD")
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter; repeatable"
-    )
+    add_parameter_argument(parser)
+    add_role_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Check each file; return 1 if there is an error, 2 if a file cannot be read."""
-    write = engine.LINT_FORMATS[options.format]
-    failed = False
-    try:
-        parameters = parse_parameters(options.param)
-        for name in options.files:
-            for place, problems in _problems(name, options.type, parameters):
-                failed = failed or any(problem.severity == "ERROR" for problem in problems)
-                report = write(_file_of(place, options.format), problems)
-                if report:
-                    write_line(report)
-    except SourceError as error:
-        write_error(str(error))
-        return _WRONG_USE
-    finally:
-        for warning in WARNINGS:
-            write_error(f"warning: {warning}")
-        WARNINGS.clear()
-    return 1 if failed else 0
+    """Check each file; return 1 if there is an error."""
+    from console.cli.linting import lint  # with the engine, which a help does not need
 
-
-def _problems(
-    name: str, kind: str, parameters: Mapping[str, str]
-) -> Iterator[tuple[str, Sequence[Any]]]:
-    if name == "-":
-        yield name, lint_text(sys.stdin.read(), name, kind, parameters)
-    else:
-        yield from lint_path(Path(name), kind, parameters)
-
-
-def _file_of(place: str, style: str) -> str:
-    """Return the file name for a report: GitHub accepts only a file's name."""
-    return place.partition(": ")[0] if style == "github" else place
+    return lint(options)

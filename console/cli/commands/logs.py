@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.output import write_error, write_line
+from console.cli.connection import add_connection_arguments, connect
+from console.cli.output import write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -21,12 +19,11 @@ if TYPE_CHECKING:
 SUMMARY = "show the events of executions, and what their functions print"
 _LOOK_S = 0.5
 _STILL_S = 1.0
-"""What a function printed is stored a moment after its call."""
-_WRONG_USE = 2
+"""The delay with which the output of a function is stored after its call."""
 _RUNNING = ("RUNNING", "PENDING_REDRIVE")
 _NEWEST = 20
 _LISTED = 100
-"""How many executions are listed to find those that started last."""
+"""The number of executions listed to find the latest starts."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -40,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Print the log. Return 0, 1 if the server refuses, 2 for wrong use."""
+    """Print the log."""
     try:
         connection = connect(options)
         if ":execution:" in options.name:
@@ -49,12 +46,6 @@ def run_command(options: Namespace) -> int:
             _show_machine(connection, options)
     except KeyboardInterrupt:
         return 0
-    except ConnectionRefused as error:
-        write_error(str(error))
-        return _WRONG_USE
-    except (BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return 1
     return 0
 
 
@@ -72,13 +63,11 @@ def _show_one(connection: Connection, arn: str, *, follow: bool) -> None:
 
 
 def _show_machine(connection: Connection, options: Namespace) -> None:
-    arn = options.name
-    if not arn.startswith("arn:"):
-        arn = connection.account.arn("states", f"stateMachine:{arn}")
+    arn = connection.machine_arn(options.name)
     readers: dict[str, ExecutionLog] = {}
     newest = max(1, options.last)
     while True:
-        # The list is sorted by end and redrive, too: one that began long ago may stand first.
+        # The list is also sorted by end and redrive: an execution that began long ago may be first.
         most = min(max(newest, _LISTED), 1000)
         page = connection.states.list_executions(stateMachineArn=arn, maxResults=most)
         by_start = sorted(page["executions"], key=lambda each: each["startDate"])
@@ -186,11 +175,11 @@ def _functions_of(event: dict[str, Any]) -> set[str]:
     if details.get("resourceType") != "lambda":
         return set()
     try:
-        named = json.loads(details.get("parameters", "{}")).get("FunctionName", "")
+        name_or_arn = json.loads(details.get("parameters", "{}")).get("FunctionName", "")
     except (ValueError, AttributeError):
         return set()
-    parts = str(named).split(":")
-    name = parts[6] if named.startswith("arn:") and len(parts) > 6 else parts[0]  # noqa: PLR2004
+    parts = str(name_or_arn).split(":")
+    name = parts[6] if name_or_arn.startswith("arn:") and len(parts) > 6 else parts[0]  # noqa: PLR2004
     return {name} if name else set()
 
 

@@ -6,8 +6,6 @@ import webbrowser
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.output import write_error, write_line
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 SUMMARY = "open the page of an execution or a state machine"
-_WRONG_USE = 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,23 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Open the page. Return 0, 1 if it does not exist, 2 for wrong use."""
-    try:
-        connection = connect(options)
-        arn = options.name
-        if not arn.startswith("arn:"):
-            arn = connection.account.arn("states", f"stateMachine:{arn}")
-        if ":execution:" in arn or ":express:" in arn:
-            connection.states.describe_execution(executionArn=arn)
-        elif ":stateMachine:" in arn:
-            connection.states.describe_state_machine(stateMachineArn=arn)
-        address = f"{_console(connection.web_address, options)}/arn/{quote(arn, safe=':')}"
-    except ConnectionRefused as error:
-        write_error(str(error))
-        return _WRONG_USE
-    except (BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return 1
+    """Open the page; the server says if it does not exist."""
+    connection = connect(options)
+    arn = connection.machine_arn(options.name)
+    if ":execution:" in arn or ":express:" in arn:
+        connection.states.describe_execution(executionArn=arn)
+    elif ":stateMachine:" in arn:
+        connection.states.describe_state_machine(stateMachineArn=arn)
+    address = f"{_console(connection.web_address, options)}/arn/{quote(arn, safe=':')}"
     write_line(address)
     if not options.only_print and not webbrowser.open(address):
         write_error("no browser was found; the address is above")

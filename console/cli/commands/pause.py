@@ -20,13 +20,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--timers",
         choices=("run", "still"),
         default="run",
-        help="whether waits and time limits run on or stand still (default: run)",
+        help="whether waits and time limits continue or stop (default: run)",
     )
     parser.add_argument("--note", default="", help="the reason, shown on pages and in the audit")
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Pause. Return 0, 1 if refused, 2 for wrong use or without a server."""
+    """Pause."""
     more = {"timers": options.timers} | ({"note": options.note} if options.note else {})
     return pauses.run_change("pause", options, more)

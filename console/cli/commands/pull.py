@@ -6,24 +6,20 @@ machine's page shows the origin and later changes.
 
 from __future__ import annotations
 
-import json
-import re
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.commands import FAILED
+from console.cli.connection import add_connection_arguments, connect
 from console.cli.deployment import DEPLOYED, SOURCE, definition_diff
+from console.cli.executions import plain_answer, read_execution, safe_name, write_json
 from console.cli.output import write_error, write_line
-from console.config import former_name
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 SUMMARY = "write state machines and their last executions to files"
-_OWN_TAGS = former_name.tag_keys((DEPLOYED, SOURCE))
+_OWN_TAGS = (DEPLOYED, SOURCE)
 _LISTED = ("name", "type", "roleArn", "stateMachineArn", "description")
 
 
@@ -48,25 +44,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_command(options: Namespace) -> int:
     """Save the files; only reading actions are called."""
-    try:
-        states = connect(options).states
-        arns = _machine_arns(states)
-        missing = set(options.machines) - arns.keys()
-        differing = 0
-        for name in options.machines or arns:
-            if name in arns:
-                machine = states.describe_state_machine(stateMachineArn=arns[name])
-                differing += _show_difference(machine, options.to)
-                if not options.check:
-                    _pull_machine(states, machine, options.to)
-                    inside = options.to / "executions"
-                    _pull_executions(states, arns[name], inside, options.executions)
-    except (ConnectionRefused, BotoCoreError, ClientError, OSError) as error:
-        write_error(str(error))
-        return 1
+    states = connect(options).states
+    arns = _machine_arns(states)
+    missing = set(options.machines) - arns.keys()
+    differing = 0
+    for name in options.machines or arns:
+        if name in arns:
+            machine = states.describe_state_machine(stateMachineArn=arns[name])
+            differing += _show_difference(machine, options.to)
+            if not options.check:
+                _pull_machine(states, machine, options.to)
+                inside = options.to / "executions"
+                _pull_executions(states, arns[name], inside, options.executions)
     for name in sorted(missing):
         write_error(f"there is no state machine {name}")
-    return 1 if missing or (options.check and differing) else 0
+    return FAILED if missing or (options.check and differing) else 0
 
 
 def _show_difference(machine: dict[str, Any], folder: Path) -> bool:
@@ -88,7 +80,7 @@ def _show_difference(machine: dict[str, Any], folder: Path) -> bool:
 
 
 def _definition_path(machine: dict[str, Any], folder: Path) -> Path:
-    return folder / f"{_file_name(machine['name'])}.asl.json"
+    return folder / f"{safe_name(machine['name'])}.asl.json"
 
 
 def _machine_arns(states: Any) -> dict[str, str]:
@@ -108,14 +100,14 @@ def _pull_machine(states: Any, machine: dict[str, Any], folder: Path) -> None:
     about["tags"] = [tag for tag in tags if tag["key"] not in _OWN_TAGS]
     about["versions"] = [version["stateMachineVersionArn"] for version in versions]
     about["aliases"] = [
-        _plain(
+        plain_answer(
             states.describe_state_machine_alias(stateMachineAliasArn=alias["stateMachineAliasArn"])
         )
         for alias in aliases
     ]
     folder.mkdir(parents=True, exist_ok=True)
     _definition_path(machine, folder).write_text(machine["definition"], encoding="utf-8")
-    _write_json(folder / f"{_file_name(machine['name'])}.machine.json", about)
+    write_json(folder / f"{safe_name(machine['name'])}.machine.json", about)
 
 
 def _pull_executions(states: Any, arn: str, folder: Path, number: int) -> None:
@@ -127,32 +119,4 @@ def _pull_executions(states: Any, arn: str, folder: Path, number: int) -> None:
     except states.exceptions.StateMachineTypeNotSupported:  # of an Express machine
         return
     for row in listed["executions"]:
-        execution = row["executionArn"]
-        inside = folder / _file_name(arn.rpartition(":")[2])
-        inside.mkdir(parents=True, exist_ok=True)
-        name = _file_name(row["name"])
-        pages = states.get_paginator("get_execution_history").paginate(executionArn=execution)
-        events = [event for page in pages for event in page["events"]]
-        machine = states.describe_state_machine_for_execution(executionArn=execution)
-        described = states.describe_execution(executionArn=execution)
-        _write_json(inside / f"{name}.history.json", {"events": events})
-        _write_json(inside / f"{name}.machine.json", _plain(machine))
-        _write_json(inside / f"{name}.execution.json", _plain(described))
-
-
-def _plain(answer: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in answer.items() if key != "ResponseMetadata"}
-
-
-def _write_json(path: Path, value: Any) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=_as_iso)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def _as_iso(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _file_name(name: str) -> str:
-    """Return a safe file name: it stays in its folder, whatever the server sends."""
-    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+        read_execution(states, row["executionArn"]).save(folder)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import httpx
+from botocore.awsrequest import AWSRequest
 
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.output import write_error, write_line
+from console.cli.branches import CallRefused
+from console.cli.connection import add_connection_arguments, connect, send_request
+from console.cli.output import write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -22,19 +24,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Reset the server; return 1 if it refuses."""
-    try:
-        address = connect(options).web_address
-        headers = {"X-Stateyard-Reset": "yes"}
-        answer = httpx.post(f"{address}/reset", headers=headers, timeout=_TIMEOUT_S)
-    except (ConnectionRefused, httpx.HTTPError) as error:
-        write_error(str(error))
-        return 1
-    if answer.status_code == httpx.codes.NOT_FOUND:
-        write_error(f"{address}: got a server without --allow-reset, wanted one with it")
-        return 1
-    if answer.is_error:
-        write_error(f"{address}/reset: {answer.status_code} {answer.text.strip()[:200]}")
-        return 1
+    """Reset the server."""
+    address = connect(options).web_address
+    request = AWSRequest("POST", f"{address}/reset", {"X-Stateyard-Reset": "yes"})
+    answer = send_request(request, _TIMEOUT_S)
+    if answer.status_code == HTTPStatus.NOT_FOUND:
+        raise CallRefused(f"{address}: got a server without --allow-reset, wanted one with it")
+    if answer.status_code >= HTTPStatus.BAD_REQUEST:
+        raise CallRefused(f"{address}/reset: {answer.status_code} {answer.text.strip()[:200]}")
     write_line(f"{address} is empty")
     return 0

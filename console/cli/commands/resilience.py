@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 import engine
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.discovery import read_paths
+from console.cli.commands import FAILED, WRONG_USE, add_parameter_argument
+from console.cli.connection import add_connection_arguments, connect
+from console.cli.discovery import read_machines
 from console.cli.documents import SourceError
-from console.cli.lint_sources import without_bare_placeholders
+from console.cli.executions import list_events
+from console.cli.inputs import named_input
+from console.cli.lint_sources import with_resources
 from console.cli.output import write_error, write_line
-from console.cli.parameters import Parameters, parse_parameters
-from console.cli.sources import Account
 from console.resilience import WRITERS, Rehearsal, Report, examine, read_rehearsal
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from console.cli.connection import Connection
+
 SUMMARY = "try the Retriers, Catchers and timeouts of a state machine, and name weaknesses"
-_WRONG_USE = 2
-_RESOURCE = re.compile(r'("Resource"\s*:\s*")(?:\$\{[^{}"]+\}|\{\{resolve:[^{}"]+\}\})(?=")')
-_FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:placeholder"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,49 +35,38 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--type", choices=["STANDARD", "EXPRESS"], help="of a file (default: as it says)"
     )
     parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of a file; repeatable",
+        "--input-name",
+        metavar="NAME",
+        help="run with this named input, not with that of the last success (state machine only)",
     )
+    add_parameter_argument(parser)
     add_connection_arguments(parser)
 
 
 def run_command(options: Namespace) -> int:
-    """Print the report; return 1 if there is a weakness, 2 if there is no definition to try."""
+    """Print the report; return 1 if there is a weakness."""
     path = Path(options.target)
     try:
         reports = _of_file(path, options) if path.exists() else [_of_server(options)]
     except engine.DefinitionError as error:
         for problem in error.diagnostics:
             write_error(f"{options.target}: {problem}")
-        return _WRONG_USE
-    except (SourceError, ConnectionRefused, BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return _WRONG_USE
+        return WRONG_USE
     write_line(WRITERS[options.format](reports))
-    return 1 if any(report.weaknesses for report in reports) else 0
+    return FAILED if any(report.weaknesses for report in reports) else 0
 
 
 def _of_file(path: Path, options: Namespace) -> list[Report]:
-    parameters = Parameters(parse_parameters(options.param), placeholders=True)
-    machines = read_paths([path], Account(), parameters).machines
-    if not machines:
-        raise SourceError(f"{path}: got no state machine, wanted one")
+    if options.input_name is not None:
+        raise SourceError("--input-name: got a file, wanted the name of a state machine")
     return [
         examine(
-            _with_resources(machine.definition),
+            with_resources(machine.definition),
             name=machine.name,
             kind=options.type or machine.type,
         )
-        for machine in machines
+        for machine in read_machines(path, options.param)
     ]
-
-
-def _with_resources(text: str) -> str:
-    """Put a function where a placeholder without a value stands for the Resource of a Task."""
-    return _RESOURCE.sub(rf"\1{_FUNCTION}", without_bare_placeholders(text))
 
 
 def _of_server(options: Namespace) -> Report:
@@ -87,16 +74,30 @@ def _of_server(options: Namespace) -> Report:
         if getattr(options, name):
             raise SourceError(f"--{name}: got the name of a state machine, wanted a file")
     connection = connect(options)
-    arn = options.target
-    if not arn.startswith("arn:"):
-        arn = connection.account.arn("states", f"stateMachine:{arn}")
+    arn = connection.machine_arn(options.target)
     machine = connection.states.describe_state_machine(stateMachineArn=arn)
-    return examine(
-        machine["definition"],
-        name=machine["name"],
-        kind=machine["type"],
-        rehearsal=_last_success(connection.states, arn),
+    rehearsal = _last_success(connection.states, arn)
+    if options.input_name is not None:
+        rehearsal = _with_input(connection, arn, rehearsal, options.input_name)
+    report = examine(
+        machine["definition"], name=machine["name"], kind=machine["type"], rehearsal=rehearsal
     )
+    if options.input_name is not None and not report.rehearsal:
+        raise SourceError(
+            f"--input-name: got {options.input_name!r}, wanted an input with which the state"
+            " machine succeeds with the answers of its last success"
+        )
+    return report
+
+
+def _with_input(
+    connection: Connection, arn: str, rehearsal: Rehearsal | None, name: str
+) -> Rehearsal:
+    """Return the answers of an execution with a named input."""
+    text = named_input(connection, arn, name)
+    if rehearsal is None:
+        raise SourceError("--input-name: no execution has succeeded, so there are no answers")
+    return replace(rehearsal, input=engine.loads(text), input_name=name)
 
 
 def _last_success(states: Any, arn: str) -> Rehearsal | None:
@@ -107,9 +108,6 @@ def _last_success(states: Any, arn: str) -> Rehearsal | None:
         return None
     for row in listed["executions"]:
         described = states.describe_execution(executionArn=row["executionArn"])
-        pages = states.get_paginator("get_execution_history").paginate(
-            executionArn=row["executionArn"]
-        )
-        events = [event for page in pages for event in page["events"]]
+        events = list_events(states, row["executionArn"])
         return read_rehearsal(row["name"], described.get("input", "{}"), events)
     return None

@@ -20,5 +20,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Resume. Return 0, 1 if refused, 2 for wrong use or without a server."""
+    """Resume."""
     return pauses.run_change("resume", options, {})

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.exceptions import BotoCoreError
-
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
-from console.cli.output import write_error, write_line
+from console.cli.branches import call_for_text
+from console.cli.connection import add_connection_arguments, connect
+from console.cli.documents import SourceError, read_text
+from console.cli.output import write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from console.cli.connection import Connection
 
 SUMMARY = "export the settings of a project as YAML, or import them"
-_TIMEOUT_S = 120.0
+_PATH = "/api/settings"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,30 +31,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Export or import; return 1 if the server refuses."""
+    """Export or import."""
     if options.act == "export" and options.dry_run:
-        write_error("--dry-run is an option of import")
-        return 2
+        raise SourceError("--dry-run is an option of import")
     if options.act == "import" and options.file is None:
-        write_error("import: name the file")
-        return 2
-    try:
-        connection = connect(options)
-        if options.act == "export":
-            _export(connection, options.file)
-        else:
-            _import(connection, options.file, dry_run=options.dry_run)
-    except UnicodeDecodeError as error:
-        write_error(f"{options.file}: a byte at {error.start} is no UTF-8")
-        return 1
-    except (ConnectionRefused, BotoCoreError, httpx.HTTPError, OSError) as error:
-        write_error(str(error))
-        return 1
+        raise SourceError("import: name the file")
+    connection = connect(options)
+    if options.act == "export":
+        _export(connection, options.file)
+    else:
+        _import(connection, options.file, dry_run=options.dry_run)
     return 0
 
 
 def _export(connection: Connection, file: Path | None) -> None:
-    text = _call(connection, "GET", "").text
+    text = call_for_text(connection, "GET", _PATH)
     if file is None:
         write_line(text.rstrip("\n"))
     else:
@@ -64,8 +53,8 @@ def _export(connection: Connection, file: Path | None) -> None:
 
 
 def _import(connection: Connection, file: Path, *, dry_run: bool) -> None:
-    text = file.read_text(encoding="utf-8-sig")
-    answer = _call(connection, "POST", "?dryRun=true" if dry_run else "", text).json()
+    path = f"{_PATH}?dryRun=true" if dry_run else _PATH
+    answer = json.loads(call_for_text(connection, "POST", path, read_text(file)))
     changes = answer["changes"]
     for change in changes:
         write_line(change)
@@ -75,23 +64,3 @@ def _import(connection: Connection, file: Path, *, dry_run: bool) -> None:
         write_line("no changes")
     elif dry_run:
         write_line("nothing was changed: this was a dry run")
-
-
-def _call(connection: Connection, method: str, query: str, text: str = "") -> httpx.Response:
-    """Make a signed call; raise ConnectionRefused for an error of the server."""
-    url = f"{connection.web_address}/api/settings{query}"
-    credentials = connection.session.get_credentials()
-    if credentials is None:
-        raise ConnectionRefused("there is no access key: set AWS_PROFILE or AWS_ACCESS_KEY_ID")
-    request = AWSRequest(method, url, data=text.encode() if method == "POST" else None)
-    SigV4Auth(credentials, "stateyard", connection.states.meta.region_name).add_auth(request)
-    answer = httpx.request(
-        method, url, headers=dict(request.headers), content=request.data, timeout=_TIMEOUT_S
-    )
-    if answer.is_error:
-        try:
-            message = str(answer.json()["message"])
-        except (ValueError, KeyError, TypeError):
-            message = f"{url}: {answer.status_code} {answer.text.strip()[:200]}"
-        raise ConnectionRefused(message)
-    return answer

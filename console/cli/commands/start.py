@@ -9,12 +9,12 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from console.cli import breakpoints
 from console.cli.branches import call
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.commands import FAILED
+from console.cli.connection import add_connection_arguments, connect
 from console.cli.documents import SourceError, load_document
-from console.cli.faults import start_faulty
+from console.cli.faults import add_fault_argument, start_faulty
 from console.cli.inputs import named_input
 from console.cli.output import write_error, write_line
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SUMMARY = "start an execution; --wait shows its states and returns its output"
 _LOOK_S = 0.3
 _TIMED_OUT = 3
-_WRONG_USE = 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,16 +41,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--name", help="name of the execution")
     debugging = parser.add_mutually_exclusive_group()
-    debugging.add_argument(
-        "--break-at",
-        action="append",
-        default=[],
-        metavar="STATE",
-        help="stop before this state until somebody continues; may be repeated",
-    )
-    debugging.add_argument(
-        "--fault", metavar="FILE", help="inject the faults of a file, in YAML or JSON (for tests)"
-    )
+    breakpoints.add_breakpoint_arguments(parser, debugging)
+    add_fault_argument(debugging)
     parser.add_argument("--wait", action="store_true", help="until it has ended")
     parser.add_argument(
         "--timeout", type=float, default=3600, metavar="SECONDS", help="of --wait (default: 3600)"
@@ -60,20 +51,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Start an execution. Return 0: succeeded, 1: failed, 2: wrong use, 3: still running."""
-    try:
-        input_text = _read_input(options.input)
-        connection = connect(options)
-        arn = _machine_arn(connection, options.machine)
-        if options.input_name is not None:
-            input_text = named_input(connection, arn, options.input_name)
-        return _start(connection, arn, input_text, options)
-    except (SourceError, ConnectionRefused) as error:
-        write_error(str(error))
-        return _WRONG_USE
-    except (BotoCoreError, ClientError) as error:
-        write_error(str(error))
-        return 1
+    """Start an execution. Return 0: succeeded, 1: failed, 3: still running."""
+    input_text = _read_input(options.input)
+    connection = connect(options)
+    arn = connection.machine_arn(options.machine)
+    if options.input_name is not None:
+        input_text = named_input(connection, arn, options.input_name)
+    return _start(connection, arn, input_text, options)
 
 
 def _read_input(word: str) -> str:
@@ -89,12 +73,6 @@ def _read_input(word: str) -> str:
     except ValueError:
         raise SourceError(f"--input: got {word[:60]!r}, wanted a file, - or JSON") from None
     return word
-
-
-def _machine_arn(connection: Connection, name: str) -> str:
-    if name.startswith("arn:"):
-        return name
-    return connection.account.arn("states", f"stateMachine:{name}")
 
 
 def _start(connection: Connection, arn: str, input_text: str, options: Namespace) -> int:
@@ -116,7 +94,7 @@ def _start(connection: Connection, arn: str, input_text: str, options: Namespace
 
 
 def _start_with_breakpoints(
-    connection: Connection, request: dict[str, str], break_at: list[str]
+    connection: Connection, request: dict[str, str], break_at: list[dict[str, Any]]
 ) -> str:
     """Start an execution that stops before states; return its ARN.
 
@@ -127,7 +105,9 @@ def _start_with_breakpoints(
         "machine": request["stateMachineArn"],
         "name": request.get("name") or str(uuid.uuid4()),
         "input": request["input"],
-        "breakpoints": json.dumps([{"state": state} for state in break_at]),
+        "breakpoints": breakpoints.breakpoints_text(
+            connection, request["stateMachineArn"], break_at
+        ),
     }
     answer = call(connection, "POST", "/api/executions/start", body, needs="breakpoints")
     return str(answer["executionArn"])
@@ -200,4 +180,4 @@ def _report(execution: dict[str, Any]) -> int:
         return 0
     reason = ": ".join(execution[key] for key in ("error", "cause") if execution.get(key))
     write_error(f"{execution['status']}{': ' if reason else ''}{reason}")
-    return 1
+    return FAILED

@@ -20,5 +20,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_command(options: Namespace) -> int:
-    """Print the status. Return 0, 1 if refused, 2 without a server."""
+    """Print the status."""
     return pauses.run_status(options)

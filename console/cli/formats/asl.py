@@ -12,6 +12,7 @@ from console.cli.documents import (
     parse_document,
     read_text,
 )
+from console.cli.parameters import Parameters
 from console.cli.placeholders import Placeholders
 from console.cli.sources import MachineSource, SourceProject, definition_text
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
-
-    from console.cli.parameters import Parameters
 
 _PULLED = ("type", "endpoint", "stateMachineArn")
 ENDS = (".asl.json", ".asl.yaml", ".asl.yml")
@@ -47,13 +46,16 @@ def definition_of_file(
         if not isinstance(document, dict):
             raise SourceError(f"{path}: got {kind_of(document)}, wanted a definition")
         return definition_text(document, str(path))
-    return placeholders.fill(read_text(path))
+    text = read_text(path)
+    if not text.strip():
+        raise SourceError(f"{path}: got an empty file, wanted a definition")
+    return placeholders.fill(text)
 
 
 def read_definition(path: Path, parameters: Parameters) -> SourceProject:
     """Return the state machine of a file."""
     text = definition_of_file(path, parameters)
-    about = _pulled(path)
+    about = _pulled_settings(path)
     machine = MachineSource(
         machine_name(path),
         text,
@@ -61,14 +63,17 @@ def read_definition(path: Path, parameters: Parameters) -> SourceProject:
         type=parameters.text("Type") or about.get("type", "STANDARD"),
         pulled_from=about.get("endpoint", ""),
         pulled_arn=about.get("stateMachineArn", ""),
+        pattern=definition_of_file(path, Parameters({}, placeholders=True)),
     )
     return SourceProject([machine])
 
 
-def _pulled(path: Path) -> dict[str, str]:
+def _pulled_settings(path: Path) -> dict[str, str]:
     """Return the file that ``stateyard pull`` saved beside a definition, {} without one."""
-    beside = path.with_name(f"{machine_name(path)}.machine.json")
-    if not beside.is_file():
+    settings_file = path.with_name(f"{machine_name(path)}.machine.json")
+    if not settings_file.is_file():
         return {}
-    about = as_object(parse_document(read_text(beside), str(beside)), str(beside))
+    about = as_object(
+        parse_document(read_text(settings_file), str(settings_file)), str(settings_file)
+    )
     return {name: str(about[name]) for name in _PULLED if about.get(name)}

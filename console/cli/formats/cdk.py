@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 
 
 def is_assembly(folder: Path) -> bool:
-    """Tell whether a folder is a cloud assembly."""
+    """Return whether a folder is a cloud assembly."""
     path = folder / MANIFEST
     if not path.is_file():
         return False
@@ -68,9 +68,9 @@ def _artifacts(folder: Path, kind: str, key: str) -> Iterator[tuple[Path, dict[s
 def _construct_paths(folder: Path, stack: dict[str, Any]) -> dict[str, str]:
     """Return logical id -> construct path, from the manifest or a file beside it."""
     entries = dict(as_object(stack.get("metadata"), f"{folder / MANIFEST}: metadata"))
-    beside = stack.get("additionalMetadataFile")
-    if isinstance(beside, str) and (folder / beside).is_file():
-        entries |= as_object(load_document(folder / beside), str(folder / beside))
+    metadata_file = stack.get("additionalMetadataFile")
+    if isinstance(metadata_file, str) and (folder / metadata_file).is_file():
+        entries |= as_object(load_document(folder / metadata_file), str(folder / metadata_file))
     return {
         str(entry["data"]): path.strip("/")
         for path, listed in entries.items()
@@ -84,8 +84,8 @@ def _asset_files(folder: Path) -> dict[str, Path]:
     paths = {}
     for listing in sorted(folder.glob("*.assets.json")):
         files = as_object(load_document(listing), str(listing)).get("files")
-        for name, said in as_object(files, f"{listing}: files").items():
-            asset = as_object(said, f"{listing}: files.{name}")
+        for name, entry in as_object(files, f"{listing}: files").items():
+            asset = as_object(entry, f"{listing}: files.{name}")
             source = as_object(asset.get("source"), f"{listing}: files.{name}.source")
             places = as_object(asset.get("destinations"), f"{listing}: files.{name}.destinations")
             for destination in places.values():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
 from console.cli.formats.asl import definition_of_file
+from console.cli.formats.template_roles import TemplateRoles
 from console.cli.intrinsics import Template
 from console.cli.parameters import Parameters, text_of
 from console.cli.placeholders import Placeholders
@@ -19,14 +20,17 @@ from console.cli.sources import (
     definition_text,
     is_started_by,
 )
+from console.roles import RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from console.cli.sources import Account
+    from console.roles import RoleSource
 
-MACHINES = ("AWS::StepFunctions::StateMachine", "AWS::Serverless::StateMachine")
+_OF_SAM = "AWS::Serverless::StateMachine"
+MACHINES = ("AWS::StepFunctions::StateMachine", _OF_SAM)
 _STACKS = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
 """Type of a nested stack -> the property that names its template."""
 _MACROS = ("AWS::Serverless-2016-10-31", "AWS::LanguageExtensions", "AWS::Include")
@@ -39,12 +43,12 @@ _READ = {
 }
 """Properties of a state machine that are taken over."""
 _OF_AWS = {"Policies", "PermissionsBoundary", "RolePath", "PropagateTags", "UseAliasAsEventTarget"}
-"""Properties about roles and tags of other resources, which a server has not."""
+"""Properties about roles and tags of other resources, which do not exist here."""
 _LEFT_OUT = {
     *("LoggingConfiguration", "Logging", "EncryptionConfiguration", "AutoPublishAlias"),
     "DeploymentPreference",
 }
-"""Properties of a state machine that a note names."""
+"""Properties of a state machine that are ignored, with a note for the user."""
 _DEFAULT_BUS = "default"
 _RETRY_NUMBERS = ("MaximumEventAgeInSeconds", "MaximumRetryAttempts")
 _SCHEDULE_SETTINGS = (
@@ -61,7 +65,7 @@ _SCHEDULE_SETTINGS = (
 
 
 def is_template(document: Any) -> bool:
-    """Tell whether a document is a template."""
+    """Return whether a document is a template."""
     resources = document.get("Resources") if isinstance(document, dict) else None
     return isinstance(resources, dict) and any(
         str(name).startswith("Fn::")
@@ -88,9 +92,9 @@ def open_template(
 ) -> TemplateReader:
     """Return the reader of a template.
 
-    ``find_asset``: key of an object in S3 -> the file it is from. ``construct_paths``: logical id
-    -> the path of a construct of the CDK, which names its resource. ``exports``: name -> value of
-    other stacks.
+    ``find_asset``: key of an object in S3 -> its local file. ``construct_paths``: logical id -> the
+    path of its construct in the CDK, from which the resource gets its name. ``exports``: name ->
+    value of other stacks.
     """
     body = as_object(load_document(path), str(path))
     resources = as_object(body.get("Resources"), f"{path}: Resources")
@@ -105,8 +109,8 @@ def open_template(
 def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> MachineSource:
     """Return one state machine of a template.
 
-    What only a deployment knows stays ``${Name}``. No file is read: a definition in one raises
-    ``SourceError``.
+    Values that only a deployment knows stay ``${Name}``. Other files are not read: a definition in
+    a separate file raises ``SourceError``.
     """
     parameters = Parameters(placeholders=True)
     template = Template(body, "the template", account, parameters)
@@ -116,7 +120,8 @@ def read_machine(body: dict[str, Any], logical_id: str, account: Account) -> Mac
 class TemplateReader:
     """Reads the resources of one template.
 
-    ``path``: the file of the template, which those that it names are beside; None without files.
+    ``path``: the file of the template; paths in the template are relative to it. None if the
+    template is not in a file.
     """
 
     def __init__(
@@ -160,8 +165,8 @@ class TemplateReader:
     def exports(self) -> dict[str, Callable[[], Any]]:
         """Return the template's exported outputs by name."""
         exports: dict[str, Callable[[], Any]] = {}
-        for name, said in self.template.section("Outputs").items():
-            export = said.get("Export") if isinstance(said, dict) else None
+        for name, output in self.template.section("Outputs").items():
+            export = output.get("Export") if isinstance(output, dict) else None
             with self._parameters.attempt() as attempt:
                 exported = export and self.template.resolve(as_object(export, name).get("Name"))
             if not attempt.missing and isinstance(exported, str):
@@ -178,17 +183,49 @@ class TemplateReader:
                 raise SourceError(f"{place}.{name}: got an unknown property, wanted one of {names}")
         kind = properties.get("StateMachineType") or properties.get("Type") or "STANDARD"
         tracing = self._resolved_object(properties, logical_id, "TracingConfiguration", "Tracing")
+        traced = as_switch(tracing.get("Enabled"))
         return MachineSource(
             name=self.template.physical_name(logical_id),
-            definition=self._definition(logical_id, properties),
+            definition=self._definition(
+                *(logical_id, properties, self._parameters),
+                self._resolved_object(properties, logical_id, "DefinitionSubstitutions"),
+            ),
+            pattern=self._definition(logical_id, properties, Parameters({}, placeholders=True), {}),
             place=place,
             type=as_name(self.template.resolve(kind, logical_id, "Type"), f"{place}.Type"),
             role=self._role(properties),
-            tracing=as_switch(tracing.get("Enabled")),
+            tracing=traced,
             tags=read_tags(
                 self.template.resolve(properties.get("Tags"), logical_id, "Tags"), place
             ),
+            policies=self._policies(logical_id, properties, traced=bool(traced)),
+            options=self._options(properties, traced=bool(traced)),
         )
+
+    def _policies(
+        self, logical_id: str, properties: dict[str, Any], *, traced: bool
+    ) -> RoleSource | None:
+        """Return the policies of a state machine's role, None if they are not in the template."""
+        said = properties.get("RoleArn") or properties.get("Role")
+        of_sam = (self.template.resource(logical_id) or {}).get("Type") == _OF_SAM
+        if said is None and not of_sam:
+            return None
+        roles = TemplateRoles(self.template, self._account, self._parameters, self._place)
+        with self._parameters.attempt():
+            return roles.role_of(logical_id, said, traced=traced)
+        return None  # an error in it, which attempt takes
+
+    def _options(self, properties: dict[str, Any], *, traced: bool) -> RoleOptions:
+        """Return the options of a state machine that need permissions."""
+        logs, key = False, ""
+        with self._parameters.attempt():
+            said = properties.get("LoggingConfiguration") or properties.get("Logging")
+            logging = self.template.resolve(said)
+            logs = isinstance(logging, dict) and logging.get("Level", "OFF") != "OFF"
+            encryption = self.template.resolve(properties.get("EncryptionConfiguration"))
+            if isinstance(encryption, dict) and encryption.get("Type") != "AWS_OWNED_KEY":
+                key = str(encryption.get("KmsKeyId") or "")
+        return RoleOptions(logs, traced, key)
 
     def _resolved_object(
         self, properties: dict[str, Any], logical_id: str, *names: str
@@ -230,15 +267,21 @@ class TemplateReader:
             return ""
         return role if isinstance(role, str) and role.startswith("arn:") else ""
 
-    def _definition(self, logical_id: str, properties: dict[str, Any]) -> str:
-        values = self._resolved_object(properties, logical_id, "DefinitionSubstitutions")
+    def _definition(
+        self,
+        logical_id: str,
+        properties: dict[str, Any],
+        parameters: Parameters,
+        values: Mapping[str, Any],
+    ) -> str:
+        """Return the definition with its placeholders filled. ``values``: of substitutions."""
         for key in ("DefinitionString", "Definition"):
             if properties.get(key) is not None:
                 place = f"{self._place}: {logical_id}.{key}"
                 text = definition_text(
                     self.template.resolve(properties[key], logical_id, key), place
                 )
-                return Placeholders(self._parameters, place, values).fill(text, is_file=False)
+                return Placeholders(parameters, place, values).fill(text, is_file=False)
         location = properties.get("DefinitionUri") or properties.get("DefinitionS3Location")
         file = self._file(self.template.resolve(location, logical_id, "DefinitionUri"))
         if file is None:
@@ -246,7 +289,7 @@ class TemplateReader:
             expected = names if self._path else "Definition or DefinitionString"
             message = f"{self._place}: {logical_id}: got no definition, wanted {expected}"
             raise SourceError(message)
-        return definition_of_file(file, self._parameters, values)
+        return definition_of_file(file, parameters, values)
 
     def _file(self, location: Any) -> Path | None:
         if isinstance(location, str) and location and self._path and "://" not in location:
@@ -335,25 +378,25 @@ class TemplateReader:
         if kind not in ("Schedule", *_MATCHED):
             project.notes.append(f"{self._place}: {machine}: event {name} of type {kind}")
             return
-        said = self.template.resolve(
-            without(properties, "RoleArn"), machine, "Events", name, "Properties"
+        declaration = self.template.resolve(
+            without_member(properties, "RoleArn"), machine, "Events", name, "Properties"
         )
-        if is_elsewhere(said):
-            bus = said["EventBusName"]
+        if is_elsewhere(declaration):
+            bus = declaration["EventBusName"]
             project.notes.append(f"{self._place}: {machine}: event {name} of the bus {bus}")
             return
-        target = target_members({**said, "Arn": self.template.arn_of(machine)}, place) | {
+        target = target_members({**declaration, "Arn": self.template.arn_of(machine)}, place) | {
             "Id": "machine"
         }
-        pattern = said.get("Pattern") if kind in _MATCHED else None
-        named = said.get("Name") or said.get("RuleName")
+        pattern = declaration.get("Pattern") if kind in _MATCHED else None
+        rule_name = declaration.get("Name") or declaration.get("RuleName")
         rule = RuleSource(
-            name=as_name(named or f"{self.template.physical_name(machine)}-{name}", place),
+            name=as_name(rule_name or f"{self.template.physical_name(machine)}-{name}", place),
             place=place,
             pattern=json.dumps(pattern) if pattern else "",
-            schedule=str(said.get("Schedule") or ""),
-            enabled=is_enabled(said),
-            description=str(said.get("Description") or ""),
+            schedule=str(declaration.get("Schedule") or ""),
+            enabled=is_enabled(declaration),
+            description=str(declaration.get("Description") or ""),
             targets=(target,),
         )
         project.rules.append(rule)
@@ -368,8 +411,8 @@ class TemplateReader:
             with self._parameters.attempt():
                 if not isinstance(target, dict):
                     continue
-                shown = without(target, "RoleArn")
-                arn = self.template.resolve({"Arn": shown.get("Arn")}, logical_id)
+                target_without_role = without_member(target, "RoleArn")
+                arn = self.template.resolve({"Arn": target_without_role.get("Arn")}, logical_id)
                 starts = starts or is_started_by(arn)
         return starts
 
@@ -384,22 +427,25 @@ class TemplateReader:
             return
         if not self._holds(logical_id):
             return
-        declaration = {**properties, "Targets": [without(target, "RoleArn") for target in started]}
-        said = self.template.resolve(declaration, logical_id)
-        if is_elsewhere(said):
-            project.notes.append(f"{place}: a rule of the bus {said['EventBusName']}")
+        declaration = {
+            **properties,
+            "Targets": [without_member(target, "RoleArn") for target in started],
+        }
+        values = self.template.resolve(declaration, logical_id)
+        if is_elsewhere(values):
+            project.notes.append(f"{place}: a rule of the bus {values['EventBusName']}")
             return
-        pattern = said.get("EventPattern")
+        pattern = values.get("EventPattern")
         rule = RuleSource(
-            name=as_name(said.get("Name") or self.template.physical_name(logical_id), place),
+            name=as_name(values.get("Name") or self.template.physical_name(logical_id), place),
             place=place,
             pattern=json.dumps(pattern) if pattern else "",
-            schedule=str(said.get("ScheduleExpression") or ""),
-            enabled=is_enabled(said),
-            description=str(said.get("Description") or ""),
+            schedule=str(values.get("ScheduleExpression") or ""),
+            enabled=is_enabled(values),
+            description=str(values.get("Description") or ""),
             targets=tuple(
                 {"Id": target.get("Id", "machine"), **target_members(target, place)}
-                for target in said["Targets"]
+                for target in values["Targets"]
             ),
         )
         project.rules.append(rule)
@@ -411,17 +457,19 @@ class TemplateReader:
     ) -> None:
         """Add the schedule that SAM makes of an event of type ScheduleV2."""
         place = f"{self._place}: {machine}.Events.{event}"
-        said = self.template.resolve(without(properties, "RoleArn"), machine, "Events", event)
+        settings = self.template.resolve(
+            without_member(properties, "RoleArn"), machine, "Events", event
+        )
         target = {"Arn": self.template.arn_of(machine), "RoleArn": self._role(properties)}
         optional = ("Input", "RetryPolicy", "DeadLetterConfig")
-        target |= {key: said[key] for key in optional if key in said}
+        target |= {key: settings[key] for key in optional if key in settings}
         schedule = ScheduleSource(
             name=as_name(
-                said.get("Name") or f"{self.template.physical_name(machine)}-{event}", place
+                settings.get("Name") or f"{self.template.physical_name(machine)}-{event}", place
             ),
             place=place,
-            settings=schedule_settings(said, target, place),
-            group=as_name(said.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
+            settings=schedule_settings(settings, target, place),
+            group=as_name(settings.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
         )
         project.schedules.append(schedule)
 
@@ -435,31 +483,33 @@ class TemplateReader:
             return
         if not self._holds(logical_id):
             return
-        declaration = {**properties, "Target": without(raw_target, "RoleArn")}
-        said = self.template.resolve(declaration, logical_id)
-        target = {**said["Target"], "RoleArn": self._role(raw_target)}
+        declaration = {**properties, "Target": without_member(raw_target, "RoleArn")}
+        values = self.template.resolve(declaration, logical_id)
+        target = {**values["Target"], "RoleArn": self._role(raw_target)}
         schedule = ScheduleSource(
-            name=as_name(said.get("Name") or self.template.physical_name(logical_id), place),
+            name=as_name(values.get("Name") or self.template.physical_name(logical_id), place),
             place=place,
-            settings=schedule_settings(said, target, place),
-            group=as_name(said.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
+            settings=schedule_settings(values, target, place),
+            group=as_name(values.get("GroupName") or DEFAULT_GROUP, f"{place}.GroupName"),
         )
         project.schedules.append(schedule)
 
 
-def is_elsewhere(said: dict[str, Any]) -> bool:
+def is_elsewhere(properties: dict[str, Any]) -> bool:
     """Whether a rule is for another event bus than the default one."""
-    bus = said.get("EventBusName") or _DEFAULT_BUS
+    bus = properties.get("EventBusName") or _DEFAULT_BUS
     return str(bus).rpartition("/")[2] != _DEFAULT_BUS
 
 
-def schedule_settings(said: dict[str, Any], target: dict[str, Any], place: str) -> dict[str, Any]:
+def schedule_settings(
+    properties: dict[str, Any], target: dict[str, Any], place: str
+) -> dict[str, Any]:
     """Return the parameters of CreateSchedule; numbers may be texts in the template."""
-    if not isinstance(said.get("ScheduleExpression"), str):
-        kind = kind_of(said.get("ScheduleExpression"))
+    if not isinstance(properties.get("ScheduleExpression"), str):
+        kind = kind_of(properties.get("ScheduleExpression"))
         raise SourceError(f"{place}.ScheduleExpression: got {kind}, wanted a text")
     settings: dict[str, Any] = {"FlexibleTimeWindow": {"Mode": "OFF"}}
-    settings |= {key: said[key] for key in _SCHEDULE_SETTINGS if key in said}
+    settings |= {key: properties[key] for key in _SCHEDULE_SETTINGS if key in properties}
     window = as_object(settings["FlexibleTimeWindow"], f"{place}.FlexibleTimeWindow")
     settings["FlexibleTimeWindow"] = _with_integers(window, "MaximumWindowInMinutes")
     if "RetryPolicy" in target:
@@ -468,14 +518,14 @@ def schedule_settings(said: dict[str, Any], target: dict[str, Any], place: str) 
     return {**settings, "Target": target}
 
 
-def _with_integers(said: dict[str, Any], *keys: str) -> dict[str, Any]:
-    numbers = {key: int(said[key]) for key in keys if str(said.get(key)).isdigit()}
-    return {**said, **numbers}
+def _with_integers(properties: dict[str, Any], *keys: str) -> dict[str, Any]:
+    numbers = {key: int(properties[key]) for key in keys if str(properties.get(key)).isdigit()}
+    return {**properties, **numbers}
 
 
-def without(said: dict[str, Any], key: str) -> dict[str, Any]:
+def without_member(properties: dict[str, Any], key: str) -> dict[str, Any]:
     """Return a copy of an object without one member."""
-    return {name: value for name, value in said.items() if name != key}
+    return {name: value for name, value in properties.items() if name != key}
 
 
 def target_members(target: dict[str, Any], place: str) -> dict[str, Any]:
@@ -489,10 +539,11 @@ def target_members(target: dict[str, Any], place: str) -> dict[str, Any]:
     return members | ({"DeadLetterConfig": {"Arn": queue}} if queue else {})
 
 
-def is_enabled(said: dict[str, Any]) -> bool:
+def is_enabled(properties: dict[str, Any]) -> bool:
     """Whether a rule is enabled."""
     return (
-        said.get("State", "ENABLED") != "DISABLED" and as_switch(said.get("Enabled")) is not False
+        properties.get("State", "ENABLED") != "DISABLED"
+        and as_switch(properties.get("Enabled")) is not False
     )
 
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
+from console.cli.formats.template_roles import TemplateRoles
 from console.cli.intrinsics import Template
 from console.cli.parameters import text_of
 from console.cli.placeholders import Placeholders
@@ -17,41 +18,44 @@ from console.cli.sources import (
     definition_text,
 )
 from console.cli.variables import ServiceVariables
+from console.roles import RoleOptions, readable_role
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from console.cli.parameters import Parameters
     from console.cli.sources import Account
+    from console.roles import RoleSource
 
 _READ = {"id", "name", "definition", "type", "role", "tags", "events", "tracingConfig"}
 _OF_AWS = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}
-"""Keys of a state machine about roles, stacks and other resources, which a server has not."""
+"""Keys of a state machine about roles, stacks and other resources, which do not exist here."""
 _LEFT_OUT = {"loggingConfig", "alarms", "notifications", "encryptionConfig"}
-"""Keys of a state machine that a note names."""
+"""Keys of a state machine that are ignored, with a note for the user."""
 _EVENT_READ = {
     *("rate", "enabled", "name", "description", "input", "inputPath", "inputTransformer", "role"),
     *("method", "timezone", "deadLetterConfig", "event", "pattern", "eventBusName"),
 }
+_MADE_ROLE = "the policies that the Step Functions plugin creates are unknown"
 _DEFAULT_BUS = "default"
 
 
 def is_service(document: Any) -> bool:
-    """Tell whether a document is a service with state machines."""
+    """Return whether a document is a service with state machines."""
     return isinstance(document, dict) and "stepFunctions" in document and "service" in document
 
 
 def read_service(path: Path, account: Account, parameters: Parameters) -> SourceProject:
     """Return a service's project; missing and wrong values are noted in ``parameters``.
 
-    ``parameters`` also has the options, as ``stage``.
+    ``parameters`` also has the options of the Serverless Framework, such as ``stage``.
     """
     project = SourceProject()
     with parameters.collect(str(path)):
         service = _Service(path, account, parameters)
-        for key, said in service.machines().items():
+        for key, value in service.machines().items():
             with parameters.collect(f"{path}: {key}"):
-                service.add_machine(key, said, project)
+                service.add_machine(key, value, project)
         with parameters.collect(f"{path}: stepFunctions.activities"):
             project.activities += service.activities()
     return project
@@ -76,9 +80,9 @@ class _ServiceTemplate(Template):
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """Return the properties of a resource, which may be in their own file."""
-        said = (self.resource(logical_id) or {}).get("Properties")
+        declared = (self.resource(logical_id) or {}).get("Properties")
         place = f"{logical_id}.Properties"
-        return as_object(self.variables.shallow(said, place), self.place(place))
+        return as_object(self.variables.shallow(declared, place), self.place(place))
 
 
 class _Service:
@@ -94,7 +98,7 @@ class _Service:
 
     def machines(self) -> dict[str, Any]:
         """Return key -> settings of a state machine."""
-        return self._merged("stepFunctions", "stateMachines")
+        return self._merge_section("stepFunctions", "stateMachines")
 
     def activities(self) -> list[str]:
         """Return the names of the service's activities."""
@@ -108,46 +112,67 @@ class _Service:
     def add_machine(self, key: str, value: Any, project: SourceProject) -> None:
         """Add a state machine and its triggers."""
         place = f"{self._path}: {key}"
-        said = as_object(self._variables.shallow(value, key), place)
-        for name in said:
+        settings = as_object(self._variables.shallow(value, key), place)
+        for name in settings:
             if name not in _READ | _OF_AWS | _LEFT_OUT:
                 names = ", ".join(sorted(_READ))
                 raise SourceError(f"{place}.{name}: got an unknown key, wanted one of {names}")
         with self._parameters.collect(place):
-            project.machines.append(self._machine(key, said))
-        project.notes += [f"{place}.{name}" for name in said if name in _LEFT_OUT]
-        events = as_list(self._variables.shallow(said.get("events"), key), f"{place}.events")
+            project.machines.append(self._machine(key, settings))
+        project.notes += [f"{place}.{name}" for name in settings if name in _LEFT_OUT]
+        events = as_list(self._variables.shallow(settings.get("events"), key), f"{place}.events")
         for number, event in enumerate(events, 1):
             with self._parameters.collect(f"{place}: event {number}"):
-                shown = self._variables.shallow(event, f"{key}.events[{number}]")
-                self._add_event(key, said, number, shown, project)
+                event_settings = self._variables.shallow(event, f"{key}.events[{number}]")
+                self._add_event(key, settings, number, event_settings, project)
 
-    def _machine(self, key: str, said: dict[str, Any]) -> MachineSource:
+    def _machine(self, key: str, settings: dict[str, Any]) -> MachineSource:
         place = f"{self._path}: {key}"
-        if said.get("definition") is None:
+        if settings.get("definition") is None:
             raise SourceError(f"{place}: got no definition, wanted one")
-        definition = self._template.resolve(said["definition"], key, "definition")
+        definition = self._template.resolve(settings["definition"], key, "definition")
         text = definition_text(definition, f"{place}.definition")
         pseudo = self._account.pseudo_parameters
         placeholders = Placeholders(self._parameters, f"{place}.definition", pseudo)
-        tracing = self._resolved(said, key, "tracingConfig") or {}
-        kind = self._resolved(said, key, "type") or "STANDARD"
-        tags = as_object(self._resolved(said, key, "tags"), f"{place}.tags")
+        tracing = self._resolved(settings, key, "tracingConfig") or {}
+        kind = self._resolved(settings, key, "type") or "STANDARD"
+        tags = as_object(self._resolved(settings, key, "tags"), f"{place}.tags")
         return MachineSource(
-            name=self._name(key, said),
+            name=self._name(key, settings),
             definition=placeholders.fill(text, is_file=False),
             place=place,
             type=as_name(kind, f"{place}.type"),
-            role=self._role(said),
+            role=self._role(settings),
             tracing=as_object(tracing, f"{place}.tracingConfig").get("enabled"),
             tags={str(tag): text_of(tagged) for tag, tagged in tags.items()},
+            policies=self._policies(key, settings),
+            options=RoleOptions(
+                logs=_logs(self._resolved(settings, key, "loggingConfig")),
+                tracing=bool(tracing.get("enabled")) if isinstance(tracing, dict) else False,
+            ),
         )
 
-    def _resolved(self, said: dict[str, Any], key: str, name: str) -> Any:
-        return self._template.resolve(said.get(name), key, name)
+    def _policies(self, key: str, settings: dict[str, Any]) -> RoleSource | None:
+        """Return the policies of a state machine's role, None if they are not in the service."""
+        place = f"{self._path}: {key}"
+        if settings.get("role") is not None:
+            roles = TemplateRoles(self._template, self._account, self._parameters, place)
+            with self._parameters.attempt():
+                return roles.role_of(key, settings["role"], traced=False)
+            return None
+        statements: Any = None
+        with self._parameters.attempt():
+            statements = self._resolved(settings, key, "iamRoleStatements")
+        documents = []
+        if isinstance(statements, list):
+            documents.append((f"{place}.iamRoleStatements", {"Statement": statements}))
+        return readable_role(f"{key}Role", documents, [f"{place}: {_MADE_ROLE}"])
+
+    def _resolved(self, settings: dict[str, Any], key: str, name: str) -> Any:
+        return self._template.resolve(settings.get(name), key, name)
 
     def _add_event(
-        self, key: str, said: dict[str, Any], number: int, event: Any, project: SourceProject
+        self, key: str, settings: dict[str, Any], number: int, event: Any, project: SourceProject
     ) -> None:
         """Add the rule of an event, or a note about an unsupported event."""
         place = f"{self._path}: {key}: event {number}"
@@ -165,7 +190,7 @@ class _Service:
         if bus.rpartition("/")[2] != _DEFAULT_BUS:
             project.notes.append(f"{place} of the bus {bus}")
             return
-        self._add_rules(kind, about, f"{self._name(key, said)}-{number}", place, project)
+        self._add_rules(kind, about, f"{self._name(key, settings)}-{number}", place, project)
 
     def _add_rules(
         self, kind: str, about: dict[str, Any], base: str, place: str, project: SourceProject
@@ -178,14 +203,14 @@ class _Service:
         pattern = about.get("event") or about.get("pattern")
         for extra, each in enumerate(rates):
             end = f"-{extra + 1}" if extra else ""
-            named = as_name(about.get("name") or f"{base}{end}", f"{place}: name")
+            rule_name = as_name(about.get("name") or f"{base}{end}", f"{place}: name")
             if kind == "schedule" and not isinstance(each, str):
                 raise SourceError(f"{place}: rate: got {kind_of(each)}, wanted a text")
             if kind == "schedule" and about.get("method") == "scheduler":
-                project.schedules.append(_schedule(named, place, each, about, target))
+                project.schedules.append(_schedule(rule_name, place, each, about, target))
                 continue
             rule = RuleSource(
-                name=named,
+                name=rule_name,
                 place=place,
                 pattern=json.dumps(pattern) if pattern else "",
                 schedule=str(each) if kind == "schedule" else "",
@@ -195,24 +220,24 @@ class _Service:
             )
             project.rules.append(rule)
 
-    def _name(self, key: str, said: dict[str, Any]) -> str:
-        return as_name(self._resolved(said, key, "name") or key, f"{self._path}: {key}.name")
+    def _name(self, key: str, settings: dict[str, Any]) -> str:
+        return as_name(self._resolved(settings, key, "name") or key, f"{self._path}: {key}.name")
 
-    def _role(self, said: dict[str, Any]) -> str:
+    def _role(self, settings: dict[str, Any]) -> str:
         with self._parameters.attempt() as attempt:
-            role = self._template.resolve(said.get("role") or "")
+            role = self._template.resolve(settings.get("role") or "")
         if attempt.missing:
             return ""
         return role if isinstance(role, str) and role.startswith("arn:") else ""
 
-    def _merged(self, *keys: str) -> dict[str, Any]:
+    def _merge_section(self, *keys: str) -> dict[str, Any]:
         """Return a section of the service: an object, or merged objects and files of a list."""
         place = ".".join(keys)
         section = self._variables.section(*keys)
         every: dict[str, Any] = {}
         for number, part in enumerate(section if isinstance(section, list) else [section]):
-            shown = self._variables.shallow(part, f"{place}[{number}]")
-            every |= as_object(shown, f"{self._path}: {place}")
+            part_value = self._variables.shallow(part, f"{place}[{number}]")
+            every |= as_object(part_value, f"{self._path}: {place}")
         return every
 
     def _resources(self) -> dict[str, Any]:
@@ -226,7 +251,7 @@ class _Service:
         service = self._variables.fill(self._variables.section("service"), "service")
         service = service.get("name") if isinstance(service, dict) else service
         service = as_name(service, f"{self._path}: service")
-        for key, value in self._merged("functions").items():
+        for key, value in self._merge_section("functions").items():
             said = as_object(
                 self._variables.shallow(value, f"functions.{key}"), f"{self._path}: functions.{key}"
             )
@@ -237,10 +262,15 @@ class _Service:
             resources[f"{logical[:1].upper()}{logical[1:]}LambdaFunction"] = function
         for key, value in self.machines().items():
             said = as_object(self._variables.shallow(value, key), f"{self._path}: {key}")
-            named = {"StateMachineName": said.get("name") or key}
-            machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": named}
+            properties = {"StateMachineName": said.get("name") or key}
+            machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
             resources.setdefault(as_name(said.get("id") or key, f"{self._path}: {key}.id"), machine)
         return resources
+
+
+def _logs(said: Any) -> bool:
+    """Return whether a loggingConfig sends logs."""
+    return isinstance(said, dict) and str(said.get("level", "OFF")).upper() != "OFF"
 
 
 def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]:
@@ -252,8 +282,10 @@ def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]
     if "inputPath" in about:
         target["InputPath"] = about["inputPath"]
     if "inputTransformer" in about:
-        said = as_object(about["inputTransformer"], f"{place}: inputTransformer")
-        target["InputTransformer"] = {key[:1].upper() + key[1:]: said[key] for key in said}
+        transformer = as_object(about["inputTransformer"], f"{place}: inputTransformer")
+        target["InputTransformer"] = {
+            key[:1].upper() + key[1:]: transformer[key] for key in transformer
+        }
     queue = about.get("deadLetterConfig")
     queue = queue.get("targetArn") if isinstance(queue, dict) else queue
     if queue is not None:

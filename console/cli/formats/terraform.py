@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object
+from console.cli.formats.terraform_roles import TerraformRoles, references_of
 from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
@@ -18,6 +19,7 @@ from console.cli.sources import (
     definition_text,
     is_started_by,
 )
+from console.roles import RoleOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +45,7 @@ def read_terraform(
     with parameters.collect(place):
         root = as_object(values.get("root_module"), f"{place}: root_module")
         reader.resources = list(_resources(root, place))
+        reader.references = references_of(document)
         reader.read()
     return reader.project
 
@@ -50,11 +53,11 @@ def read_terraform(
 def _resources(module: dict[str, Any], place: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield address, type and values of each resource that Terraform makes."""
     for resource in as_list(module.get("resources"), f"{place}: resources"):
-        said = as_object(resource, f"{place}: resources")
-        if said.get("mode", "managed") == "managed":
-            address = as_name(said.get("address"), f"{place}: resources: address")
-            kind = as_name(said.get("type"), f"{place}: {address}: type")
-            yield address, kind, as_object(said.get("values"), f"{place}: {address}: values")
+        entry = as_object(resource, f"{place}: resources")
+        if entry.get("mode", "managed") == "managed":
+            address = as_name(entry.get("address"), f"{place}: resources: address")
+            kind = as_name(entry.get("type"), f"{place}: {address}: type")
+            yield address, kind, as_object(entry.get("values"), f"{place}: {address}: values")
     for child in as_list(module.get("child_modules"), f"{place}: child_modules"):
         yield from _resources(as_object(child, f"{place}: child_modules"), place)
 
@@ -65,6 +68,7 @@ class _Reader:
     def __init__(self, place: str, account: Account, parameters: Parameters) -> None:
         self._place, self._account, self._parameters = place, account, parameters
         self.resources: list[tuple[str, str, dict[str, Any]]] = []
+        self.references: dict[str, list[str]] = {}
         self.project = SourceProject()
 
     def read(self) -> None:
@@ -75,50 +79,62 @@ class _Reader:
             "aws_cloudwatch_event_rule": self._rule,
             "aws_scheduler_schedule": self._schedule,
         }
-        for address, kind, said in self.resources:
+        for address, kind, values in self.resources:
             if kind in readers:
                 with self._parameters.collect(f"{self._place}: {address}"):
-                    readers[kind](address, said)
+                    readers[kind](address, values)
 
-    def _known(self, address: str, said: dict[str, Any], key: str) -> Any:
+    def _resource_value(self, address: str, values: dict[str, Any], key: str) -> Any:
         """Return a resource's value; ask for ``--param`` if only the apply knows it."""
-        if said.get(key) not in (None, ""):
-            return said[key]
+        if values.get(key) not in (None, ""):
+            return values[key]
         name = f"{address}.{key}"
         got = "a value that is known after apply (the state has it then)"
         return self._parameters.ask(self._place, name, name, got=got)
 
-    def _machine(self, address: str, said: dict[str, Any]) -> None:
+    def _machine(self, address: str, values: dict[str, Any]) -> None:
         place = f"{self._place}: {address}"
-        text = definition_text(self._known(address, said, "definition"), f"{place}.definition")
+        text = definition_text(
+            self._resource_value(address, values, "definition"), f"{place}.definition"
+        )
         placeholders = Placeholders(self._parameters, f"{place}.definition")
         machine = MachineSource(
-            name=as_name(self._known(address, said, "name"), f"{place}.name"),
+            name=as_name(self._resource_value(address, values, "name"), f"{place}.name"),
             definition=placeholders.fill(text, is_file=False),
             place=place,
-            type=said.get("type") or "STANDARD",
-            role=said.get("role_arn") or "",
-            tracing=_block(said, "tracing_configuration", place).get("enabled"),
-            tags=as_object(said.get("tags_all") or said.get("tags"), f"{place}.tags"),
+            type=values.get("type") or "STANDARD",
+            role=values.get("role_arn") or "",
+            tracing=_block(values, "tracing_configuration", place).get("enabled"),
+            tags=as_object(values.get("tags_all") or values.get("tags"), f"{place}.tags"),
+            policies=TerraformRoles(self.resources, self.references, self._place).role_of(
+                address, values
+            ),
+            options=RoleOptions(
+                logs=_block(values, "logging_configuration", place).get("level", "OFF") != "OFF",
+                tracing=bool(_block(values, "tracing_configuration", place).get("enabled")),
+                key=_block(values, "encryption_configuration", place).get("kms_key_id") or "",
+            ),
         )
         self.project.machines.append(machine)
-        if _block(said, "logging_configuration", place).get("level", "OFF") != "OFF":
+        if _block(values, "logging_configuration", place).get("level", "OFF") != "OFF":
             self.project.notes.append(f"{place}.logging_configuration")
 
-    def _activity(self, address: str, said: dict[str, Any]) -> None:
-        name = as_name(self._known(address, said, "name"), f"{self._place}: {address}.name")
+    def _activity(self, address: str, values: dict[str, Any]) -> None:
+        name = as_name(
+            self._resource_value(address, values, "name"), f"{self._place}: {address}.name"
+        )
         self.project.activities.append(name)
 
-    def _rule(self, address: str, said: dict[str, Any]) -> None:
+    def _rule(self, address: str, values: dict[str, Any]) -> None:
         """Add a rule, if state machines are among its targets."""
         place = f"{self._place}: {address}"
-        bus = str(said.get("event_bus_name") or _DEFAULT_BUS)
+        bus = str(values.get("event_bus_name") or _DEFAULT_BUS)
         if bus.rpartition("/")[2] != _DEFAULT_BUS:
             self.project.notes.append(f"{place}: a rule of the bus {bus}")
             return
-        name = as_name(self._known(address, said, "name"), f"{place}.name")
+        name = as_name(self._resource_value(address, values, "name"), f"{place}.name")
         of_rule = [
-            {**target, "arn": self._known(where, target, "arn")}
+            {**target, "arn": self._resource_value(where, target, "arn")}
             for where, kind, target in self.resources
             if kind == "aws_cloudwatch_event_target" and target.get("rule") == name
         ]
@@ -128,28 +144,28 @@ class _Reader:
         if not targets:
             self.project.notes.append(f"{place}: a rule without a state machine")
             return
-        pattern = said.get("event_pattern")
+        pattern = values.get("event_pattern")
         rule = RuleSource(
             name=name,
             place=place,
             pattern=pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "",
-            schedule=said.get("schedule_expression") or "",
-            enabled=said.get("state", "ENABLED") != "DISABLED"
-            and said.get("is_enabled") is not False,
-            description=said.get("description") or "",
+            schedule=values.get("schedule_expression") or "",
+            enabled=values.get("state", "ENABLED") != "DISABLED"
+            and values.get("is_enabled") is not False,
+            description=values.get("description") or "",
             targets=targets,
         )
         self.project.rules.append(rule)
 
-    def _schedule(self, address: str, said: dict[str, Any]) -> None:
+    def _schedule(self, address: str, values: dict[str, Any]) -> None:
         """Add a schedule, if it starts a state machine."""
         place = f"{self._place}: {address}"
-        target = _block(said, "target", place)
-        target = {**target, "arn": self._known(f"{address}.target", target, "arn")}
+        target = _block(values, "target", place)
+        target = {**target, "arn": self._resource_value(f"{address}.target", target, "arn")}
         settings = {
             name: value
             for name, value in _as_parameters(
-                {**said, "target": [target]}, self._account, place
+                {**values, "target": [target]}, self._account, place
             ).items()
             if name not in ("Name", "NamePrefix", "GroupName")
         }
@@ -158,14 +174,14 @@ class _Reader:
             return
         if not isinstance(settings.get("ScheduleExpression"), str):
             raise SourceError(f"{place}.schedule_expression: got no text, wanted one")
-        name = as_name(self._known(address, said, "name"), f"{place}.name")
-        group = as_name(said.get("group_name") or DEFAULT_GROUP, f"{place}.group_name")
+        name = as_name(self._resource_value(address, values, "name"), f"{place}.name")
+        group = as_name(values.get("group_name") or DEFAULT_GROUP, f"{place}.group_name")
         self.project.schedules.append(ScheduleSource(name, place, settings, group))
 
 
-def _block(said: dict[str, Any], key: str, place: str) -> dict[str, Any]:
+def _block(values: dict[str, Any], key: str, place: str) -> dict[str, Any]:
     """Return a nested block (Terraform has a list of one), {} if it is missing."""
-    listed = as_list(said.get(key), f"{place}.{key}")
+    listed = as_list(values.get(key), f"{place}.{key}")
     return as_object(listed[0], f"{place}.{key}") if listed else {}
 
 
@@ -178,10 +194,10 @@ _SCHEDULE_WORDS = {
 }  # fmt: skip
 
 
-def _as_parameters(said: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
+def _as_parameters(values: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
     """Return the parameters of CreateSchedule; Terraform wraps each object in a list."""
     parameters: dict[str, Any] = {}
-    for word, value in said.items():
+    for word, value in values.items():
         # a window of 0 minutes is how a state has none
         absent = value in (None, "", []) or (word == "maximum_window_in_minutes" and not value)
         if word not in _SCHEDULE_WORDS or absent:
@@ -207,20 +223,20 @@ def _is_machine(target: dict[str, Any]) -> bool:
     return MACHINE_MARK in str(target.get("arn"))
 
 
-def _target(said: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
-    name = said["arn"].partition(MACHINE_MARK)[2]
+def _target(values: dict[str, Any], account: Account, place: str) -> dict[str, Any]:
+    name = values["arn"].partition(MACHINE_MARK)[2]
     target = {
-        "Id": said.get("target_id") or "machine",
+        "Id": values.get("target_id") or "machine",
         "Arn": account.arn("states", f"stateMachine:{name}"),
     }
     for word, member in (("input", "Input"), ("input_path", "InputPath")):
-        if said.get(word):
-            target[member] = said[word]
-    if said.get("input_transformer"):
-        (transformer,) = said["input_transformer"]
+        if values.get(word):
+            target[member] = values[word]
+    if values.get("input_transformer"):
+        (transformer,) = values["input_transformer"]
         target["InputTransformer"] = {
             "InputPathsMap": transformer.get("input_paths") or {},
             "InputTemplate": transformer["input_template"],
         }
     words = ("retry_policy", "dead_letter_config")
-    return target | _as_parameters({word: said.get(word) for word in words}, account, place)
+    return target | _as_parameters({word: values.get(word) for word in words}, account, place)

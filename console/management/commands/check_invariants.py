@@ -10,12 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import CommandError
-
 from console.features.doctor.clients import Log
 from console.features.doctor.invariants import Checked, Violation, check
 from console.features.doctor.watch import Watch
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.models import Execution
 
 if TYPE_CHECKING:
@@ -30,14 +28,18 @@ _TOLD = 100  # violations that a report in JSON carries; their number is that of
 class Command(DataFolderCommand):
     """Prints every violation; exits with 1 if there is one."""
 
-    help = "Check what the database must hold of all executions; it is only read."
+    help = "Check that executions in the database fulfil the invariants; reads the database only."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the executions to check, the output format, and the clients' records."""
         parser.add_argument("--json", action="store_true", help="one JSON object, on one line")
         parser.add_argument(
-            "--sample", type=float, metavar="SECONDS", help="first look once a second for so long"
+            "--sample",
+            type=float,
+            metavar="SECONDS",
+            help="first watch running executions for this time, read once a second, for executions"
+            " that nothing moves on, versions that go back, and events that change",
         )
         parser.add_argument("--since", metavar="TIME", help="only executions started since (ISO)")
         parser.add_argument("--last", type=int, metavar="N", help="only the N newest executions")
@@ -91,7 +93,7 @@ def _epoch_ms(text: str) -> int:
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
-        raise CommandError(f"--since: got {text}, wanted a time like 2026-11-20T08:00") from None
+        raise WrongUse(f"--since: got {text}, wanted a time like 2026-11-20T08:00") from None
 
 
 def _logs(names: Iterable[str]) -> Iterator[Violation]:
@@ -101,5 +103,5 @@ def _logs(names: Iterable[str]) -> Iterator[Violation]:
             with Path(name).open(encoding="utf-8") as lines:
                 yield from log.check(lines)
         except OSError as error:
-            raise CommandError(f"{name}: {error}") from None
+            raise WrongUse(f"{name}: {error}") from None
     yield from log.end()

@@ -32,7 +32,7 @@ EXIT_CODES = {Verdict.OK: 0, Verdict.WARNING: 3, Verdict.FAILED: 4}
 class Command(DataFolderCommand):
     """Prints one line per check; changes nothing."""
 
-    help = "Check a deployment, and say what to mend. Exit code: 0 fine, 3 warnings, 4 failures."
+    help = "Check a deployment; say how to fix problems. Exit code: 0 fine, 3 warnings, 4 failures."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
@@ -54,7 +54,7 @@ class Command(DataFolderCommand):
             checks = [asdict(finding) for finding in findings]
             self.stdout.write(json.dumps({**report, "checks": checks}, indent=1))
         elif worst is Verdict.OK:
-            self.stdout.write("nothing to mend")
+            self.stdout.write("no problems")
         if worst is not Verdict.OK:
             sys.exit(EXIT_CODES[worst])
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -14,7 +12,7 @@ from console import access, arns
 from console.db.audit import Actor
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse, read_file
 from console.models import Project, StateMachine
 from console.store.machines import machines, tags
 
@@ -40,13 +38,13 @@ class Command(DataFolderCommand):
         del args
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
-            raise CommandError(f"--project: got {options['project']!r}, which does not exist")
+            raise WrongUse(f"--project: got {options['project']!r}, which does not exist")
         if project.archived_ms is not None:
             raise CommandError(access.archive_words(project))
         refused = []
         for number, exported in enumerate(_read(options["file"])):
             try:
-                self.stdout.write(_put_machine(project, exported, number))
+                self.stdout.write(_put_machine(project, exported))
             except ServiceError as error:
                 refused.append(f"[{number}] {exported.get('name')}: {error.message}")
         if refused:
@@ -55,19 +53,19 @@ class Command(DataFolderCommand):
 
 def _read(file: str) -> list[dict[str, Any]]:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        exports = json.loads(text)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{file}: {error}") from None
+        exports = json.loads(read_file(file))
+    except ValueError as error:
+        raise WrongUse(f"{file}: {error}") from None
     if not isinstance(exports, list) or not all(isinstance(item, dict) for item in exports):
-        raise CommandError(f"{file}: got no array of objects, wanted what export_machines printed")
+        raise WrongUse(f"{file}: got no array of objects, wanted what export_machines printed")
+    for number, exported in enumerate(exports):
+        for name in _WANTED:
+            if not isinstance(exported.get(name), str):
+                raise WrongUse(f"[{number}].{name}: got {exported.get(name)!r}, wanted a text")
     return exports
 
 
-def _put_machine(project: Project, exported: dict[str, Any], number: int) -> str:
-    for name in _WANTED:
-        if not isinstance(exported.get(name), str):
-            raise CommandError(f"[{number}].{name}: got {exported.get(name)!r}, wanted a text")
+def _put_machine(project: Project, exported: dict[str, Any]) -> str:
     region = exported.get("region") or settings.STATEYARD_REGION
     arn = arns.state_machine_arn(region, project.account_id, exported["name"])
     texts = {

@@ -15,7 +15,7 @@ from console.errors import ServiceError
 from console.feature import has_feature
 from console.features.access_keys import limits, rotation
 from console.management.addresses import stored_address
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.models import AccessKey, Membership, Project
 from console.models.key_scope import EVERYTHING, ActionSet, KeyScope
 from console.store.people import people
@@ -73,7 +73,7 @@ class Command(DataFolderCommand):
         del args
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
-            raise CommandError(f"--project: there is no project {options['project']!r}")
+            raise WrongUse(f"--project: there is no project {options['project']!r}")
         try:
             getattr(self, f"_{options['act']}")(project, options)
         except ServiceError as error:
@@ -83,7 +83,7 @@ class Command(DataFolderCommand):
         name = options["member"]
         member = Membership.objects.filter(project=project, user__username=name).first()
         if member is None:
-            raise CommandError(f"{name!r} is no member of {project.name!r}")
+            raise WrongUse(f"{name!r} is no member of {project.name!r}")
         key, secret = people.new_key(
             *(member.user, project, _ACTOR, None, options["description"]),
             scope=_scope_of(options["actions"], options["machines"]),
@@ -137,9 +137,9 @@ class Command(DataFolderCommand):
             self.stdout.write(json.dumps(rows, indent=2))
             return
         for row in rows:
-            used = f"used {row['lastUsed']}" if row["lastUsed"] else "never used"
+            last_use = f"used {row['lastUsed']}" if row["lastUsed"] else "never used"
             ends = f"  until {row['expires']}" if row["expires"] else ""
-            line = f"{row['key']}  {row['owner']:<20}{row['status']:<10}{used}{ends}"
+            line = f"{row['key']}  {row['owner']:<20}{row['status']:<10}{last_use}{ends}"
             self.stdout.write(f"{line}  {row['scope']}")
 
 
@@ -156,7 +156,7 @@ def _scope_of(actions: str, machines: str) -> KeyScope:
 
 
 def _members(key: AccessKey) -> dict[str, str]:
-    """Return a key as JSON has it."""
+    """Return a key as a JSON object."""
     status = "disabled" if key.disabled_ms else "active"
     if key.expires_ms is not None and key.expires_ms <= clock.now_ms():
         status = "expired"

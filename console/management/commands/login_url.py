@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import CommandError
 
 from console import access
 from console.config.data_folder import write_private
 from console.management.addresses import stored_address
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -32,7 +31,7 @@ class Command(DataFolderCommand):
         del args
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
         if user is None or access.is_service_account(user):
-            raise CommandError(f"--user: got {options['user']!r}, wanted an active user's name")
+            raise WrongUse(f"--user: got {options['user']!r}, wanted an active user's name")
         address = options["address"] or stored_address()
         url = f"{address}/login/{access.create_login_link(user)}/"
         write_private(settings.DATA_DIR / "login-url", url + "\n")

@@ -12,7 +12,7 @@ from console.config.client_profile import profile_text
 from console.db.audit import Actor
 from console.errors import ServiceError
 from console.management.addresses import stored_address
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.models import Project, Role
 from console.store.people import people
 
@@ -44,7 +44,7 @@ class Command(DataFolderCommand):
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
             names = ", ".join(Project.objects.values_list("name", flat=True))
-            raise CommandError(f"--project: got {options['project']!r}, wanted one of: {names}")
+            raise WrongUse(f"--project: got {options['project']!r}, wanted one of: {names}")
         try:
             if options["remove"]:
                 people.remove_member(project, options["name"], _ACTOR)

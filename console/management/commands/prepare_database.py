@@ -1,4 +1,4 @@
-"""``manage.py prepare_database``: migrate a PostgreSQL and set up its queue, before an upgrade."""
+"""``manage.py prepare_database``: migrate a PostgreSQL, before an upgrade."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Command(DataFolderCommand):
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check the database, migrate, and set up the queue."""
+        """Check the database, and migrate."""
         del args, options
         prepare()
         self.stdout.write("the database is prepared")

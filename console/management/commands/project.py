@@ -13,7 +13,7 @@ from console.db.audit import Actor
 from console.errors import ServiceError
 from console.feature import has_feature
 from console.features.projects import deletion, store
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -78,7 +78,7 @@ class Command(DataFolderCommand):
         """Delete a project here, or watch the server do it; an interrupted deletion continues."""
         name = options["name"]
         if options["yes"] != name:
-            raise CommandError(f"there is no undo: write --yes {name} to delete the project {name}")
+            raise WrongUse(f"there is no undo: write --yes {name} to delete the project {name}")
         number = deletion.begin_deletion(name, name, _ACTOR).pk
         while not deletion.work_on_deletion(number, lambda: self._show_progress(name)):
             self._show_progress(name)

@@ -13,7 +13,7 @@ from console.db import clock
 from console.db.audit import Actor
 from console.feature import Hook, has_feature, hooked
 from console.features.metrics import rollups
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.models import Project
 from console.store.executions import retention
 
@@ -44,7 +44,7 @@ class Command(DataFolderCommand):
         """Delete the executions and print their number."""
         del args
         if options["batch"] < 1:
-            raise CommandError(f"--batch: got {options['batch']}, wanted 1 or more")
+            raise WrongUse(f"--batch: got {options['batch']}, wanted 1 or more")
         scope = _scope(options)
         with _ctrl_c() as pressed:
             pruned = retention.prune(
@@ -66,8 +66,8 @@ class Command(DataFolderCommand):
 
 
 def _said(scope: retention.RetentionScope, pruned: retention.Pruned, *, dry_run: bool) -> str:
-    done = "would be removed" if dry_run else "removed"
-    message = f"{done}, {scope}: {pruned}"
+    verb = "would be removed" if dry_run else "removed"
+    message = f"{verb}, {scope}: {pruned}"
     return f"{message}; {pruned.needed} stay, they are still needed" if pruned.needed else message
 
 
@@ -75,7 +75,7 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
     project = options["project"]
     names = list(Project.objects.values_list("name", flat=True))
     if project and project not in names:
-        raise CommandError(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
+        raise WrongUse(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
     if not options["dry_run"] and has_feature("metrics"):
         rollups.sum_up()  # keep the deleted executions in the metrics
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
@@ -88,7 +88,7 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
 def _age_ms(text: str) -> int:
     match = re.fullmatch(r"(\d{1,9})([dhms])", text)
     if match is None:
-        raise CommandError(f"--older-than: got {text!r}, wanted a number with d, h, m or s: 90d")
+        raise WrongUse(f"--older-than: got {text!r}, wanted a number with d, h, m or s: 90d")
     return int(match[1]) * _UNITS_S[match[2]] * 1000
 
 

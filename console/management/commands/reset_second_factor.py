@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from console.db.audit import Actor
 from console.feature import has_feature
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -36,7 +36,7 @@ class Command(DataFolderCommand):
         name, actor = options["name"], Actor("manage.py")
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"name: got {name!r}, wanted a person's name")
+            raise WrongUse(f"name: got {name!r}, wanted a person's name")
         if not second_factor.remove(user, actor, "ResetSecondFactor"):
             raise CommandError(f"{name} has no second factor")
         sessions.end_sessions(user, actor)

@@ -10,7 +10,7 @@ from console.db.audit import Actor
 from console.errors import ServiceError
 from console.feature import has_feature
 from console.features.access_keys import accounts
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.models import Project
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ class Command(DataFolderCommand):
             raise CommandError("STATEYARD_FEATURES leaves out the feature access_keys")
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
-            raise CommandError(f"--project: there is no project {options['project']!r}")
+            raise WrongUse(f"--project: there is no project {options['project']!r}")
         try:
             getattr(self, f"_{options['act']}")(project, options)
         except ServiceError as error:
             raise CommandError(error.message) from None
 
     def _create(self, project: Project, options: dict[str, Any]) -> None:
-        named = options["name"], options["role"], options["description"]
-        account = accounts.create_account(project, *named, _ACTOR)
+        account_fields = options["name"], options["role"], options["description"]
+        account = accounts.create_account(project, *account_fields, _ACTOR)
         self.stdout.write(f"{account.user.get_username()} is {options['role']} of {project.name}")
 
     def _change(self, project: Project, options: dict[str, Any]) -> None:
-        named = options["name"], options["role"], options["description"]
-        accounts.change_account(project, *named, _ACTOR)
+        account_fields = options["name"], options["role"], options["description"]
+        accounts.change_account(project, *account_fields, _ACTOR)
         self.stdout.write(f"{options['name']} is {options['role']} of {project.name}")
 
     def _delete(self, project: Project, options: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from console.db import identity, ready_tables
 from console.functions.cpu_affinity import stay_on_one
 from console.management import capacity
 from console.management.addresses import local_address, store_address
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.management.team import reach_database
 from console.server.serving import allow, let_in, listen, serve
 from console.store.people.sample_project import put_sample_project
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = "made at the first start, in the credentials file of the data folder"
-"""Of the keys that a new server gives its owner."""
+"""The description of the keys that a new server gives its owner."""
 
 
 class Command(DataFolderCommand):
@@ -165,7 +165,7 @@ class Command(DataFolderCommand):
 def _check_loopback(name: str, host: str) -> None:
     """Raise CommandError for a throw-away option on an address others can reach."""
     if host not in ("127.0.0.1", "::1", "localhost"):
-        raise CommandError(
+        raise WrongUse(
             f"--{name.replace('_', '-')}: got --host {host}, wanted a loopback address: whoever "
             "reaches the server could do everything"
         )

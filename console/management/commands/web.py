@@ -49,10 +49,7 @@ class Command(DataFolderCommand):
         prepare()
         postgres.limit_statements()
         from console.worker.delayed_wakeups import DelayedWakeups
-        from console.worker.pg_signals import (  # its packages are checked for above
-            NotifyListener,
-            PgTransport,
-        )
+        from console.worker.pg_signals import NotifyListener, PgTransport
         from console.worker.team import FROM_OUTSIDE
 
         server_socket = listen(options["host"], options["port"])
@@ -68,7 +65,7 @@ class Command(DataFolderCommand):
         delayed_wakeups.start()
         Pulse().start()
         metrics_port.serve_port(options["metrics_port"], whole=True)
-        connection.close()  # this thread needs it no more
+        connection.close()  # this thread no longer needs it
         let_in(server_socket)
         self.stdout.write(f"Stateyard serves at {address}")
         self.stdout.flush()

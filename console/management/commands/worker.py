@@ -16,7 +16,7 @@ from django.db import Error, connection, connections
 
 from console.db import postgres
 from console.management import metrics_port
-from console.management.base import DataFolderCommand
+from console.management.base import DataFolderCommand, WrongUse
 from console.management.team import prepare
 from console.server.gc_freeze import spare_collections
 from console.server.watchdog import Watchdog
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AGAIN_S = 0.05  # between the death of a process and its successor
-_YOUNG_S = 10.0  # one that ended by itself before could not start
+_YOUNG_S = 10.0  # a process that ends earlier by itself counts as failed to start
 _LONGEST_S = 5.0
 _LOOK_S = 0.2
 _GRACE_S = 5.0
@@ -48,7 +48,7 @@ class Command(DataFolderCommand):
             type=int,
             default=1,
             metavar="N",
-            help="so many workers; one that dies is replaced (1: this process works itself)",
+            help="worker processes; one that ends is replaced (1: only this process)",
         )
 
         metrics_port.add_option(parser)
@@ -58,7 +58,7 @@ class Command(DataFolderCommand):
         del args
         metrics_port.check_option(options["metrics_port"], options["processes"])
         if options["processes"] > 1 and not hasattr(os, "fork"):
-            raise CommandError(
+            raise WrongUse(
                 f"--processes: got {options['processes']}, wanted 1: processes are forked, which "
                 "this system cannot do; start the command more than once"
             )
@@ -84,9 +84,11 @@ def _work(parent: int | None = None) -> None:
     from console.worker.team import Team  # its packages have been checked for
 
     ended = threading.Event()
-    asked: list[int] = []  # not the event: its lock may be held by what the signal interrupts
+    signals_received: list[
+        int
+    ] = []  # not the event: its lock may be held by what the signal interrupts
     for name in _SIGNALS:
-        signal.signal(name, lambda number, _: asked.append(number))
+        signal.signal(name, lambda number, _: signals_received.append(number))
     worker = Team(on_end=ended.set)
     worker.start()
     connection.close()  # this thread needs it no more
@@ -95,7 +97,7 @@ def _work(parent: int | None = None) -> None:
     health_file.touch_file()
     watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease", health_file.touch_file)
     watchdog.start()
-    while not asked and not ended.wait(_LOOK_S):
+    while not signals_received and not ended.wait(_LOOK_S):
         if parent is not None and os.getppid() != parent:
             log.warning("the process that forked this worker is gone; it ends", parent=parent)
             break
