@@ -34,7 +34,7 @@ REGISTRY = {
     "http": web.call,
     "apigateway": web.call,
 }
-"""Service -> how it is called; ``aws-sdk:...`` all go to ``aws``."""
+"""Service -> the function that calls it; all ``aws-sdk:...`` services are called by ``aws``."""
 
 
 def call_task(task: TaskAttempt) -> Outcome:

@@ -39,14 +39,14 @@ _SPELLED = {
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
 _NOT_AWS = frozenset({"cache-control"})
-"""Headers that Stateyard's own API sends and that of Step Functions does not."""
+"""Headers that Stateyard's API sends and AWS's does not."""
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
 _ADDED = {"glue": {"startJobRun": "JobName"}} | {
     "emr-serverless": dict.fromkeys(
         ("startApplication", "stopApplication", "deleteApplication"), "ApplicationId"
     )
 }
-"""Optimized calls -> the parameter that their result tells again, by the documentation."""
+"""Optimized call -> the parameter that its result repeats, by the documentation."""
 
 
 class NullParameterError(Exception):
@@ -71,11 +71,11 @@ class Request:
 
 def call(task: TaskAttempt) -> Outcome:
     """Call the operation that a task names."""
-    asked = build_request(task)
+    request = build_request(task)
     return (
-        asked
-        if isinstance(asked, Failed)
-        else request_outcome(task, asked, lambda: send_request(task, asked))
+        request
+        if isinstance(request, Failed)
+        else request_outcome(task, request, lambda: send_request(task, request))
     )
 
 
@@ -126,18 +126,18 @@ def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) ->
 
 def request_outcome(
     task: TaskAttempt,
-    asked: Request,
+    request: Request,
     send: Callable[[], dict[str, Any]],
     to_outcome: Callable[[TaskAttempt, Operation, dict[str, Any]], Succeeded | Failed] = _outcome,
 ) -> Succeeded | Failed:
     """Return the outcome of a request. ``send``: returns or raises as botocore does."""
-    operation = asked.operation
+    operation = request.operation
     try:
         answer = send()
     except (NullParameterError, UnreadableAnswerError) as error:
         return Failed(f"{operation.prefix}.SdkClientException", str(error))
     except ParamValidationError as error:
-        return unusable_parameters(task, _reported(error))
+        return unusable_parameters(task, _validation_errors(error))
     except targets.NoTargetError as error:
         return Failed("States.TaskFailed", str(error))
     except ClientError as error:
@@ -152,34 +152,34 @@ def request_outcome(
         return Failed(f"{operation.prefix}.SdkClientException", _unreadable(error))
 
 
-def send_request(task: TaskAttempt, asked: Request) -> dict[str, Any]:
+def send_request(task: TaskAttempt, request: Request) -> dict[str, Any]:
     """Call the service; a service may accept a null required parameter itself.
 
     botocore would refuse such a request, but the SDK for Java sends it without the parameter
     [recorded]. Nothing has been sent when ``ParamValidationError`` is raised.
     """
     try:
-        return _request(task, asked, validating=True)
+        return _request(task, request, validating=True)
     except ParamValidationError:
         if not _has_null(engine.loads(task.input)):
             raise
     try:
-        return _request(task, asked, validating=False)
+        return _request(task, request, validating=False)
     except (ParamValidationError, KeyError, TypeError, ValueError) as error:
         # The parameter has its place in the URL, so that there is no request without it.
         msg = f"A required parameter must not be null: {error}"
         raise NullParameterError(msg) from None
 
 
-def _request(task: TaskAttempt, asked: Request, *, validating: bool) -> dict[str, Any]:
-    operation = asked.operation
+def _request(task: TaskAttempt, request: Request, *, validating: bool) -> dict[str, Any]:
+    operation = request.operation
     home = None if any(other_buses(task)) else task.home
     client = targets.service_client(
         operation.client, home, task.region, task.machine, validating=validating
     )
     try:
         answer: dict[str, Any] = client._make_api_call(  # noqa: SLF001
-            operation.model.name, asked.sent
+            operation.model.name, request.sent
         )
     except Exception as error:
         is_client_error = isinstance(error, BotoCoreError | ClientError)
@@ -201,7 +201,7 @@ def _unreadable(error: Exception) -> str:
     return without_url_secrets(f"Unable to unmarshall response ({error})".replace("\n", " "))
 
 
-def _reported(error: ParamValidationError) -> str:
+def _validation_errors(error: ParamValidationError) -> str:
     """Return botocore's validation errors beyond types (lengths, ranges), in one line."""
     return ", ".join(str(error.kwargs.get("report", error)).splitlines())
 

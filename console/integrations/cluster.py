@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 import botocore.session
-import httpx
 from botocore.credentials import Credentials
 from botocore.model import ServiceId
 from botocore.signers import RequestSigner
@@ -62,7 +61,7 @@ class Answer:
             return self.text
 
     @property
-    def told(self) -> str:
+    def result(self) -> str:
         """Return the response as the state's result."""
         said = {"ResponseBody": self.value, "StatusCode": self.status, "StatusText": self.reason}
         return engine.dumps(said)
@@ -70,14 +69,14 @@ class Answer:
     @property
     def outcome(self) -> Succeeded | Failed:
         """Return the outcome of the task for this answer."""
-        if httpx.codes.is_success(self.status):
-            return Succeeded(self.told)
-        return Failed(f"EKS.{self.status}", self.told)
+        if outbound.is_success(self.status):
+            return Succeeded(self.result)
+        return Failed(f"EKS.{self.status}", self.result)
 
 
 def send_request(
     task: TaskAttempt,
-    asked: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     method: str,
     path: str,
     query: Mapping[str, list[str]] | None = None,
@@ -85,26 +84,26 @@ def send_request(
     most: int = engine.MAX_BYTES,
 ) -> Answer:
     """Send a request to the cluster and return its answer; raise ``NoAnswerError``."""
-    said = _cluster_entry(task, asked["Endpoint"])
-    url = asked["Endpoint"].rstrip("/") + path
+    cluster = _cluster_entry(task, parameters["Endpoint"])
+    url = parameters["Endpoint"].rstrip("/") + path
     url += f"?{urlencode(query, doseq=True)}" if query else ""
-    token = str(said.get("token") or _token(asked["ClusterName"], said))
+    token = str(cluster.get("token") or _token(parameters["ClusterName"], cluster))
     if not _PRINTABLE.fullmatch(token):
         raise NoAnswerError('The token of "kubernetes" in targets.json cannot be sent')
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    more: dict[str, Any] = {"headers": headers, "trust": _trust_store(asked)}
+    more: dict[str, Any] = {"headers": headers, "trust": _trust_store(parameters)}
     if body is not None:
         headers["Content-Type"] = _kind(method, body)
         more["content"] = (body if isinstance(body, str) else engine.dumps(body)).encode()
     limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     try:
-        with outbound.stream_answer(method, url, limit, **more) as answer:
-            text = outbound.read_body(answer, most).decode("utf-8", "replace")
-            return Answer(answer.status_code, answer.reason_phrase, redact(text, (token,)))
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        told = without_url_secrets(str(error)) or type(error).__name__
-        what = f"Unable to execute HTTP request: {told}"
-        raise NoAnswerError(what) from None
+        answer = outbound.send_request(method, url, limit, most=most, **more)
+        text = answer.body.decode("utf-8", "replace")
+        return Answer(answer.status, answer.reason, redact(text, (token,)))
+    except (outbound.CallError, ValueError) as error:
+        reason = without_url_secrets(str(error)) or type(error).__name__
+        message = f"Unable to execute HTTP request: {reason}"
+        raise NoAnswerError(message) from None
 
 
 def _kind(method: str, body: Any) -> str:
@@ -118,25 +117,25 @@ def _kind(method: str, body: Any) -> str:
 def _cluster_entry(task: TaskAttempt, endpoint: str) -> Mapping[str, Any]:
     """Return the entry of ``targets.json`` for a cluster."""
     entry = targets.find_exact_entry(targets.KUBERNETES, task.machine)
-    said = entry.target if entry else {}
+    cluster = entry.target if entry else {}
     if web.origin_of(endpoint) not in {
-        web.origin_of(address) for address in said.get("endpoints", ())
+        web.origin_of(address) for address in cluster.get("endpoints", ())
     }:
         where = 'the endpoints of "kubernetes" in targets.json'
         raise NotNamedError(f"'{'://'.join(web.origin_of(endpoint))}' is not among {where}")
-    return said
+    return cluster
 
 
-def _trust_store(asked: Mapping[str, Any]) -> str:
+def _trust_store(parameters: Mapping[str, Any]) -> str:
     """Return the cluster's certificate authority, the only trusted one."""
-    if urlsplit(asked["Endpoint"]).scheme == "http":
+    if urlsplit(parameters["Endpoint"]).scheme == "http":
         return ""
     try:
-        return _certificates(asked["CertificateAuthority"])
+        return _certificates(parameters["CertificateAuthority"])
     except (ValueError, ssl.SSLError):
         name = "CertificateAuthority"
-        said = f"The value of the field '{name}' has an invalid format: wanted a certificate"
-        raise shapes.ParametersError(said) from None
+        problem = f"The value of the field '{name}' has an invalid format: wanted a certificate"
+        raise shapes.ParametersError(problem) from None
 
 
 @lru_cache(maxsize=64)
@@ -149,14 +148,14 @@ def _certificates(data: str) -> str:
     return text
 
 
-def _token(cluster: str, said: Mapping[str, Any]) -> str:
+def _token(cluster: str, entry: Mapping[str, Any]) -> str:
     """Return the token that authenticates to EKS: a presigned GetCallerIdentity request."""
-    session = _session(said.get("profile"))
-    key, secret = said.get("access_key_id"), said.get("secret_access_key")
+    session = _session(entry.get("profile"))
+    key, secret = entry.get("access_key_id"), entry.get("secret_access_key")
     by = Credentials(key, secret) if key and secret else session.get_credentials()
     if by is None:
         raise NoAnswerError("Unable to load credentials to sign the cluster's token with")
-    region = said.get("region") or settings.STATEYARD_REGION
+    region = entry.get("region") or settings.STATEYARD_REGION
     host = f"sts.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
     request = {
         "method": "GET",

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import httpx
-
 import engine
 from console.integrations import outbound
 from console.integrations.redaction import redact, without_url_secrets
@@ -28,9 +26,9 @@ if TYPE_CHECKING:
 
 _TOKEN_LIMIT_S = 30.0
 _EXPIRES_SOON_S = 60.0
-"""EventBridge: a token that expires so soon is renewed before it is used."""
+"""EventBridge renews a token before its use if it expires within this time."""
 _LIFETIME_S = 3600.0
-"""Of a token whose server does not say it."""
+"""The lifetime of a token whose server does not state it."""
 _MOST_TOKENS = 256
 UNAUTHORIZED = (401, 407)
 """EventBridge: statuses after which the token is renewed."""
@@ -107,7 +105,7 @@ class HttpConnection:
         kind = self.entry.get("type")
         if kind == "BASIC":
             name, password = self.entry["username"], self.entry["password"]
-            header = httpx.BasicAuth(name, password)._auth_header  # noqa: SLF001 - what it sends
+            header = outbound.basic_authorization(name, password)
             return Authorization(
                 {"Authorization": header}, (header, f"{name}:{password}", password)
             )
@@ -152,7 +150,7 @@ def _texts(parameters: Mapping[str, Any], name: str) -> dict[str, list[str]]:
 class _Token:
     text: str
     expires: float
-    """On the monotonic clock, in seconds."""
+    """The time of expiry on the monotonic clock, in seconds."""
 
     @property
     def header(self) -> str:
@@ -231,16 +229,20 @@ def _request_token(connection: HttpConnection) -> _Token:
     if query:
         url += ("&" if "?" in url else "?") + urlencode(query, doseq=True, quote_via=quote)
     try:
-        with outbound.stream_answer(
-            oauth["HttpMethod"], url, _TOKEN_LIMIT_S, headers=headers, content=content
-        ) as answer:
-            body = outbound.read_body(answer, engine.MAX_BYTES)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        answer = outbound.send_request(
+            oauth["HttpMethod"],
+            url,
+            _TOKEN_LIMIT_S,
+            most=engine.MAX_BYTES,
+            headers=headers,
+            content=content,
+        )
+    except (outbound.CallError, ValueError) as error:
         problem = without_url_secrets(redact(str(error), connection.secrets), url)
         raise _unauthorized(connection, problem or type(error).__name__) from None
     if not answer.is_success:
-        raise _unauthorized(connection, f"it answered {answer.status_code}")
-    return _read_token(connection, body)
+        raise _unauthorized(connection, f"it answered {answer.status}")
+    return _read_token(connection, answer.body)
 
 
 def _read_token(connection: HttpConnection, body: bytes) -> _Token:

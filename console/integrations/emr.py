@@ -68,8 +68,10 @@ def _first_if_listed(name: str, value: Any) -> Any:
 def _modify(task: TaskAttempt, parameters: dict[str, Any]) -> Outcome:
     """Change an instance fleet or group by name; EMR takes its id."""
     kind, listed, number = _BY_NAME[task.action]
-    asked = {"ClusterId": parameters.get("ClusterId")}
-    outcome = aws.call(replace(task, action=f"list{listed}", input=engine.dumps(asked)))
+    parameters_of_list = {"ClusterId": parameters.get("ClusterId")}
+    outcome = aws.call(
+        replace(task, action=f"list{listed}", input=engine.dumps(parameters_of_list))
+    )
     if not isinstance(outcome, Succeeded):
         return outcome
     name, change = parameters.get(f"{kind}Name"), parameters.get(kind)
@@ -80,5 +82,5 @@ def _modify(task: TaskAttempt, parameters: dict[str, Any]) -> Outcome:
     changed = {**change, number: identifier}
     one_alone = kind == "InstanceFleet"  # EMR changes one fleet, but a list of groups
     body = {kind: changed} if one_alone else {listed: [changed]}
-    text = engine.dumps({**asked, **body})
+    text = engine.dumps({**parameters_of_list, **body})
     return aws.call(replace(task, action=f"modify{kind if one_alone else listed}", input=text))

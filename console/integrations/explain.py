@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HERE = "this server"
 _SAMPLES_ONLY = (
-    "The function of this name is called by state machines with the role of the samples only. "
+    "Only state machines with the role of the samples can call the sample function of this name. "
     "Register one of your own in functions.json."
 )
 
@@ -41,7 +41,8 @@ _SAMPLES_ONLY = (
 class CallPlan:
     """The call of a Task: ``what``, ``where``, and the deciding ``entry`` of the settings.
 
-    ``problem``: why nothing would be called, "" if something would. ``then``: what is waited for.
+    ``problem``: why nothing would be called, "" if something would. ``then``: what the Task
+    waits for after the answer (a job or a callback), "" for nothing.
     """
 
     what: str
@@ -73,8 +74,10 @@ def plan_call(
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
         return _with(_cluster(resource.action, parameters, machine), then)
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
-        what = f"{resource.service}:{resource.action}"
-        return CallPlan(what, problem="This service integration cannot be called from here yet.")
+        call_name = f"{resource.service}:{resource.action}"
+        return CallPlan(
+            call_name, problem="This service integration cannot be called from here yet."
+        )
     if resource.service == "bedrockagentcore":
         registered = _harness(parameters, machine)
         if registered is not None:
@@ -91,21 +94,21 @@ def _invokes(resource: Resource) -> bool:
 
 def _harness(parameters: Any, machine: targets.MachineKey) -> CallPlan | None:
     """Return the function in ``functions.json`` that stands for a harness; None without one."""
-    named = parameters.get("HarnessArn") if isinstance(parameters, dict) else None
-    name = harness.harness_name(named) if isinstance(named, str) else ""
+    arn = parameters.get("HarnessArn") if isinstance(parameters, dict) else None
+    name = harness.harness_name(arn) if isinstance(arn, str) else ""
     registration = targets.find_harness(name, machine)
     if registration is None:
         return None
     return CallPlan(f"harness {name}", _place(registration), entry=registration.where)
 
 
-def describe_entry(said: Mapping[str, Any], where: str) -> CallPlan:
+def describe_entry(target: Mapping[str, Any], where: str) -> CallPlan:
     """Return a description of a service's settings entry."""
     return CallPlan(
         what="",
-        where=without_secrets(str(said.get("endpoint_url") or "AWS itself")),
-        region=str(said.get("region") or settings.STATEYARD_REGION),
-        credentials=_credentials(said),
+        where=without_secrets(str(target.get("endpoint_url") or "AWS itself")),
+        region=str(target.get("region") or settings.STATEYARD_REGION),
+        credentials=_credentials(target),
         entry=where,
     )
 
@@ -143,21 +146,23 @@ def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
 
 
 def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
-    what = f"function {name}"
+    call_name = f"function {name}"
     registration = targets.find_registered_function(name, arn, machine, sample=sample)
     if registration is not None:
         return CallPlan(
-            what,
+            call_name,
             _place(registration),
             entry=registration.where,
             problem=function.find_problem(registration),
         )
     remote = targets.find_entry("lambda", machine)
     if remote is None and name in settings.STATEYARD_SAMPLE_FUNCTIONS:
-        return CallPlan(what, problem=_SAMPLES_ONLY)
+        return CallPlan(call_name, problem=_SAMPLES_ONLY)
     if remote is None:
-        return CallPlan(what, problem="No function of this name is registered in functions.json.")
-    return _call_plan(f"{what}, Lambda Invoke", remote)
+        return CallPlan(
+            call_name, problem="No function of this name is registered in functions.json."
+        )
+    return _call_plan(f"{call_name}, Lambda Invoke", remote)
 
 
 def _place(registration: FoundFunction) -> str:
@@ -171,81 +176,85 @@ def _place(registration: FoundFunction) -> str:
 
 
 def _invoke(parameters: Any, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
-    named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
-    if not isinstance(named, str) or named.startswith("{%"):
+    function_name = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+    if not isinstance(function_name, str) or function_name.startswith("{%"):
         return CallPlan(
             "the function that FunctionName names at run time", "as functions.json says"
         )
-    name = invoke.named_function(named)
+    name = invoke.named_function(function_name)
     return _function(name, invoke.function_arn(name), machine, sample=sample)
 
 
 def _web_plan(service: str, parameters: Any, machine: targets.MachineKey) -> CallPlan:
     url = parameters.get("ApiEndpoint") if isinstance(parameters, dict) else None
     method = parameters.get("Method", "") if isinstance(parameters, dict) else ""
-    what = f"{service} {method}".strip()
+    call_name = f"{service} {method}".strip()
     entry = targets.find_exact_entry(service, machine)
     if entry is None:
         return CallPlan(
-            what, problem=f'"{service}" is not in targets.json: no address may be called.'
+            call_name, problem=f'"{service}" is not in targets.json: no address may be called.'
         )
     if service == "apigateway":
         base = entry.target.get("endpoint_url")
         url = base or (f"https://{url}" if url else None)
     if not isinstance(url, str) or url.startswith("{%"):
-        return CallPlan(what, "the address that ApiEndpoint names at run time", entry=entry.where)
-    return CallPlan(what, without_secrets(url), entry=entry.where)
+        return CallPlan(
+            call_name, "the address that ApiEndpoint names at run time", entry=entry.where
+        )
+    return CallPlan(call_name, without_secrets(url), entry=entry.where)
 
 
 def _cluster(action: str, parameters: Any, machine: targets.MachineKey) -> CallPlan:
     """Return the call plan of a Task with a Kubernetes cluster."""
     fields = parameters if isinstance(parameters, dict) else {}
-    what = "kubernetes: run a job"
+    call_name = "kubernetes: run a job"
     if action == "call":
-        what = f"kubernetes {fields.get('Method', '')} {fields.get('Path', '')}".strip()
+        call_name = f"kubernetes {fields.get('Method', '')} {fields.get('Path', '')}".strip()
     entry = targets.find_exact_entry(targets.KUBERNETES, machine)
     if entry is None:
         return CallPlan(
-            what, problem='"kubernetes" is not in targets.json: no cluster may be called.'
+            call_name, problem='"kubernetes" is not in targets.json: no cluster may be called.'
         )
     url = fields.get("Endpoint")
     where = "the cluster that Endpoint names at run time"
     if isinstance(url, str) and not url.startswith("{%"):
         where = without_secrets(url)
     token = "a token in targets.json" if entry.target.get("token") else _credentials(entry.target)
-    return CallPlan(what, where, credentials=token, entry=entry.where)
+    return CallPlan(call_name, where, credentials=token, entry=entry.where)
 
 
 def _service(resource: Resource, machine: targets.MachineKey) -> CallPlan:
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
-        what = f"{resource.service}:{resource.action}"
-        return CallPlan(what, problem="There is no operation behind this resource.")
-    what = f"{operation.client} {operation.model.name}"
+        call_name = f"{resource.service}:{resource.action}"
+        return CallPlan(call_name, problem="There is no operation behind this resource.")
+    call_name = f"{operation.client} {operation.model.name}"
     if targets.is_here(operation.client, machine):
         problem = ""
         if not own_api.serves(operation.client, operation.model.name):
             problem = f"This server does not serve {operation.model.name} of '{operation.client}'."
-        return CallPlan(what, _HERE, credentials="the rights of the execution", problem=problem)
+        return CallPlan(
+            call_name, _HERE, credentials="the rights of the execution", problem=problem
+        )
     entry = targets.find_entry(operation.client, machine)
     if entry is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."
-        return CallPlan(what, problem=problem)
-    return _call_plan(what, entry)
+        return CallPlan(call_name, problem=problem)
+    return _call_plan(call_name, entry)
 
 
-def _call_plan(what: str, entry: targets.Entry) -> CallPlan:
+def _call_plan(call_name: str, entry: targets.Entry) -> CallPlan:
     description = describe_entry(entry.target, entry.where)
     return CallPlan(
-        what, description.where, description.region, description.credentials, description.entry
+        call_name, description.where, description.region, description.credentials, description.entry
     )
 
 
-def _credentials(said: Mapping[str, Any]) -> str:
-    if targets.OF_PAGE in said:
+def _credentials(target: Mapping[str, Any]) -> str:
+    if targets.OF_PAGE in target:
         return "a key in the project settings"
-    if said.get("access_key_id"):
+    if target.get("access_key_id"):
         return "a key in targets.json"
-    if said.get("profile"):
-        return f"profile {said['profile']}"
+    if target.get("profile"):
+        return f"profile {target['profile']}"
     return "of the server's environment"

@@ -14,11 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import httpx
 from django.conf import settings
 
 import engine
-from console.config import former_name
 from console.config.function_options import SHARED, FunctionOptions
 from console.db import clock
 from console.functions import checks, handlers, lambda_runtime, pool
@@ -67,7 +65,7 @@ def call_target(
 
 
 def is_url(target: str) -> bool:
-    """Tell whether a target is a URL, not a Python callable."""
+    """Return whether a target is a URL, not a Python callable."""
     return target.startswith(("http://", "https://"))
 
 
@@ -81,7 +79,7 @@ def find_problem(registration: FoundFunction) -> str:
 
 
 def shares_process(options: FunctionOptions) -> bool:
-    """Tell whether a callable runs in this process."""
+    """Return whether a callable runs in this process."""
     return (
         options.process == SHARED
         if options.process
@@ -161,8 +159,8 @@ def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
         except InvocationError as error:
             print_error(error.name, error.message, error.stack_trace)
             outcome = Failed(error.name, error.cause)
-    said = output.take()
-    if not said:
+    output_text = output.take()
+    if not output_text:
         return outcome  # a row for each call would cost more than the call itself
     record = pool.CallRecord(
         function=name,
@@ -170,7 +168,7 @@ def _call_shared(target: str, name: str, task: TaskAttempt) -> Outcome:
         started_ms=started_ms,
         memory_limit_mb=int(DEFAULT_MEMORY_MB),
         duration_ms=(time.perf_counter() - begun) * 1000,
-        output=said,
+        output=output_text,
         error=outcome.error or "" if isinstance(outcome, Failed) else "",
     )
     return replace(outcome, record=record)
@@ -195,29 +193,27 @@ def _asked(url: str, task: TaskAttempt) -> Outcome:
         "Content-Type": "application/json",
         "X-Amz-Invocation-Type": "RequestResponse",
         _IDEMPOTENCY: task.idempotency_key,
-        former_name.HEADERS[_IDEMPOTENCY]: task.idempotency_key,
     }
     seconds = task.timeout_s + outbound.GRACE_S if task.timeout_s else _DEFAULT_TIMEOUT_S
     content = task.input.encode()
     try:
-        with outbound.stream_answer(
-            "POST", url, seconds, content=content, headers=headers
-        ) as answer:
-            body = outbound.read_body(answer, _MAX_ANSWER).decode("utf-8")
-            return _outcome(answer, body)
-    except httpx.TimeoutException:
+        answer = outbound.send_request(
+            "POST", url, seconds, most=_MAX_ANSWER, content=content, headers=headers
+        )
+        return _outcome(answer, answer.body.decode("utf-8"))
+    except outbound.CallTimeout:
         return Failed("Sandbox.Timedout", f"{url} did not answer within {seconds} seconds")
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (outbound.CallError, ValueError) as error:
         cause = f"Unable to execute HTTP request: {url}: {error}"
         return Failed("Lambda.SdkClientException", cause)
 
 
-def _outcome(answer: httpx.Response, body: str) -> Outcome:
+def _outcome(answer: outbound.HttpAnswer, body: str) -> Outcome:
     if answer.is_error:
-        cause = f"the function's endpoint answered {answer.status_code}: {body[:1000]}"
+        cause = f"the function's endpoint answered {answer.status}: {body[:1000]}"
         return Failed("Lambda.ServiceException", cause)
     reported = _error_type(body)
-    if "X-Amz-Function-Error" in answer.headers or reported:
+    if answer.header("x-amz-function-error") or reported:
         return Failed(reported or "Lambda.Unknown", body)
     try:
         engine.loads(body or "null")

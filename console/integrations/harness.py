@@ -1,11 +1,12 @@
 """Invoke a harness of Bedrock AgentCore: an agent that answers in the shape of Converse.
 
-Step Functions returns the agent's last message only, and of that the text; the tokens of all
-messages are summed. Source: "Invoke Amazon Bedrock AgentCore harness with Step Functions" of the
-Developer Guide.
+Step Functions returns only the text of the agent's last message, and the sum of the tokens of all
+messages. Source: "Invoke Amazon Bedrock AgentCore harness with Step Functions" of the Developer
+Guide.
 
-A harness is a service of AWS at the target of ``bedrock-agentcore``, or what ``functions.json`` has
-as ``harness:NAME``, which gets the task's parameters and returns a text or a result of that shape.
+The harness is called at the target of ``bedrock-agentcore``, or it is a function: the entry
+``harness:NAME`` of ``functions.json``. The function gets the task's parameters, and returns a text
+or a result in the shape of Converse.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ def harness_name(arn: str) -> str:
 
 def call(task: TaskAttempt) -> Outcome:
     """Invoke the harness: its registered function, or Bedrock AgentCore at the target."""
-    asked = aws.build_request(task)
-    if isinstance(asked, Failed):
-        return asked
-    arn = str(asked.sent.get("harnessArn") or "")
+    request = aws.build_request(task)
+    if isinstance(request, Failed):
+        return request
+    arn = str(request.sent.get("harnessArn") or "")
     registered = targets.find_harness(harness_name(arn), task.machine)
     if registered is not None:
         return _call_function(registered, arn, task)
-    return aws.request_outcome(task, asked, lambda: _converse(task, asked), _outcome)
+    return aws.request_outcome(task, request, lambda: _converse(task, request), _outcome)
 
 
 def _outcome(task: TaskAttempt, operation: Operation, answer: dict[str, Any]) -> Succeeded:
@@ -73,8 +74,8 @@ def _call_function(registration: FoundFunction, arn: str, task: TaskAttempt) -> 
     answer = engine.loads(outcome.output)
     latency_ms = int((time.monotonic() - begun) * 1000)
     if isinstance(answer, dict) and "Output" in answer:
-        whole = engine.dumps(_result([], {}, latency_ms) | answer)
-        return Succeeded(whole, record=outcome.record)
+        result_text = engine.dumps(_result([], {}, latency_ms) | answer)
+        return Succeeded(result_text, record=outcome.record)
     text = answer if isinstance(answer, str) else outcome.output
     return Succeeded(engine.dumps(_result([text], {}, latency_ms)), record=outcome.record)
 
@@ -86,7 +87,7 @@ def _call_function(registration: FoundFunction, arn: str, task: TaskAttempt) -> 
 class Conversation:
     """The state of a streamed answer: text, tokens, stop reason.
 
-    ``texts``: of the message that is being written, number of its block -> text. ``last``: the
+    ``texts``: block number -> text, of the message that is being written. ``last``: the
     texts of the agent's last message. ``usage``: tokens of all messages.
     """
 
@@ -115,19 +116,21 @@ class Conversation:
             self.latency_ms += event["metrics"]["latencyMs"]
 
 
-def _converse(task: TaskAttempt, asked: aws.Request) -> dict[str, Any]:
+def _converse(task: TaskAttempt, request: aws.Request) -> dict[str, Any]:
     """Invoke the harness and return its conversation; raise botocore's errors."""
-    answer = aws.send_request(task, asked)
+    answer = aws.send_request(task, request)
     stream: Iterable[dict[str, dict[str, Any]]] = answer["stream"]
-    said = Conversation()
+    conversation = Conversation()
     deadline = time.monotonic() + MOST_S
     for events in stream:
         for name, event in events.items():
-            said.hear(name, event)
+            conversation.hear(name, event)
         if time.monotonic() > deadline:
             msg = f"The harness did not answer within {MOST_S} seconds"
             raise aws.TaskTimeoutError(msg)
-    return _result(said.last, said.usage, said.latency_ms, said.stop_reason)
+    return _result(
+        conversation.last, conversation.usage, conversation.latency_ms, conversation.stop_reason
+    )
 
 
 def _result(

@@ -32,10 +32,10 @@ _STATUS = {"RequestResponse": 200, "Event": 202, "DryRun": 204}
 def call(task: TaskAttempt) -> Outcome:
     """Call the registered function of the name, or Lambda at its target."""
     parameters = engine.loads(task.input)
-    named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
-    if not isinstance(named, str) or not named:
+    name_or_arn = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+    if not isinstance(name_or_arn, str) or not name_or_arn:
         return aws.call(task)  # which reports the missing parameter
-    name = named_function(named)
+    name = named_function(name_or_arn)
     if targets.find_registered_function(name, function_arn(name), task.machine, sample=task.sample):
         return _registered(task, name, parameters)
     if targets.find_entry("lambda", task.machine):
@@ -47,10 +47,10 @@ def call(task: TaskAttempt) -> Outcome:
 
 def call_sdk(task: TaskAttempt) -> Outcome:
     """Call a registered function, or Lambda at its target, with the SDK's response."""
-    asked = aws.build_request(task)
-    if isinstance(asked, Failed):
-        return asked
-    name = named_function(str(asked.sent.get("FunctionName") or ""))
+    request = aws.build_request(task)
+    if isinstance(request, Failed):
+        return request
+    name = named_function(str(request.sent.get("FunctionName") or ""))
     if not name or not targets.find_registered_function(
         name, function_arn(name), task.machine, sample=task.sample
     ):
@@ -60,9 +60,9 @@ def call_sdk(task: TaskAttempt) -> Outcome:
                 f"Request ID: {uuid.uuid4()}) (SDK Attempt Count: 1)"
             )
             return Failed("Lambda.ResourceNotFoundException", cause)
-        return aws.request_outcome(task, asked, lambda: aws.send_request(task, asked))
-    payload = asked.sent.get("InvokeArgs", asked.sent.get("Payload", b""))
-    parameters = {**asked.sent, "Payload": payload.decode() or None}
+        return aws.request_outcome(task, request, lambda: aws.send_request(task, request))
+    payload = request.sent.get("InvokeArgs", request.sent.get("Payload", b""))
+    parameters = {**request.sent, "Payload": payload.decode() or None}
     if task.action == "invokeAsync":
         parameters["InvocationType"] = "Event"
     outcome = _registered(task, name, parameters)
@@ -93,11 +93,11 @@ def _is_of_function(error: str) -> bool:
     return error == "Lambda.Unknown" or not error.startswith(("Lambda.", "States."))
 
 
-def named_function(named: str) -> str:
+def named_function(name_or_arn: str) -> str:
     """Return the name of a function from a name or an ARN."""
-    if not named.startswith("arn:"):
-        return named.partition(":")[0]
-    parts = named.split(":")
+    if not name_or_arn.startswith("arn:"):
+        return name_or_arn.partition(":")[0]
+    parts = name_or_arn.split(":")
     return parts[function.NAME_AT] if len(parts) > function.NAME_AT else ""
 
 
@@ -140,7 +140,7 @@ def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Out
         )
     invocation = replace(task, kind="lambda", resource=function_arn(name), input=body, pattern="")
     if kind != "RequestResponse":
-        wrapped = _wrapped(str(uuid.uuid4()), "", {}, _STATUS[kind])
+        wrapped = _invocation_metadata(str(uuid.uuid4()), "", {}, _STATUS[kind])
         event = replace(invocation, timeout_s=None) if kind == "Event" else None
         return Succeeded(engine.dumps(wrapped), event=event)
     begun = time.monotonic()
@@ -156,11 +156,13 @@ def _registered(task: TaskAttempt, name: str, parameters: dict[str, Any]) -> Out
     answer = {"ExecutedVersion": "$LATEST", "Payload": engine.loads(outcome.output)}
     if parameters.get("LogType") == "Tail":
         answer["LogResult"] = further["X-Amz-Log-Result"] = _log_tail(record)
-    wrapped = answer | _wrapped(record.request, outcome.output, further, 200)
+    wrapped = answer | _invocation_metadata(record.request, outcome.output, further, 200)
     return Succeeded(engine.dumps(wrapped), record=outcome.record)
 
 
-def _wrapped(request: str, answer: str, further: dict[str, str], status: int) -> dict[str, Any]:
+def _invocation_metadata(
+    request: str, answer: str, further: dict[str, str], status: int
+) -> dict[str, Any]:
     """Return the metadata of an invocation in an optimized integration's result."""
     headers = _headers(request, answer) | further
     return {
@@ -221,8 +223,8 @@ def _remote(task: TaskAttempt) -> Outcome:
     return Succeeded(engine.dumps(answer | {"Payload": value}))
 
 
-def _not_found(named: str, request: str) -> str:
+def _not_found(function_arn: str, request: str) -> str:
     return (
-        f"Function not found: {named}:$LATEST (Service: AWSLambda; Status Code: 404; "
+        f"Function not found: {function_arn}:$LATEST (Service: AWSLambda; Status Code: 404; "
         f"Error Code: ResourceNotFoundException; Request ID: {request}; Proxy: null)"
     )

@@ -75,7 +75,7 @@ def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
 def find_items(text: str, pointer: str) -> Any:
     """Return the value at an ItemsPointer in a JSON file's text; raise ``ReaderError``."""
     try:
-        return _pointed(engine.loads(text), pointer)
+        return _follow_pointer(engine.loads(text), pointer)
     except engine.JsonTextError as error:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
@@ -89,7 +89,7 @@ def _items(
         listed = _listed(client, arguments)
         if config.get("Transformation") != "LOAD_AND_FLATTEN":
             return (engine.DatasetItem(entry, source=f"S3://{bucket}") for entry in listed)
-        return _flattened(client, bucket, listed, config)
+        return _listed_items(client, bucket, listed, config)
     if "Key" not in arguments or "Bucket" not in arguments:
         raise ReaderError("ItemReader needs 'Bucket' and 'Key'")
     location = {
@@ -119,7 +119,7 @@ def _file(
             yield engine.DatasetItem(item, source=source)
 
 
-def _flattened(
+def _listed_items(
     client: Any, bucket: str, listed: Iterable[dict[str, Any]], config: dict[str, Any]
 ) -> Iterator[engine.DatasetItem]:
     """Yield the items of every listed file; folders are skipped."""
@@ -147,7 +147,7 @@ def _athena_data(
 ) -> Iterator[engine.DatasetItem]:
     """Yield the rows of an Athena UNLOAD: its manifest names one file a line, ``s3://bucket/key``.
 
-    The files have no ending that tells their format: InputType tells it.
+    The names of the files do not show their format: InputType tells it.
     """
     kind = config.get("InputType")
     if kind not in _ATHENA_TYPES:
@@ -240,7 +240,9 @@ def _json(body: Any, config: dict[str, Any]) -> Iterable[Any]:
     data = body.read(_MAX_JSON + 1)
     if len(data) > _MAX_JSON:
         raise ReaderError(f"The file is larger than {_MAX_JSON} bytes; JSON Lines may be longer")
-    value = _pointed(engine.loads(data.decode("utf-8-sig")), str(config.get("ItemsPointer", "")))
+    value = _follow_pointer(
+        engine.loads(data.decode("utf-8-sig")), str(config.get("ItemsPointer", ""))
+    )
     if isinstance(value, dict):
         return [engine.DatasetItem(inner, key) for key, inner in value.items()]
     if not isinstance(value, list):
@@ -248,11 +250,11 @@ def _json(body: Any, config: dict[str, Any]) -> Iterable[Any]:
     return value
 
 
-def _pointed(value: Any, pointer: str) -> Any:
+def _follow_pointer(value: Any, pointer: str) -> Any:
     """Follow a JSON pointer (RFC 6901).
 
-    One that leads nowhere is told in the words for a value that holds no items: both find no node
-    to go through.
+    A pointer to a missing value has the error text for a value without items: both find no node to
+    go through.
     """
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")

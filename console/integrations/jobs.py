@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FIRST_S, _GROWTH, _MOST_S = 0.5, 1.5, 10.0
 _KNOWN_S = 300  # by its documentation, ECS knows what it began after five minutes at the latest
-# What says nothing about the job: the service is out of reach or busy, and is asked again.
+# Errors that say nothing about the job: the service is unreachable or busy, and is polled again.
 _OUT_OF_REACH = "SdkClientException"
 _BUSY = re.compile(
     r"\(Service: [^;]*; Status Code: (5\d\d|429|\d+; Error Code: \w*"
@@ -40,11 +40,11 @@ def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     if refused is not None:
         return refused
     first, parameters = engine.loads(answer), engine.loads(task.input)
-    record = {"ask": _filled(job.ask, first, parameters), "since": int(time.time())}
+    record = {"ask": _fill_template(job.ask, first, parameters), "since": int(time.time())}
     if job.also:
-        record["also"] = _filled(job.also, first, parameters)
+        record["also"] = _fill_template(job.also, first, parameters)
     if job.cancel is not None:
-        record["cancel"] = _filled(job.cancel[1], first, parameters)
+        record["cancel"] = _fill_template(job.cancel[1], first, parameters)
     return Submitted(answer, engine.dumps(record), _FIRST_S)
 
 
@@ -52,21 +52,21 @@ def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
     """Return the failure of a task that ECS could not place: ECS answers 200 with failures."""
     if task.service != "ecs":
         return None
-    told = engine.loads(answer)
-    if told.get("Tasks") and not told.get("Failures"):
+    result = engine.loads(answer)
+    if result.get("Tasks") and not result.get("Failures"):
         return None
-    return Failed("AmazonECS.Unknown", engine.dumps(told.get("Failures", [])))
+    return Failed("AmazonECS.Unknown", engine.dumps(result.get("Failures", [])))
 
 
 def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     """Poll a job; return the task's outcome, None while the job is running."""
     job, record = JOBS[task.service, task.action], engine.loads(job_text)
-    told = aws.call(replace(task, action=job.look, input=engine.dumps(record["ask"])))
-    if isinstance(told, Failed):
-        return _not_told(job, told, record)
-    if not isinstance(told, Succeeded):
+    outcome = aws.call(replace(task, action=job.look, input=engine.dumps(record["ask"])))
+    if isinstance(outcome, Failed):
+        return _not_told(job, outcome, record)
+    if not isinstance(outcome, Succeeded):
         return None
-    answer = {k: v for k, v in engine.loads(told.output).items() if k not in _METADATA}
+    answer = {k: v for k, v in engine.loads(outcome.output).items() if k not in _METADATA}
     statuses = _statuses(job, answer, record)
     if None in statuses and _lost(answer, record):
         return Failed("AmazonECS.Unknown", engine.dumps(answer["Failures"]))
@@ -96,28 +96,30 @@ def next_look_s(looks: int) -> float:
 # -- the end of a job ------------------------------------------------------------------------------
 
 
-def _not_told(job: Job, told: Failed, record: Any) -> Outcome | None:
+def _not_told(job: Job, outcome: Failed, record: Any) -> Outcome | None:
     """Return the failure of a task whose job the service did not describe."""
-    error, cause = told.error or "", told.cause or ""
+    error, cause = outcome.error or "", outcome.cause or ""
     if error.endswith(_OUT_OF_REACH) or _BUSY.search(cause):
         return None
     if job.gone and _UNKNOWN.search(error):
         return Succeeded(engine.dumps(record.get("also", {})))
-    return told
+    return outcome
 
 
 def _statuses(job: Job, answer: Any, record: Any) -> list[Any]:
     """Return the status of each started job; None where the service reports none."""
     if not job.each:
         return [_value_at(answer, job.status)]
-    told = [_value_at(item, job.status) for item in answer.get(job.each, [])]
-    return told + [None] * (len(record["ask"][job.each]) - len(told))
+    statuses = [_value_at(item, job.status) for item in answer.get(job.each, [])]
+    return statuses + [None] * (len(record["ask"][job.each]) - len(statuses))
 
 
 def _lost(answer: Any, record: Any) -> bool:
     """Whether ECS has forgotten tasks; a new task may not be known yet."""
-    gone = [failure for failure in answer.get("Failures", []) if failure.get("Reason") == "MISSING"]
-    return bool(gone) and time.time() - record.get("since", 0) > _KNOWN_S
+    missing = [
+        failure for failure in answer.get("Failures", []) if failure.get("Reason") == "MISSING"
+    ]
+    return bool(missing) and time.time() - record.get("since", 0) > _KNOWN_S
 
 
 def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -133,11 +135,11 @@ def _ended(task: TaskAttempt, job: Job, answer: Any, record: Any, *, well: bool)
     if job.each and len(answer[job.each]) == 1:
         description = answer[job.each][0]
     if task.service == "states":
-        description = _nested(description)
-    shown = {job.under: description} if job.under else description
+        description = _child_result(description)
+    described = {job.under: description} if job.under else description
     if not (well and _containers_well(task, description)):
-        return Failed("States.TaskFailed", engine.dumps(shown))
-    result = {} if job.result == NOTHING else _parsed(task, shown)
+        return Failed("States.TaskFailed", engine.dumps(described))
+    result = {} if job.result == NOTHING else _parse_nested(task, described)
     return Succeeded(engine.dumps(result | record.get("also", {})))
 
 
@@ -152,13 +154,13 @@ def _containers_well(task: TaskAttempt, description: Any) -> bool:
     return True
 
 
-def _nested(execution: Any) -> Any:
+def _child_result(execution: Any) -> Any:
     """Return a child execution as its parent's result [recorded]."""
     hidden = ("RedriveCount", "RedriveStatus", "RedriveStatusReason")
     return {name: value for name, value in execution.items() if name not in hidden}
 
 
-def _parsed(task: TaskAttempt, result: Any) -> Any:
+def _parse_nested(task: TaskAttempt, result: Any) -> Any:
     """``.sync:2``: input and output of a nested execution as JSON, not as text."""
     if task.service != "states" or task.pattern != ".sync:2":
         return result
@@ -169,15 +171,15 @@ def _parsed(task: TaskAttempt, result: Any) -> Any:
 # -- places in parameters and answers --------------------------------------------------------------
 
 
-def _filled(template: Any, first: Any, parameters: Any) -> Any:
-    """Fill the values into a template; drop missing ones."""
+def _fill_template(template: Any, first: Any, parameters: Any) -> Any:
+    """Fill the values into a template; omit missing values."""
     if isinstance(template, str) and template[:1] in "@?":
         return _value_at(first if template[0] == "@" else parameters, template[1:])
     if isinstance(template, list):
-        return [_filled(part, first, parameters) for part in template]
+        return [_fill_template(part, first, parameters) for part in template]
     if isinstance(template, str):
         return template
-    pairs = ((name, _filled(part, first, parameters)) for name, part in template.items())
+    pairs = ((name, _fill_template(part, first, parameters)) for name, part in template.items())
     return {name: value for name, value in pairs if value is not None}
 
 

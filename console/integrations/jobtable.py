@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTHING = "-"
-"""As ``Job.result``: nothing of what describes the job is the result."""
+"""The value of ``Job.result`` for a job whose description contains no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """How a job is polled, judged and cancelled.
 
-    ``look``: the call that describes the job; ``ask``: its parameters, where ``@A.0.B`` is a value
+    ``look``: the call that polls the job; ``ask``: its parameters, where ``@A.0.B`` is a value
     of the first answer, ``@A.*.B`` all such values of a list, and ``?A`` one of the task's own
-    parameters. ``status``: the place of the status in the answer; ``good`` and ``bad`` end the
-    task, other values do not. ``result``: the part of the answer that is the task's result, under
-    the name ``under`` if set; ``also``: further values, from the first answer. ``gone``: a job that
-    the service no longer knows has succeeded. ``cancel``: the call that stops the job, and its
-    parameters. ``each``: the first call may start several jobs; question and answer then have
-    lists, ``status`` is that of one job, each job is stopped by its own call, and the result is the
-    single job or the list of several.
+    parameters. ``status``: the place of the status in the answer; a status in ``good`` lets the
+    task succeed, one in ``bad`` lets it fail; with any other status the job is running. ``result``:
+    the part of the answer that is the task's result, under the name ``under`` if set; ``also``:
+    further values, from the first answer. ``gone``: a job that the service no longer knows has
+    succeeded. ``cancel``: the call that stops the job, and its parameters. ``each``: the first call
+    may start several jobs; question and answer then have lists, ``status`` is that of one job, each
+    job is stopped by its own call, and the result is the single job or the list of several.
     """
 
     look: str
@@ -49,10 +49,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _sagemaker(kind: str) -> Job:
-    named = {f"{kind}Name": f"?{kind}Name"}
+    name_parameter = {f"{kind}Name": f"?{kind}Name"}
     status = f"{kind}Status"
     good, bad = _words("Completed"), _words("Failed Stopped")
-    return Job(f"describe{kind}", named, status, good, bad, cancel=(f"stop{kind}", named))
+    return Job(
+        f"describe{kind}", name_parameter, status, good, bad, cancel=(f"stop{kind}", name_parameter)
+    )
 
 
 def _codebuild(kind: str, look: str, stop: str) -> Job:
@@ -80,8 +82,18 @@ def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job
     """Return the job of an EMR Serverless application. ``named``: the place of its id."""
     ask = {"ApplicationId": f"{named}ApplicationId"}
     statuses, bad = _words(good), _words("TERMINATED") - _words(good)
-    gone = "TERMINATED" in statuses
-    return Job("getApplication", ask, "Application.State", statuses, bad, NOTHING, "", also, gone)
+    ends_terminated = "TERMINATED" in statuses
+    return Job(
+        "getApplication",
+        ask,
+        "Application.State",
+        statuses,
+        bad,
+        NOTHING,
+        "",
+        also,
+        ends_terminated,
+    )
 
 
 _BATCH = _codebuild("BuildBatch", "batchGetBuildBatches", "stopBuildBatch")

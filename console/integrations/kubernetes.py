@@ -32,7 +32,7 @@ _CONFLICT, _GONE, _TOO_MANY, _TROUBLE = 409, 404, 429, 500
 _MOST_READ = 6 * 1024 * 1024
 """Maximum size in bytes of a job or a list of pods.
 
-It is larger than that of a payload, because lists of pods are long.
+It is larger than the maximum of a payload, because lists of pods are long.
 """
 _CLUSTER = {name: {"shape": "Text"} for name in ("ClusterName", "CertificateAuthority", "Endpoint")}
 _SHAPES = ShapeResolver(
@@ -84,8 +84,10 @@ def call(task: TaskAttempt) -> Outcome:
     if task.action not in ACTIONS:
         return aws.call(task)
     try:
-        asked = _asked(task.action, engine.loads(task.input))
-        return _begin(task, asked) if task.action == "runJob" else _call(task, asked).outcome
+        parameters = _check_parameters(task.action, engine.loads(task.input))
+        return (
+            _begin(task, parameters) if task.action == "runJob" else _call(task, parameters).outcome
+        )
     except shapes.ParametersError as error:
         return unusable_parameters(task, str(error))
     except cluster.NotNamedError as error:
@@ -97,7 +99,7 @@ def call(task: TaskAttempt) -> Outcome:
 def find_problem(action: str, parameters: Any) -> str:
     """Return the error in the parameters of ``call`` or ``runJob``, "" if they are valid."""
     try:
-        _asked(action, parameters)
+        _check_parameters(action, parameters)
     except shapes.ParametersError as error:
         return str(error)
     return ""
@@ -111,7 +113,7 @@ def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     name = _value_at(engine.loads(answer), "ResponseBody", "metadata", "name")
     if not isinstance(name, str):
         return Failed("EKS.SdkClientException", f"The cluster's answer is no Job: {answer}")
-    path = _path(_asked("runJob", engine.loads(task.input)), name)
+    path = _path(_check_parameters("runJob", engine.loads(task.input)), name)
     return Submitted(answer, engine.dumps({"Path": path}), _FIRST_LOOK_S)
 
 
@@ -120,9 +122,12 @@ def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
 
     Errors of the cluster (no answer, 429, 5xx) do not end the Task: the job is queried again later.
     """
-    asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(job_text)["Path"]
+    parameters, path = (
+        _check_parameters("runJob", engine.loads(task.input)),
+        engine.loads(job_text)["Path"],
+    )
     try:
-        answer = cluster.send_request(task, asked, "GET", path, most=_MOST_READ)
+        answer = cluster.send_request(task, parameters, "GET", path, most=_MOST_READ)
     except cluster.NotNamedError as error:
         return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError:
@@ -139,37 +144,41 @@ def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     }
     if not ended & {"Complete", "Failed"}:
         return None
-    if asked.get("LogOptions", {}).get("RetrieveLogs"):
-        job = {**job, "logs": _logs(task, asked, job["metadata"]["name"])}
+    if parameters.get("LogOptions", {}).get("RetrieveLogs"):
+        job = {**job, "logs": _logs(task, parameters, job["metadata"]["name"])}
     text = engine.dumps(job)
     return Succeeded(text) if "Complete" in ended else Failed("States.TaskFailed", text)
 
 
 def cancel_job(task: TaskAttempt, job_text: str) -> Outcome:
     """Delete the job of a Task that was stopped or timed out, with its pods."""
-    asked = _asked("runJob", engine.loads(task.input))
+    parameters = _check_parameters("runJob", engine.loads(task.input))
     query = {"propagationPolicy": ["Background"]}  # the API would leave the pods running
     try:
-        answer = cluster.send_request(task, asked, "DELETE", engine.loads(job_text)["Path"], query)
+        answer = cluster.send_request(
+            task, parameters, "DELETE", engine.loads(job_text)["Path"], query
+        )
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
-    return Succeeded(answer.told) if answer.status == _GONE else answer.outcome
+    return Succeeded(answer.result) if answer.status == _GONE else answer.outcome
 
 
-def _begin(task: TaskAttempt, asked: dict[str, Any]) -> Outcome:
+def _begin(task: TaskAttempt, parameters: dict[str, Any]) -> Outcome:
     """Create the job; reuse a job created by an earlier dispatch of this attempt."""
-    about = asked["Job"].get("metadata", {})
+    about = parameters["Job"].get("metadata", {})
     notes = {**about.get("annotations", {}), ATTEMPT: task.idempotency_key}
-    marked = {**asked["Job"], "metadata": {**about, "annotations": notes}}
-    answer = cluster.send_request(task, asked, "POST", _path(asked), body=marked)
+    marked = {**parameters["Job"], "metadata": {**about, "annotations": notes}}
+    answer = cluster.send_request(task, parameters, "POST", _path(parameters), body=marked)
     if answer.status == _CONFLICT and about.get("name"):
-        existing = cluster.send_request(task, asked, "GET", _path(asked, str(about["name"])))
+        existing = cluster.send_request(
+            task, parameters, "GET", _path(parameters, str(about["name"]))
+        )
         if _value_at(existing.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
             return existing.outcome
     return answer.outcome
 
 
-def _parsed(job: Any) -> Any:
+def _parse_job(job: Any) -> Any:
     """Return the object of ``Job``, which may be an object or JSON text; None if it is invalid."""
     try:
         job = engine.loads(job) if isinstance(job, str) else job
@@ -180,9 +189,9 @@ def _parsed(job: Any) -> Any:
     return job if isinstance(notes, dict) else None
 
 
-def _path(asked: dict[str, Any], name: str = "") -> str:
+def _path(parameters: dict[str, Any], name: str = "") -> str:
     """Return the path of the Task's jobs in the Kubernetes API, or of the job with a name."""
-    space = asked.get("Namespace") or "default"
+    space = parameters.get("Namespace") or "default"
     every = f"/apis/batch/v1/namespaces/{quote(space, safe='')}/jobs"
     return f"{every}/{quote(name, safe='')}" if name else every
 
@@ -190,12 +199,12 @@ def _path(asked: dict[str, Any], name: str = "") -> str:
 # -- what its containers wrote ---------------------------------------------------------------------
 
 
-def _logs(task: TaskAttempt, asked: dict[str, Any], job: str) -> dict[str, Any]:
+def _logs(task: TaskAttempt, parameters: dict[str, Any], job: str) -> dict[str, Any]:
     """Return the logs of a job's containers, with an error in place of a log if it is missing."""
-    pods = _path(asked).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
+    pods = _path(parameters).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
     try:
         query = {"labelSelector": [f"job-name={job}"]}
-        answer = cluster.send_request(task, asked, "GET", pods, query, most=_MOST_READ)
+        answer = cluster.send_request(task, parameters, "GET", pods, query, most=_MOST_READ)
         if isinstance(answer.outcome, Failed):
             return {"error": answer.outcome.error, "cause": answer.outcome.cause}
     except cluster.NoAnswerError as error:
@@ -207,19 +216,19 @@ def _logs(task: TaskAttempt, asked: dict[str, Any], job: str) -> dict[str, Any]:
         where = f"{pods}/{quote(name, safe='')}/log"
         logs[name] = {
             "containers": {
-                container: _read_log(task, asked, where, container) for container in names
+                container: _read_log(task, parameters, where, container) for container in names
             }
         }
     return {"pods": logs}
 
 
 def _read_log(
-    task: TaskAttempt, asked: dict[str, Any], path: str, container: str
+    task: TaskAttempt, parameters: dict[str, Any], path: str, container: str
 ) -> dict[str, Any]:
-    options = asked["LogOptions"]
+    options = parameters["LogOptions"]
     query = {**options.get("LogParameters", {}), "container": [container]}
     try:
-        answer = cluster.send_request(task, asked, "GET", path, query)
+        answer = cluster.send_request(task, parameters, "GET", path, query)
     except cluster.NoAnswerError as error:
         return {"error": "EKS.SdkClientException", "cause": str(error)}
     if isinstance(answer.outcome, Failed):
@@ -230,33 +239,33 @@ def _read_log(
 # -- requests --------------------------------------------------------------------------------------
 
 
-def _asked(action: str, parameters: Any) -> dict[str, Any]:
+def _check_parameters(action: str, parameters: Any) -> dict[str, Any]:
     """Check the parameters; return them by name, or raise ``ParametersError``."""
     members = parameters
     if isinstance(parameters, dict):
         # Treat null as missing: for AWS services the service would refuse it, but no service checks
         # these parameters.
         members = {name: value for name, value in parameters.items() if value is not None}
-    asked = shapes.to_request(_SHAPES.get_shape_by_name(action), members, "")
+    request = shapes.to_request(_SHAPES.get_shape_by_name(action), members, "")
     if action == "runJob":
-        asked["Job"] = _parsed(asked["Job"])
+        request["Job"] = _parse_job(request["Job"])
     rules = {
-        "Endpoint": _ENDPOINT.fullmatch(asked["Endpoint"]) is not None,
-        "Job": asked.get("Job", {}) is not None,
-        "Method": asked.get("Method", "GET") in _METHODS,
-        "Path": asked.get("Path", "/").startswith("/"),
+        "Endpoint": _ENDPOINT.fullmatch(request["Endpoint"]) is not None,
+        "Job": request.get("Job", {}) is not None,
+        "Method": request.get("Method", "GET") in _METHODS,
+        "Path": request.get("Path", "/").startswith("/"),
     }
     wrong = [name for name, well in rules.items() if not well]
     if wrong:
-        said = (f"The value of the field '{name}' has an invalid format" for name in wrong)
-        raise shapes.ParametersError(", ".join(said))
-    return asked
+        problems = (f"The value of the field '{name}' has an invalid format" for name in wrong)
+        raise shapes.ParametersError(", ".join(problems))
+    return request
 
 
-def _call(task: TaskAttempt, asked: dict[str, Any]) -> cluster.Answer:
-    path = quote(asked["Path"], safe="/%:@!$&'()*+,;=~")
-    query, body = asked.get("QueryParameters", {}), asked.get("RequestBody")
-    return cluster.send_request(task, asked, asked["Method"], path, query, body)
+def _call(task: TaskAttempt, parameters: dict[str, Any]) -> cluster.Answer:
+    path = quote(parameters["Path"], safe="/%:@!$&'()*+,;=~")
+    query, body = parameters.get("QueryParameters", {}), parameters.get("RequestBody")
+    return cluster.send_request(task, parameters, parameters["Method"], path, query, body)
 
 
 def _value_at(value: Any, *names: str) -> Any:

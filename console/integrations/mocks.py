@@ -30,7 +30,7 @@ KIND = "mocks"
 
 
 def are_in_use() -> bool:
-    """Tell whether there is a mock configuration, of the server or of a project."""
+    """Return whether there is a mock configuration, of the server or of a project."""
     return bool(settings.STATEYARD_MOCKS) or bool(project_settings.names_in_use(KIND))
 
 
@@ -67,18 +67,18 @@ def mocked_outcome(
 
 
 def is_mocked(machine: MachineKey, case: str, state: str) -> bool:
-    """Tell whether a test case mocks a state, or no longer exists (then the Task fails)."""
+    """Return whether a test case mocks a state, or no longer exists (then the Task fails)."""
     cases = _cases(_configuration(machine), machine.name)
     return case not in cases or state in cases[case]
 
 
 def mentions_state(state: str) -> bool:
-    """Tell whether any test case of any state machine mocks a state of this name."""
+    """Return whether any test case of any state machine mocks a state of this name."""
     return state in _states_of(settings.STATEYARD_MOCKS)
 
 
 def mentions_own_state(state: str) -> bool:
-    """Tell whether a test case that owners have saved mocks a state of this name."""
+    """Return whether a test case that owners have saved mocks a state of this name."""
     values = project_settings.values_in_use(KIND)
     if not values:
         return False
@@ -116,7 +116,7 @@ def _cases(configuration: Mapping[str, Any], machine: str) -> dict[str, dict[str
 
 
 def _between(first: str, last: str, number: int) -> bool:
-    """Tell whether a number is in a range; the configuration has ``0`` or ``1-3``."""
+    """Return whether a number is in a range; the configuration has ``0`` or ``1-3``."""
     return first.isdecimal() and last.isdecimal() and int(first) <= number <= int(last)
 
 

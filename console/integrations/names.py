@@ -40,7 +40,7 @@ _NOT_OFFERED_SERVICES = frozenset(
         "neptunedata",
     }
 )
-"""Services of botocore's that no ``aws-sdk`` integration reaches."""
+"""Services of botocore without an ``aws-sdk`` integration."""
 _NOT_OFFERED = {
     "applicationdiscovery": {"DescribeExportConfigurations", "ExportConfigurations"},
     "codedeploy": {
@@ -64,9 +64,10 @@ _NOT_OFFERED = {
     "shield": {"DeleteSubscription"},
     "sts": {"AssumeRole", "AssumeRoleWithSAML", "AssumeRoleWithWebIdentity"},
 }
-"""Operations that the documentation calls unsupported, beside those with event streams.
+"""Operations that AWS lists as unsupported.
 
-``lambda:InvokeAsync`` is among them, too, and is offered here all the same.
+Operations with event streams are detected by their models. AWS also lists ``lambda:InvokeAsync``,
+which is supported here.
 Source: "Learning to use AWS service SDK integrations in Step Functions".
 """
 
@@ -168,7 +169,7 @@ def find_operation(service: str, action: str) -> Operation | None:
 
 
 def split_added_fields(service: str, action: str, parameters: Any) -> tuple[dict[str, Any], Any]:
-    """Split a request's fields: those that Step Functions adds to an action, and the others."""
+    """Return two parts of a request: fields that Step Functions adds to an action, and others."""
     names_added = ADDED_FIELDS.get((service, action), {})
     if not names_added or not isinstance(parameters, dict):
         return {}, parameters
@@ -177,7 +178,7 @@ def split_added_fields(service: str, action: str, parameters: Any) -> tuple[dict
 
 
 def has_operation(service: str, action: str) -> bool:
-    """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+    """Return whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
     client = client_names().get(service, "")
     name = action[:1].upper() + action[1:]
     return bool(client) and name in _offered_names(service, client)
@@ -249,7 +250,7 @@ def _service_id(folder: Path) -> str:
 def exception_name(operation: Operation, *codes: str) -> str:
     """Return the error name for a service's error code.
 
-    ``codes``: what the answer calls it. A service that spoke the query protocol before has two:
+    ``codes``: the error code in the answer. A service that spoke the query protocol before has two:
     the old code (``AWS.SimpleQueueService.NonExistentQueue``) and the shape of today.
     """
     for code in codes:

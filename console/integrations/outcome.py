@@ -19,9 +19,10 @@ class TaskAttempt:
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
-    ``losses``: how many processes have died while it ran in them; ``project``: name of the one that
-    calls, which says where calls go; ``sample``: the execution is of a sample machine, which may
-    call the samples' own functions; ``role_arn``: of the state machine, "" if it has none.
+    ``losses``: how many processes have died while it ran in them; ``project``: name of the calling
+    state machine, which selects the targets; ``sample``: the execution is of a sample machine,
+    which may call the samples' own functions; ``role_arn``: the state machine's role, "" if it has
+    none; ``assumes_role``: the Task has Credentials, so another role makes the call.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class TaskAttempt:
     project: str = ""
     sample: bool = False
     role_arn: str = ""
+    assumes_role: bool = False
 
     @property
     def region(self) -> str:
@@ -54,9 +56,9 @@ class TaskAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """A result as JSON text. ``record``: of a function call, if there was one.
+    """A result as JSON text. ``record``: the record of a function call, if there was one.
 
-    ``event``: a function's invocation that the service has accepted, and that is still to be made.
+    ``event``: an asynchronous function invocation that was accepted and will be made later.
     """
 
     output: str
@@ -68,8 +70,8 @@ class Succeeded:
 class Failed:
     """The Error and Cause; either may be absent.
 
-    ``refused``: the call that should begin a job, or hand out the token, was not taken.
-    ``record``: of the call of a function, if there is one.
+    ``refused``: the call that should start a job or deliver the task token was rejected.
+    ``record``: the record of a function call, if there was one.
     """
 
     error: str | None
@@ -80,8 +82,8 @@ class Failed:
 
 def unusable_parameters(task: TaskAttempt, problem: str) -> Failed:
     """Return the failure of a task with invalid parameters, in the service's words."""
-    what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
-    return Failed("States.Runtime", what)
+    cause = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
+    return Failed("States.Runtime", cause)
 
 
 def internal_failure(task: TaskAttempt) -> Failed:
@@ -97,8 +99,8 @@ def internal_failure(task: TaskAttempt) -> Failed:
 class Submitted:
     """A job or callback was accepted; the outcome follows later.
 
-    ``job``: what to look at (JSON text), first after ``look_s`` seconds; "" if somebody will send
-    the outcome with the task's token. ``event``: as of ``Succeeded``.
+    ``job``: the poll (JSON text), first made after ``look_s`` seconds; "" if somebody will send the
+    outcome with the task's token. ``event``: see ``Succeeded``.
     """
 
     output: str

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine import Resource
 
 _OWN_FIELDS = ("eks", "elasticmapreduce", "bedrockagentcore")
-"""Services whose Tasks have fields that are not those of one action's request."""
+"""Services whose Tasks have fields that are not fields of an API request."""
 _WEB = ("http", "apigateway")
 
 
@@ -42,7 +42,7 @@ def parameter_problem(resource: Resource, state: str, parameters: Any) -> str:
 def unsupported_fields(resource: Resource, template: Any) -> list[str]:
     """Return the field names in Parameters or Arguments that the action does not have.
 
-    ``template``: as a definition has it, so that values may be paths and expressions.
+    ``template``: the field of a definition, whose values may be paths and expressions.
     """
     if resource.service in _OWN_FIELDS:
         return []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from console.db import project_settings
-from console.integrations import names
+from console.integrations import names, role_rehearsal
 from console.integrations.outcome import Failed
 from engine import TaskKind
 
@@ -46,19 +46,24 @@ _PREFIXES = {"monitoring": "cloudwatch"}
 
 def find_denial(task: TaskAttempt) -> Failed | None:
     """Return the failure of a task whose role lacks a permission, None if it is allowed."""
-    if not task.role_arn or not _denials(task.project):
+    if not task.role_arn:
         return None
-    action = needed_action(task.kind, task.service, task.action)
-    if not denies(task.project, task.role_arn, action):
-        return None
+    if _denials(task.project):
+        action = needed_action(task.kind, task.service, task.action)
+        if denies(task.project, task.role_arn, action):
+            why = f"because no identity-based policy allows the {action} action"
+            return _refused(task, f"is not authorized to perform: {action} {why}")
+    refusal = role_rehearsal.find_refusal(task)
+    return None if refusal is None else _refused(task, role_rehearsal.refusal_words(refusal))
+
+
+def _refused(task: TaskAttempt, words: str) -> Failed:
+    """Return the failure of a task whose role may not make the call."""
     parts = task.execution_arn.split(":")
     session = parts[7] if len(parts) > 7 else "TestState"  # noqa: PLR2004 - an execution's name
     account, _, role = task.role_arn.partition(":role/")
     user = f"{account.replace(':iam:', ':sts:')}:assumed-role/{role}/{session}"
-    why = f"because no identity-based policy allows the {action} action"
-    return Failed(
-        ERROR, f"User: {user} is not authorized to perform: {action} {why}", bool(task.pattern)
-    )
+    return Failed(ERROR, f"User: {user} {words}", bool(task.pattern))
 
 
 def denied_by_operator() -> dict[str, list[str]]:
@@ -96,9 +101,9 @@ def needed_action(kind: str, service: str, action: str) -> str:
         return ""
     if kind == TaskKind.LAMBDA:
         return _INVOKE
-    named = _ACTIONS.get((service, action))
-    if named is not None:
-        return named
+    iam_action = _ACTIONS.get((service, action))
+    if iam_action is not None:
+        return iam_action
     operation = names.find_operation(service, action)
     if operation is None:
         return f"{service.removeprefix(names.SDK)}:{action[:1].upper()}{action[1:]}"

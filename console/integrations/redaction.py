@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 MASK = "(masked)"
 SHORTEST = 4
-"""Shorter values are left: they stand in every text."""
+"""Shorter values are not redacted, because they occur in every text."""
 _SHORTEST_PART = 8
-"""Of a value within a longer text in Base64, for the same reason."""
+"""The same for a value within a longer text in Base64."""
 _END = 24
 """Characters at each end by which a long value is found."""
 _LONGEST_SPELLING = 12
-"""Characters of the longest spelling of one: four percent-encoded bytes."""
+"""Length of the longest encoding of a character: four percent-encoded bytes."""
 _OPEN = ("arn:", "mailto:")
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _URL = re.compile(r"(?:(?:slack|teams)\+)?https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _HOOKS = re.compile(r"(?:in(?:coming)?-?|web)?hooks?(?:b\d+)?", re.IGNORECASE)
-"""A label of a host, or a part of a path, after which the parts of a path say who may post."""
+"""A label of a host, or a part of a path, that is followed by a secret part."""
 _SIGNS = re.compile(r"[-_.~:=@]|%..")
 _WORDS = re.compile(r"[a-z]{1,15}|v\d{1,2}|\d{1,12}")
 _RANDOM = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d])\w{12,}|[^\W\d_]{28,}", re.ASCII)
@@ -73,9 +73,9 @@ def _redact_json(value: Any, pattern: re.Pattern[str]) -> Any:
 def without_secrets(url: str) -> str:
     """Return a URL for display, without user, password and query.
 
-    The path of a chat's webhook is a secret, too. Of other paths, those parts are that look like
-    one: long and random, or what follows ``hooks`` or ``webhook`` and is no plain word. An ARN and
-    a mail address hold no secret.
+    The path of a chat's webhook is a secret, too. In other paths, a part is a secret if it looks
+    like one: long and random, or a part after ``hooks`` or ``webhook`` that is no plain word. An
+    ARN and a mail address hold no secret.
     """
     if url.startswith(_OPEN):
         return url
@@ -94,14 +94,14 @@ def _masked_path(url: str, parts: SplitResult) -> str:
     if addresses.web_address(url) != url:
         return f"/{MASK}"
     hook = any(map(_HOOKS.fullmatch, (parts.hostname or "").split(".")))
-    shown: list[str] = []
+    visible: list[str] = []
     for part in parts.path.split("/"):
         words = filter(None, _SIGNS.split(part))
         if hook and not all(map(_WORDS.fullmatch, words)):
-            return "/".join([*shown, MASK])  # what follows is for the same receiver
-        shown.append(MASK if _is_random(part) else part)
+            return "/".join([*visible, MASK])  # what follows is for the same receiver
+        visible.append(MASK if _is_random(part) else part)
         hook = hook or _HOOKS.fullmatch(part) is not None
-    return "/".join(shown)
+    return "/".join(visible)
 
 
 def _is_random(part: str) -> bool:
@@ -136,8 +136,8 @@ def url_secrets(url: str) -> tuple[str, ...]:
     except ValueError:
         return (url,)
     user = parts.netloc.rpartition("@")[0]
-    shown = set(_masked_path(url, parts).split("/"))
-    hidden = [part for part in parts.path.split("/") if part not in shown]
+    visible = set(_masked_path(url, parts).split("/"))
+    hidden = [part for part in parts.path.split("/") if part not in visible]
     secrets = [user, *user.split(":", 1), parts.query, "/".join(hidden), *hidden]
     values = [value for _, value in parse_qsl(parts.query)]
     return tuple(form for text in (*secrets, *values) for form in {text, unquote(text)} if form)
@@ -181,11 +181,11 @@ def _forms(value: str) -> Iterable[str]:
         yield encoded.decode().rstrip("=")  # with what padding there is, or without
     yield from (data.hex(), data.hex().upper())
     for before in range(3):  # bytes of a longer text that stand before it in a group of three
-        whole = b"\0" * before + data
+        padded = b"\0" * before + data
         first = -(-before * 4 // 3)
-        last = len(whole) * 4 // 3
+        last = len(padded) * 4 // 3
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            part = encode(whole).decode()[first:last]
+            part = encode(padded).decode()[first:last]
             if len(part) >= _SHORTEST_PART:
                 yield part
 
@@ -193,18 +193,18 @@ def _forms(value: str) -> Iterable[str]:
 def _spelled_form(form: str) -> str:
     """Return a pattern for a form of a value; of a long one, such as a JWT, its two ends.
 
-    Between these stands whatever is no longer than its longest spelling and does not begin anew,
-    so that each character is looked at once. To compile all of such a value takes seconds.
+    Between the two ends, any text up to the length of the longest encoding matches. Compiling the
+    whole value would take seconds.
     """
     if len(form) <= 2 * _END or form[:_END] in form[1:]:
-        return "".join(map(_spelled, form))
-    first, last = ("".join(map(_spelled, end)) for end in (form[:_END], form[-_END:]))
+        return "".join(map(_character_pattern, form))
+    first, last = ("".join(map(_character_pattern, end)) for end in (form[:_END], form[-_END:]))
     return f"{first}(?s:(?!{first}).){{0,{_LONGEST_SPELLING * len(form)}}}?{last}"
 
 
 @lru_cache(maxsize=4096)
-def _spelled(character: str) -> str:
-    """Return a pattern of one character in all its spellings."""
+def _character_pattern(character: str) -> str:
+    """Return a pattern that matches a character in all its encodings."""
     data = character.encode("utf-8", "surrogatepass")
     spellings = [
         re.escape(character),

@@ -71,7 +71,7 @@ def _file(
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
         count = 0
         for record in records:
-            for value in _shaped(record, str(config.get("Transformation", "NONE"))):
+            for value in _shape_result(record, str(config.get("Transformation", "NONE"))):
                 file.write(_separator(count, lines=lines) + engine.dumps(value).encode())
                 count += 1
         if not count:
@@ -90,7 +90,7 @@ def _separator(count: int, *, lines: bool) -> bytes:
     return b"," if count else b"["
 
 
-def _shaped(record: Mapping[str, Any], transformation: str) -> list[Any]:
+def _shape_result(record: Mapping[str, Any], transformation: str) -> list[Any]:
     """Return a child execution's record: all of it, its output, or its output's elements."""
     if transformation == "NONE" or "Output" not in record:
         return [record]

@@ -30,9 +30,9 @@ def to_request(
 ) -> dict[str, Any]:
     """Return parameters in botocore's form; raise ``ParametersError``.
 
-    ``shape``: the operation's input, None if it has none. ``key``: what makes the request
-    repeatable, for services that take such a token. ``field_name``: how state machines write the
-    members. A null is left out, as the SDKs do.
+    ``shape``: the operation's input, None if it has none. ``key``: the idempotency token, for
+    services that accept one. ``field_name``: how state machines write the members. A null is left
+    out, as the SDKs do.
     """
     problems = find_problems(shape, value, field_name)
     if problems:
@@ -49,7 +49,7 @@ def to_request(
 def find_problems(shape: Any, value: Any, field_name: FieldName = capitalized_name) -> list[str]:
     """Return the first errors in parameters: place, actual and expected value.
 
-    A null counts as given, also for a required field: the service judges it [recorded].
+    A null counts as a value, also for a required field: the service itself checks it [recorded].
     """
     if not isinstance(value, dict):
         return [f"The Parameters must be an OBJECT, got {_shown(value)}"]
@@ -113,7 +113,7 @@ def _wrong_members(
 def unknown_names(shape: Any, template: Any, field_name: FieldName) -> Iterator[str]:
     """Yield unknown member names in a parameters template; paths are not evaluated.
 
-    The model's own spelling with a small letter at the beginning is none [measured].
+    The model's own spelling with a small first letter is not reported [measured].
     """
     kind = shape.type_name
     if kind == "structure" and isinstance(template, dict) and not shape.is_document_type:

@@ -27,8 +27,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
+from botocore import awsrequest
 from botocore.config import Config
 from django.conf import settings
+from urllib3.exceptions import NewConnectionError
 
 from console.config.function_options import (
     SHARED_PROCESS,
@@ -40,12 +42,14 @@ from console.config.function_options import (
 from console.config.functions_file import FunctionsFile
 from console.db.branch_names import parent_name
 from console.feature import Hook, hooked
-from console.integrations import guarded_connections
+from console.integrations import outbound
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator, Mapping
 
     from console.integrations.home import Home
+
 
 _CONFIG = Config(
     retries={"max_attempts": 0},
@@ -57,7 +61,7 @@ _CONFIG = Config(
     s3={"addressing_style": "path"},
 )
 _SLOW_S = {"bedrock-agentcore": 900}
-"""botocore's service -> how long it may say nothing, where that is longer: an agent thinks."""
+"""botocore's service -> its normal response time in seconds, for slow services (agents)."""
 _MACHINE_AT = 6  # arn:aws:states:region:account:execution:MACHINE[/label]:name
 OWN = "stepfunctions"
 OWN_SERVICES = frozenset({OWN, "events", "scheduler", "cloudwatch", "logs"})
@@ -65,13 +69,13 @@ OWN_SERVICES = frozenset({OWN, "events", "scheduler", "cloudwatch", "logs"})
 MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
 PROJECTS = "projects"
 APART = (MACHINES, FUNCTIONS, KUBERNETES, PROJECTS, "http")
-"""Keys of the file that are no service of botocore's."""
+"""Keys of the file that are not services of botocore."""
 PAGE = "project settings: "
-"""Begins the place of an entry that an owner has set on a page."""
+"""Prefix of the place, in messages, of an entry that an owner has set on a page."""
 OF_PAGE = "of_page"
-"""A member of such an entry: it is called with care."""
+"""A member that marks such an entry: calls to it are restricted."""
 DEFAULT = "default"
-"""The project whose state machines ``"machines"`` beside the general entries means."""
+"""The project to which ``"machines"`` outside of a project's section applies."""
 _making = threading.Lock()
 
 
@@ -96,7 +100,7 @@ class MachineKey:
 
 
 NOBODY = MachineKey()
-"""For whom the general entries count, and nothing else."""
+"""The name of no project: only the general entries apply to it."""
 
 
 def machine_of(execution_arn: str) -> str:
@@ -107,30 +111,30 @@ def machine_of(execution_arn: str) -> str:
 
 def find_entry(service: str, machine: MachineKey) -> Entry | None:
     """Return the entry for a service (botocore's name), None if there is none."""
-    for place, said in _places(machine):
+    for place, section in _places(machine):
         for key in (service, "*"):
-            if isinstance(said.get(key), dict):
-                return Entry(said[key], f"{place}{key}")
+            if isinstance(section.get(key), dict):
+                return Entry(section[key], f"{place}{key}")
     return None
 
 
 def find_exact_entry(service: str, machine: MachineKey) -> Entry | None:
     """Return the entry under exactly this name in ``targets.json``, ignoring ``"*"``."""
-    for place, said in _places(machine):
-        if isinstance(said.get(service), dict):
-            return Entry(said[service], f"{place}{service}")
+    for place, section in _places(machine):
+        if isinstance(section.get(service), dict):
+            return Entry(section[service], f"{place}{service}")
     return None
 
 
 def find_function(name: str, arn: str, machine: MachineKey) -> FoundFunction | None:
     """Return the target registered for a function: a URL or ``module:callable``."""
-    for place, said in _functions(machine):
-        if is_function(name, said.get(name)):
-            return _read(said, name, place)
-        for pattern, target in said.items():
+    for place, section in _functions(machine):
+        if is_function(name, section.get(name)):
+            return _read(section, name, place)
+        for pattern, target in section.items():
             is_pattern = "*" in pattern and is_function(pattern, target)
             if is_pattern and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
-                return _read(said, pattern, place)
+                return _read(section, pattern, place)
     return None
 
 
@@ -139,9 +143,9 @@ def find_registered_function(
 ) -> FoundFunction | None:
     """Return the function registered for a name, and its place in the settings.
 
-    What the operator registered comes first, then a target for ``lambda`` (None: the function is
-    there), and for a ``sample`` machine alone the function that came with it. A target for all
-    services, ``"*"``, was hardly made for the samples' functions and does not take their place.
+    Precedence: the operator's entry, then a target for ``lambda`` (return None: the function is
+    called there), then, for a ``sample`` machine only, the sample's own function. A target ``"*"``
+    for all services does not replace the samples' functions.
     """
     registration = find_function(name, arn, machine)
     if registration is None and sample and find_exact_entry("lambda", machine) is None:
@@ -152,9 +156,9 @@ def find_registered_function(
 def find_activity(name: str, project: str, *, sample: bool = False) -> FoundFunction | None:
     """Return the callable that works an activity in this server, and its place."""
     key = f"activity:{name}"
-    for place, said in functions_of(project):
-        if is_function(key, said.get(key)):
-            return _read(said, key, place)
+    for place, section in functions_of(project):
+        if is_function(key, section.get(key)):
+            return _read(section, key, place)
     return _sample_function(key) if sample else None
 
 
@@ -167,9 +171,9 @@ def _sample_function(name: str) -> FoundFunction | None:
 def find_harness(name: str, machine: MachineKey) -> FoundFunction | None:
     """Return the function for a Bedrock AgentCore harness, and its place."""
     key = f"harness:{name}"
-    for place, said in _functions(machine):
-        if name and is_function(key, said.get(key)):
-            return _read(said, key, place)
+    for place, section in _functions(machine):
+        if name and is_function(key, section.get(key)):
+            return _read(section, key, place)
     return None
 
 
@@ -189,7 +193,8 @@ def read_function(
 def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections of ``functions.json`` for a project, its own first.
 
-    Between its own and the general one stands what its owners registered on pages.
+    The order is: the project's entry in the file, functions that its owners registered on pages,
+    the general entry.
     """
     functions = _all_functions()
     project = parent_name(project)
@@ -208,20 +213,20 @@ def list_registrations() -> Iterator[FoundFunction]:
     """Yield each registered function, in either file and for any project."""
     functions, general = _all_functions(), settings.STATEYARD_TARGETS
     yield from _registrations("functions: ", functions)
-    for project, said in _section(functions, PROJECTS).items():
-        yield from _registrations(f"functions: {PROJECTS}: {project}: ", said)
+    for project, section in _section(functions, PROJECTS).items():
+        yield from _registrations(f"functions: {PROJECTS}: {project}: ", section)
     owners = [("", general)]
     owners += [(f"{PROJECTS}: {name}: ", own) for name, own in _section(general, PROJECTS).items()]
     for place, owner in owners:
-        for name, said in _section(owner, MACHINES).items():
+        for name, section in _section(owner, MACHINES).items():
             where = f"{place}{MACHINES}: {name}: {FUNCTIONS}: "
-            yield from _registrations(where, _section(said, FUNCTIONS))
+            yield from _registrations(where, _section(section, FUNCTIONS))
 
 
-def _registrations(place: str, said: Mapping[str, Any]) -> Iterator[FoundFunction]:
-    for name, target in said.items():
+def _registrations(place: str, section: Mapping[str, Any]) -> Iterator[FoundFunction]:
+    for name, target in section.items():
         if is_function(name, target):
-            yield _read(said, name, place)
+            yield _read(section, name, place)
 
 
 def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -290,9 +295,9 @@ def _of_machine(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield place, _section(_section(settings.STATEYARD_TARGETS, MACHINES), machine.name)
 
 
-def _project_section(said: Mapping[str, Any], project: str) -> Mapping[str, Any]:
+def _project_section(document: Mapping[str, Any], project: str) -> Mapping[str, Any]:
     """Return the section of a project in a file."""
-    return _section(_section(said, PROJECTS), project) if project else {}
+    return _section(_section(document, PROJECTS), project) if project else {}
 
 
 def of_file(project: str) -> Mapping[str, Any]:
@@ -311,8 +316,8 @@ def _of_page(hook: Hook, project: str) -> Mapping[str, Any]:
     return sections[0] if sections else {}
 
 
-def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = said.get(name)
+def _section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = document.get(name)
     return section if isinstance(section, dict) else {}
 
 
@@ -355,7 +360,7 @@ def make_client(
 ) -> Any:
     """Return the client for an entry; an owner's connects to allowed addresses only.
 
-    ``limit_s``: for a connection and for silence, 0 for the usual ones.
+    ``limit_s``: the limits for connecting and for reading, in seconds; 0 for the defaults.
     """
     with _making:  # making clients is not safe in threads, using them is
         fields = tuple(sorted(target.items()))
@@ -378,7 +383,7 @@ def _client(
         config=_config(service, guarded=guarded, validating=validating, limit_s=limit_s),
     )
     if guarded:
-        guarded_connections.guard_client(client)
+        guard_client(client)
     return client
 
 
@@ -391,3 +396,51 @@ def _config(service: str, *, guarded: bool, validating: bool, limit_s: float) ->
     if service in _SLOW_S and not limit_s:
         changes = changes.merge(Config(read_timeout=_SLOW_S[service]))
     return _CONFIG.merge(changes)
+
+
+# -- guarded clients -------------------------------------------------------------------------------
+
+# The operator's targets are trusted. A target set by an owner on a page may name any host: its name
+# is resolved once, each address is checked, and the connection goes to a checked address. Proxies
+# of the environment are ignored, because they would resolve the name themselves.
+
+
+class _Guarded:
+    """Mixin for urllib3 connections that connects to a checked address."""
+
+    def _new_conn(self: Any) -> socket.socket:
+        host = self.host
+        try:
+            addresses = outbound.find_addresses(host, self.port)
+        except outbound.ConnectError as error:
+            raise NewConnectionError(self, str(error)) from None
+        problem: NewConnectionError = NewConnectionError(self, f"{host} has no address")
+        for address in addresses:
+            self._dns_host = address  # urllib3's own: the name that is connected to, not the Host
+            try:
+                connected: socket.socket = super()._new_conn()  # type: ignore[misc]
+            except NewConnectionError as error:
+                problem = error
+            else:
+                return connected
+            finally:
+                self._dns_host = host
+        raise problem
+
+
+def _guarded_pool(pool: type[Any], connection: type[Any]) -> type[Any]:
+    """Return a subclass of the connection pool ``pool`` with guarded connections."""
+    guarded = type(f"Guarded{connection.__name__}", (_Guarded, connection), {})
+    return type(f"Guarded{pool.__name__}", (pool,), {"ConnectionCls": guarded})
+
+
+_POOLS = {
+    "http": _guarded_pool(awsrequest.AWSHTTPConnectionPool, awsrequest.AWSHTTPConnection),
+    "https": _guarded_pool(awsrequest.AWSHTTPSConnectionPool, awsrequest.AWSHTTPSConnection),
+}
+
+
+def guard_client(client: Any) -> None:
+    """Guard a client that has sent no request yet."""
+    session = client._endpoint.http_session  # noqa: SLF001 - botocore has no other way to it
+    session._manager.pool_classes_by_scheme = _POOLS  # noqa: SLF001

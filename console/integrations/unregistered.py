@@ -29,8 +29,8 @@ def may_call_functions(text: str) -> bool:
 def unregistered_functions(text: str, project: Project, region: str) -> Iterator[tuple[str, str]]:
     """Yield state and name of each call of an unregistered function.
 
-    A function that any state machine of the project has registered for itself is no finding, and
-    neither is a name that the execution computes.
+    Functions registered for any state machine of the project, and names that the execution
+    computes, are not reported.
     """
     if not may_call_functions(text):
         return
@@ -58,8 +58,10 @@ def _function_of(state: dict[str, Any]) -> str:
     resource = str(state.get("Resource", ""))
     if _INVOKE in resource:
         parameters = state.get("Arguments", state.get("Parameters"))
-        named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
-        resource = named if isinstance(named, str) and not named.startswith("{%") else ""
+        name_or_arn = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+        resource = (
+            name_or_arn if isinstance(name_or_arn, str) and not name_or_arn.startswith("{%") else ""
+        )
         if _FUNCTION not in resource:
             return resource.partition(":")[0]
     return resource.partition(_FUNCTION)[2].partition(":")[0]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import botocore.session
-import httpx
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
@@ -90,7 +89,7 @@ def call(task: TaskAttempt, exchange: Exchange | None = None) -> Outcome:
         return unusable_parameters(task, str(error))
     except connections.UnusableConnectionError as error:
         return Failed(error.error, str(error))
-    if not _allowed(task.service, request.url, task.machine):
+    if not _is_allowed(task.service, request.url, task.machine):
         cause = f"'{_place(request.url)}' is not among the endpoints of targets.json"
         return Failed("States.TaskFailed", cause)
     limit_s = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
@@ -105,17 +104,16 @@ def post_request(
 
     ``machine``: whose endpoints count, a project's with no name.
 
-    Raise ``BadRequestError`` for any other origin, and what httpx raises.
+    Raise ``BadRequestError`` for any other origin, and the errors of ``outbound.send_request``.
     """
-    if not _allowed("http", url, machine):
+    if not _is_allowed("http", url, machine):
         raise BadRequestError(f"'{_place(url)}' is not among the endpoints of targets.json")
-    with outbound.stream_answer("POST", url, limit_s, content=body, headers=headers) as answer:
-        return answer.status_code
+    return outbound.send_request("POST", url, limit_s, content=body, headers=headers).status
 
 
 def is_named_origin(url: str, machine: targets.MachineKey) -> bool:
     """Whether ``post_request`` would send to an address."""
-    return _allowed("http", url, machine)
+    return _is_allowed("http", url, machine)
 
 
 # -- what is sent ----------------------------------------------------------------------------------
@@ -141,7 +139,7 @@ def _entry(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
     return {} if entry is None else entry.target
 
 
-def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
+def _is_allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
     """Whether the operator configured the origin of an address."""
     target = _entry(service, machine)
     if service == "apigateway":
@@ -158,7 +156,7 @@ def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBOD
 def origin_of(url: str) -> tuple[str, str]:
     """Return scheme, host and port of a URL, as written.
 
-    Whoever writes a user or a password before the host is at no origin that anybody has named.
+    A URL with a user or a password before the host matches no configured origin.
     """
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
@@ -200,19 +198,19 @@ def _outcome(call: _WebCall, content: bytes | None) -> Outcome:
         return Failed(error.error, str(error))
     except _UnreadableAnswerError as error:
         return Failed("States.Runtime", str(error))
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+    except (outbound.CallError, ValueError) as error:
         name = "States.Http.Socket" if service == "http" else "ApiGateway.SdkClientException"
         # a header that cannot be sent is named with its value
         problem = without_url_secrets(redact(str(error), secrets))
         return Failed(name, f"Unable to execute HTTP request: {problem or type(error).__name__}")
     if call.exchange is not None and call.exchange.reveal:
         secrets = ()
-    if not httpx.codes.is_success(answer.status):
+    if not outbound.is_success(answer.status):
         prefix = "States.Http.StatusCode" if service == "http" else "ApiGateway"
         return Failed(f"{prefix}.{answer.status}", redact(answer.body, secrets))
     result = {
         "Headers": answer.headers,
-        "ResponseBody": _parsed(answer.body),
+        "ResponseBody": _parse_body(answer.body),
         "StatusCode": answer.status,
         "StatusText": answer.reason,
     }
@@ -239,23 +237,28 @@ def _send(
     if exchange is not None:
         exchange.secrets = secrets
 
-    def told(sent: httpx.Request) -> None:
+    def record(sent: outbound.SentRequest) -> None:
         if exchange is not None:
             state_headers = {name: v for name, v in own.items() if name not in call.added}
             exchange.sent(sent, state_headers, {**call.added, **by})
 
     limit_s = max(call.deadline - time.monotonic(), 0.001)
-    with outbound.stream_answer(
-        request.method, url, limit_s, told=told, headers=headers, content=content
-    ) as answer:
-        data = outbound.read_body(answer, engine.MAX_BYTES)
-    body = _text(call.task.service, answer, data)
+    answer = outbound.send_request(
+        request.method,
+        url,
+        limit_s,
+        most=engine.MAX_BYTES,
+        headers=headers,
+        content=content,
+        observe=record,
+    )
+    body = _text(call.task.service, answer)
     if exchange is not None:
         exchange.got(answer, body)
     answer_headers: dict[str, list[str]] = {}
-    for name, value in answer.headers.multi_items():
+    for name, value in answer.headers:
         answer_headers.setdefault(name, []).append(value)
-    return _WebAnswer(answer.status_code, answer.reason_phrase, answer_headers, body)
+    return _WebAnswer(answer.status, answer.reason, answer_headers, body)
 
 
 def _signature(
@@ -280,31 +283,31 @@ def _signature(
     return {name: value for name, value in request.headers.items() if name not in before}
 
 
-def _text(service: str, answer: httpx.Response, data: bytes) -> str:
+def _text(service: str, answer: outbound.HttpAnswer) -> str:
     """Return a body as text, by its charset or as UTF-8; raise ``_UnreadableAnswerError``.
 
     Python calls ``rot13`` and ``zip`` encodings, too, and ``unicode_escape`` makes half characters.
     """
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+    kind = answer.header("content-type").partition(";")[0].strip()
     if service == "http" and _MEDIA.fullmatch(kind):
         raise _UnreadableAnswerError(
             f"The answer has the content type '{kind}', which an HTTP Task does not support"
         )
     try:
-        text = data.decode(answer.encoding or "utf-8")
+        text = answer.body.decode(answer.charset)
         if not engine.has_surrogate(text):
             return text
     except (LookupError, UnicodeError):
         pass
     try:
-        return data.decode()
+        return answer.body.decode()
     except UnicodeDecodeError:
         raise _UnreadableAnswerError(
             f"The answer cannot be read as text, by its content type '{kind}' or as UTF-8"
         ) from None
 
 
-def _parsed(body: str) -> Any:
+def _parse_body(body: str) -> Any:
     """Return the value of a body in JSON, or the body."""
     try:
         return engine.loads(body)

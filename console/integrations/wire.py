@@ -11,7 +11,7 @@ from console.integrations.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import httpx
+    from console.integrations.outbound import HttpAnswer, SentRequest
 
 _OURS = ("User-Agent", "Range")  # come last, as in the documentation's example
 
@@ -29,29 +29,30 @@ class Exchange:
     request: dict[str, str] = field(default_factory=dict)
     response: dict[str, str] = field(default_factory=dict)
 
-    def sent(self, request: httpx.Request, said: Mapping[str, str], secret: dict[str, str]) -> None:
-        """Record a request. ``said``: the headers of its definition and ours."""
-        own = [(name, value) for name, value in said.items() if name not in _OURS]
+    def sent(
+        self, request: SentRequest, headers: Mapping[str, str], secret: dict[str, str]
+    ) -> None:
+        """Record a request. ``headers``: the headers of its definition and ours."""
+        own = [(name, value) for name, value in headers.items() if name not in _OURS]
         added = [*secret.items()] if self.reveal else []
-        ours = [(name, said[name]) for name in _OURS if name in said]
-        url = str(request.url)
+        ours = [(name, headers[name]) for name in _OURS if name in headers]
         self.request = {
-            "protocol": urlsplit(url).scheme,
+            "protocol": urlsplit(request.url).scheme,
             "method": request.method,
-            "url": url,
+            "url": request.url,
             "headers": _listed([*own, *added, *ours]),
         }
-        body = request.read().decode("utf-8", "replace")
+        body = request.body.decode("utf-8", "replace")
         if body:
             self.request["body"] = body
 
-    def got(self, answer: httpx.Response, body: str) -> None:
+    def got(self, answer: HttpAnswer, body: str) -> None:
         """Record a response."""
         self.response = {
-            "protocol": answer.url.scheme,
-            "statusCode": str(answer.status_code),
-            "statusMessage": answer.reason_phrase,
-            "headers": _listed(answer.headers.multi_items()),
+            "protocol": self.request["protocol"],
+            "statusCode": str(answer.status),
+            "statusMessage": answer.reason,
+            "headers": _listed(answer.headers),
             "body": body,
         }
 
@@ -59,7 +60,7 @@ class Exchange:
         """Return recorded texts, or objects of them, without the secrets."""
         return value if self.reveal else redact(value, self.secrets)
 
-    def told(self) -> dict[str, dict[str, str]]:
+    def inspection_data(self) -> dict[str, dict[str, str]]:
         """Return the inspectionData, without members that were not reached."""
         both = {"request": self.request, "response": self.response}
         return {name: value for name, value in both.items() if value}
