@@ -36,11 +36,14 @@ PROJECT_COOKIE = "project"
 """Name of the cookie that stores the chosen project's name."""
 _LINK_MS = 24 * 3600 * 1000
 SERVICE_ACCOUNT_SIGN = "/"
-"""In the user name of a service account: ``ci/123456789012``. No name of a person has it."""
-ADMINISTRATOR = "administrator"
-"""In a table of rights: only administrators of the server may do this.
+"""The separator in the user name of a service account: ``ci/123456789012``.
 
-Being an administrator is no role in a project but a flag of the person (Django's
+No person's name contains it.
+"""
+ADMINISTRATOR = "administrator"
+"""The role of an action that only administrators of the server may perform.
+
+Being an administrator is not a role in a project but a flag of the person (Django's
 ``is_superuser``). Within a project, administrators have the rights of their membership only.
 """
 _RANK = {role: rank for rank, role in enumerate([*Role, ADMINISTRATOR])}
@@ -112,6 +115,7 @@ _OF_CORE: dict[str, str] = {
             "TagResource",
             "UntagResource",
             "PutMaskedPaths",
+            "FetchExecution",  # from AWS, with the operator's profile
         ],
         Role.EDITOR,
     ),
@@ -154,7 +158,7 @@ ANY_KEY = "any key"
 
 
 class Denied(Exception):
-    """The role does not allow the action."""
+    """The role, the scope of the access key or an archived project does not allow the action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +167,9 @@ class Principal:
 
     ``key_id``: the access key that signed the request, "" on a page, ``ANY_KEY`` if signatures are
     not checked. ``columns``: the chosen table columns, as ``Membership`` stores them. ``projects``:
-    on pages, the names of all projects of the person. ``scope`` and ``expires_ms``: of the key.
-    ``needs_second_factor``: on pages, one of the projects requires it (``Hook.MEMBERSHIP_ROWS``).
+    on pages, the names of all projects of the person. ``scope`` and ``expires_ms``: those of the
+    key. ``needs_second_factor``: on pages, one of the projects requires it
+    (``Hook.MEMBERSHIP_ROWS``).
     """
 
     user: User
@@ -183,9 +188,10 @@ def authorize(
 ) -> None:
     """Raise ``Denied`` unless the principal may perform an action.
 
-    The table of rights decides by the principal's role, then the scope of the access key decides.
-    An archived project is read-only. ``resources``: what the action is performed on. A key that is
-    limited to state machines may not perform an action on anything else.
+    First, the scope of the access key must allow the action. The actions of administrators of the
+    server are then allowed. For all others, the table of rights decides by the principal's role,
+    and an archived project refuses changes. ``resources``: what the action is performed on. A key
+    that is limited to state machines may not perform an action on anything else.
 
     Step Functions' actions have no prefix; other services' have one, as ``events:PutRule``.
     """
@@ -199,12 +205,12 @@ def authorize(
 
 
 def _denial(principal: Principal, action: str) -> str:
-    named = action if ":" in action else f"states:{action}"
-    return f"User: {principal.user.get_username()} is not authorized to perform: {named}"
+    full_action = action if ":" in action else f"states:{action}"
+    return f"User: {principal.user.get_username()} is not authorized to perform: {full_action}"
 
 
 _OF_EVERY_KEY = "sts:GetCallerIdentity"
-"""Needs no permission on AWS either."""
+"""Actions that every key may perform; on AWS they need no permission either."""
 
 
 def check_scope(
@@ -227,14 +233,14 @@ def check_scope(
 
 
 def is_allowed(principal: Principal, action: str) -> bool:
-    """Tell whether a principal may perform an action, by role or as an administrator."""
+    """Return whether a principal may perform an action, by role or as an administrator."""
     if may_administer(principal.user, action):
         return True
     return _allowed(principal.role, action) and not is_refused_by_archive(principal.project, action)
 
 
 def is_refused_by_archive(project: Project, action: str) -> bool:
-    """Tell whether an action is refused because the project is archived.
+    """Return whether an action is refused because the project is archived.
 
     An archived project refuses every change, except to take access away.
     """
@@ -258,7 +264,7 @@ def check_not_archived(project: Project) -> None:
 
 
 def may_administer(user: User | AnonymousUser, action: str) -> bool:
-    """Tell whether a person is an administrator and the action is one for administrators."""
+    """Return whether a person is an administrator and the action is one for administrators."""
     if not (user.is_active and user.is_superuser):
         return False
     return action in _OF_SERVER or least_role(action) == ADMINISTRATOR
@@ -269,15 +275,16 @@ def actions_of_server() -> list[str]:
     return sorted(action for action, least in _least_roles().items() if least == ADMINISTRATOR)
 
 
-def least_role(action: str) -> str | None:
-    """Return the least role for an action; None if no table of rights has the action."""
-    return _least_roles().get(action)
+def least_role(*actions: str) -> str | None:
+    """Return the least role for any of these actions; None if no table of rights has them."""
+    roles = [role for action in actions if (role := _least_roles().get(action))]
+    return min(roles, key=_RANK.__getitem__, default=None)
 
 
 def is_still_allowed(
     username: str, project: Project, action: str, membership: int | None = None
 ) -> bool:
-    """Tell whether a person may still perform an action that they requested earlier.
+    """Return whether a person may still perform an action that they requested earlier.
 
     Used when a stored request (a bulk job, a start link) is carried out. ``membership``: the id of
     the person's membership at the time of the request, None if it was not stored. A person who was
@@ -339,7 +346,7 @@ def create_access_key(
 _KEPT_S = 5.0  # without a signal, other processes notice a change of rights after this time
 _principals: dict[str, tuple[float, Principal | None]] = {}
 _changes = 0
-"""How often ``forget_principals`` was called."""
+"""The number of calls of ``forget_principals``."""
 
 
 def principal_of_key(key_id: str) -> Principal | None:
@@ -352,12 +359,12 @@ def principal_of_key(key_id: str) -> Principal | None:
 
 
 def principal_of_ended_key(key_id: str) -> Principal | None:
-    """Return the owner of an access key as ``principal_of_key`` does, also after its expiry."""
+    """Return the owner of an access key, also after its expiry, to tell the caller the reason."""
     return _remembered(key_id, partial(_find_principal, key_id))
 
 
 def has_ended(principal: Principal) -> bool:
-    """Tell whether the principal's access key has expired."""
+    """Return whether the principal's access key has expired."""
     return principal.expires_ms is not None and principal.expires_ms <= clock.now_ms()
 
 
@@ -379,8 +386,9 @@ def _remembered(key_id: str, find: Callable[[], Principal | None]) -> Principal 
     before = _changes
     principal = find()
     if before == _changes:
-        # A race: this thread reads the rows, another thread commits a removal and clears the cache,
-        # this thread stores what it read, and the removed person has access for five seconds more.
+        # Otherwise there would be a race: this thread reads the rows, another thread commits a
+        # removal and clears the cache, this thread stores what it read, and the removed person
+        # has access for five seconds more.
         _principals[key_id] = (now + _KEPT_S, principal)
     return principal
 
@@ -435,7 +443,7 @@ def principal_of(request: HttpRequest) -> Principal:
 
 
 def is_service_account(user: User | AnonymousUser) -> bool:
-    """Tell whether a user is a service account of a project and no person."""
+    """Return whether a user is a service account of a project and no person."""
     return SERVICE_ACCOUNT_SIGN in user.get_username()
 
 

@@ -1,4 +1,8 @@
-"""Django's entry to this application."""
+"""The Django application ``console``: what happens when a process of the server has loaded Django.
+
+It imports the tables of all features, tells the engine which AWS services and file formats are
+supported (``InstalledPlatform``), and connects Tasks with this server's own API.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,6 @@ from django.db.backends.signals import connection_created
 
 import engine
 from console import features, own_api
-from console.config import former_name
 from console.config.data_folder import database_files, make_private
 from console.feature import missing_need
 
@@ -25,22 +28,22 @@ if TYPE_CHECKING:
 
 
 class InstalledPlatform:
-    """The operations that botocore knows, and the files that the installed packages read."""
+    """The AWS operations that botocore knows, and the file formats that installed packages read."""
 
     def knows_action(self, service: str, action: str) -> bool:
-        """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+        """Return whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
         from console.integrations import names  # imported late: it takes botocore along
 
         return names.has_operation(service, action)
 
     def unsupported_fields(self, resource: Resource, template: Any) -> list[str]:
-        """Return the names in a Task's Parameters or Arguments that its action has no field for."""
+        """Return the field names in Parameters or Arguments that a Task's action does not have."""
         from console.integrations import parameters
 
         return parameters.unsupported_fields(resource, template)
 
     def wrong_values(self, resource: Resource, template: Any) -> list[str]:
-        """Return what is wrong with the literal values in a Task's Parameters or Arguments."""
+        """Return the errors in the literal values of a Task's Parameters or Arguments."""
         from console.integrations import parameters
 
         return parameters.wrong_values(resource, template)
@@ -65,24 +68,26 @@ class InstalledPlatform:
 
 
 class ConsoleConfig(AppConfig):
-    """The console: store, worker, AWS edge and pages."""
+    """The Django application with the store, the worker, the API and the pages."""
 
     name = "console"
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Know the tables of all features, also of those that are left out: they stay."""
+        """Import the models of all features, also disabled ones: their tables stay."""
         super().import_models()
         for name in features.NAMES:
             if (Path(self.path) / "features" / name / "models.py").is_file():
                 import_module(f"{features.__name__}.{name}.models")
 
     def ready(self) -> None:
-        """Use the chosen limits, register checks, and let Tasks reach the API's operations.
+        """Set the payload limits, register checks, and connect Tasks with the API's operations.
 
-        Raise ``ImproperlyConfigured`` for an unknown limit and for features that lack another one.
+        Raise ``ImproperlyConfigured`` for an unknown limit, and for a feature whose required
+        feature is not enabled.
         """
         from console.management import checks  # noqa: F401 - importing them registers them
+        from console.web.core import numbers  # noqa: F401 - the same for ``<number:…>`` in URLs
 
         profile = settings.STATEYARD_LIMITS
         if profile not in engine.LIMITS:
@@ -94,11 +99,10 @@ class ConsoleConfig(AppConfig):
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)
         own_api.connect(_answer, _serves)
-        former_name.report_uses()
 
 
 def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Let nobody else read an SQLite database, which holds all that executions do."""
+    """Restrict the files of a SQLite database to their owner: they hold all payloads."""
     if connection.vendor == "sqlite":
         make_private(*database_files(Path(str(connection.settings_dict["NAME"]))))
 

@@ -1,4 +1,4 @@
-"""Build and parse ARNs."""
+"""Build and parse the ARNs of this server: state machines, executions, activities, Map Runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 256
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """An ARN of this service, taken apart. ``rest``: what follows the resource type."""
+    """A parsed ARN. ``rest``: the part after the resource type."""
 
     text: str
     partition: str
@@ -38,12 +38,12 @@ class Arn:
 
 
 def partition_of(region: str) -> str:
-    """Return the partition of a region: ``aws`` but for those that AWS keeps apart."""
+    """Return the partition of a region: ``aws``, or that of China, GovCloud and the like."""
     return next((name for start, name in _PARTITIONS.items() if region.startswith(start)), "aws")
 
 
 def account_of(arn: str) -> str:
-    """Return the account of an ARN that was checked before."""
+    """Return the account in a valid ARN."""
     return arn.split(":", 5)[4]
 
 
@@ -58,21 +58,21 @@ def execution_arn(machine_arn: str, name: str) -> str:
 
 
 def express_arn(machine_arn: str, name: str, run: str) -> str:
-    """Return the ARN of an Express execution; names may be used again, ``run`` may not."""
+    """Return the ARN of an Express execution. ``run``: a unique id, because names may repeat."""
     return f"{machine_arn.replace(':stateMachine:', ':express:', 1)}:{name}:{run}"
 
 
 def express_child_arn(labelled_arn: str, name: str) -> str:
     """Return the ARN of an Express child of a Map Run. ``labelled_arn``: ``MACHINE/LABEL``.
 
-    The last part follows from the name, a UUID, so that a child can be found by its name. Raise
-    ``ValueError`` for a name that is none.
+    The last part is derived from the name, a UUID, so a child can be found by its name. Raise
+    ``ValueError`` for any other name.
     """
     return express_arn(labelled_arn, name, str(uuid.uuid5(uuid.UUID(name), "run")))
 
 
 def is_express(execution_arn: str) -> bool:
-    """Tell whether an execution is an Express one: of an Express machine, or of a Map Run."""
+    """Return whether an ARN is of an Express execution: of an Express machine, or of a Map Run."""
     return execution_arn.split(":", 6)[5] == "express"
 
 
@@ -82,7 +82,7 @@ def activity_arn(region: str, account: str, name: str) -> str:
 
 
 def parse_arn(text: str, *kinds: str) -> Arn:
-    """Take an ARN apart; raise ``InvalidArn`` unless it is ours and of one of ``kinds``."""
+    """Parse an ARN; raise ``InvalidArn`` unless it is of this service and one of ``kinds``."""
     parts = text.split(":", 6)
     if len(parts) < 2 or parts[0] != "arn":  # noqa: PLR2004 - "arn" and something
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: 'Invalid ARN prefix: {text}'")
@@ -96,7 +96,7 @@ def parse_arn(text: str, *kinds: str) -> Arn:
 
 
 def is_labelled(arn: str) -> bool:
-    """Tell whether an ARN names a Distributed Map state of a machine, or a child execution of it.
+    """Return whether an ARN names a Distributed Map state of a machine, or a child execution of it.
 
     ``arn:PARTITION:states:REGION:ACCOUNT:KIND:MACHINE/LABEL...``
     """
@@ -105,7 +105,7 @@ def is_labelled(arn: str) -> bool:
 
 
 def check_unlabelled(machine_arn: str) -> None:
-    """Raise ``ValidationException`` for the ARN of a Distributed Map state in a machine."""
+    """Raise ``ValidationException`` for the ARN of a distributed Map within a state machine."""
     if "/" in machine_arn.partition(":stateMachine:")[2]:
         raise ValidationException(
             "This operation does not support state machine ARNs that refer to a Distributed Map "
@@ -115,13 +115,13 @@ def check_unlabelled(machine_arn: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise ``InvalidName`` for a machine, execution or activity name that AWS refuses."""
+    """Raise ``InvalidName`` for an invalid name of a state machine, execution or activity."""
     if not 1 <= len(name) <= _MAX_NAME or _FORBIDDEN.search(name):
         raise ServiceError(ErrorCode.InvalidName, f"Invalid Name: '{name}'")
 
 
 def check_role(role_arn: str) -> None:
-    """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
+    """Raise ``InvalidArn`` unless a text is the ARN of an IAM role, which need not exist."""
     match = re.fullmatch(r"arn:aws[a-z-]*:iam::\d{12}:role/[^\x00]+", role_arn)
     if match is None or len(role_arn) > _LONGEST:
         raise ServiceError(ErrorCode.InvalidArn, f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")

@@ -1,4 +1,7 @@
-"""Route each request: AWS calls go to the AWS API, all others to Django."""
+"""The ASGI application of the server: it routes AWS API calls to ``awsapi``, all else to Django.
+
+``console.server.serving`` runs it for ``up`` and ``web``.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,11 @@ async def application(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages.
+    """Route a request by its headers: AWS calls have ``X-Amz-Target``.
 
-    Calls of other services carry a signature, or other marks of an SDK, which no request of a page
-    has. The server's own API is signed, too, and has addresses like a page.
+    Calls of other AWS services have a signature or other marks of an SDK, which requests of pages
+    do not have. The server's own HTTP API is signed, too, but its paths begin like those of pages,
+    so Django handles it.
     """
     if scope["type"] != "http":
         await pages(scope, receive, send)

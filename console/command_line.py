@@ -1,14 +1,15 @@
-"""The command ``stateyard``, and what ``manage.py`` shares with it.
+"""The command ``stateyard``, and the set-up that it shares with ``manage.py``.
 
-``stateyard`` knows the commands of the table below and no others. Those of a client
-(``console.cli``) talk to a server by its API: they read no settings and need no data folder. The
-others are management commands of Django. ``manage.py`` also knows what Django brings along.
+``COMMANDS`` lists the commands of ``stateyard``. Client commands (``console.cli``) call a server's
+API and need neither settings nor a data folder. The others are management commands of Django;
+``manage.py`` has Django's own commands, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import gc
 import importlib
 import os
 import sys
@@ -39,7 +40,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "prune": "remove executions that ended long ago",
         "bump_epoch": "fence older processes, after a restore",
         "check_invariants": "check what the database must hold",
-        "doctor": "check a deployment, and say what to mend",
+        "doctor": "check a deployment, and say how to fix problems",
         "verify_audit": "find audit rows that were changed, removed or inserted",
         "export_machines": "print the state machines of a project as JSON",
         "import_machines": "create or update state machines from that JSON",
@@ -48,12 +49,18 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lint": "check definitions; exit code 1 if one has an error",
         "schema": "print a JSON Schema of definitions, for editors",
         "replay": "run recorded executions again: same path, same output?",
+        "coverage": "report what was executed of state machines; a gate for CI",
+        "test": "make a test of an execution or a definition: generate",
         "resilience": "try Retriers, Catchers and timeouts, and name weaknesses",
+        "role": "print the least policy of a role, or rehearse the role",
+        "review": "compare the state machines of two commits, for a pull request",
     },
     "Talk to a server": {
         "deploy": "bring the state machines of files and projects onto a server",
         "branch": "list and delete branches of a project, and run tests in one",
         "start": "start an execution; --wait shows its states and its output",
+        "next_starts": "set breakpoints and faults for the next starts of a machine",
+        "load": "start executions at a constant rate; report latency and limits",
         "pause": "pause an execution, all of a state machine, or all schedules",
         "resume": "resume an execution, all of a state machine, or all schedules",
         "status": "show what is paused, since when and by whom",
@@ -61,24 +68,29 @@ COMMANDS: dict[str, dict[str, str]] = {
         "open": "open the page of an execution or a state machine",
         "export": "print a state machine as ASL, or for another tool",
         "pull": "write state machines and their last executions to files",
+        "fetch": "save executions of AWS or a server as files, with their children",
         "settings": "export the settings of a project as YAML, or import them",
         "reset": "remove all work from a server that allows it",
     },
 }
-"""Group -> name of a command -> what it does, in one line."""
+"""Group -> name of a command -> its summary in one line."""
 _OF_DJANGO = {
     *("--version", "--verbosity", "--settings", "--pythonpath", "--traceback"),
     *("--no-color", "--force-color", "--skip-checks"),
 }
-"""Options that every command of Django has: they work, and no help shows them."""
+"""Django's options of every command: accepted, but not shown in help texts."""
 _OF_DATABASE = {*COMMANDS["People"], *COMMANDS["Data"]}
-"""Commands that work on a database which a server has made."""
-_OF_CLIENT = {"lint", "schema", "resilience", *COMMANDS["Talk to a server"]}
+"""Commands that need the database of an existing server."""
+CLIENT_COMMANDS = {
+    *("lint", "schema", "coverage", "test", "resilience", "role"),
+    *COMMANDS["Talk to a server"],
+}
+"""Commands that need no local server: they call one or none."""
 _WRONG_USE = 2
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command of ``stateyard``; end the process with its exit code if that is not 0."""
+    """Run a command of ``stateyard``; exit with its code unless that is 0."""
     words = sys.argv[1:] if arguments is None else arguments
     name = words[0] if words else "help"
     if name in ("help", "-h", "--help"):
@@ -93,22 +105,23 @@ def main(arguments: list[str] | None = None) -> None:
     if name not in _names():
         sys.stderr.write(_unknown(name))
         sys.exit(_WRONG_USE)
-    if name in _OF_CLIENT:
+    if name in CLIENT_COMMANDS:
         sys.exit(_run_client_command(words))
     _run_management_command(words)
 
 
 def program() -> str:
-    """Return how this process was called, for messages that say what to type next."""
+    """Return the name under which this program was called, for messages with commands."""
     return "python manage.py" if Path(sys.argv[0]).name == "manage.py" else "stateyard"
 
 
 def set_up(arguments: list[str]) -> list[str]:
     """Load settings and applications; return the words of a command without ``--data DIR``.
 
-    That option is a setting, so it is read here, for every command, those of Django included. End
-    with one line if the settings fail, or if a command needs a database that is not there.
+    ``--data`` is a setting, so it is read here for every command, including Django's own. Exit with
+    one line if the settings are invalid, or if a command needs a database that does not exist.
     """
+    gc.disable()  # collections while modules are loaded find nothing, and took a fifth of a start
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     words = _take_data_folder(arguments)
     try:
@@ -117,20 +130,22 @@ def set_up(arguments: list[str]) -> list[str]:
             importlib.import_module("console.config.local_options").apply_arguments(arguments)
         importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
-        sys.exit(str(error))
+        sys.exit(f"stateyard: {error}")
     _load_apps()
+    gc.freeze()
+    gc.enable()
     return words
 
 
 def _load_apps() -> None:
-    """Load Django's applications; end with one line if the settings do not go together."""
+    """Load Django's applications; exit with one line if settings contradict each other."""
     import django
     from django.core.exceptions import ImproperlyConfigured
 
     try:
         django.setup()
     except ImproperlyConfigured as error:
-        sys.exit(str(error))
+        sys.exit(f"stateyard: {error}")
 
 
 def _take_data_folder(arguments: list[str]) -> list[str]:
@@ -143,37 +158,34 @@ def _take_data_folder(arguments: list[str]) -> list[str]:
             continue
         folder = value if equals else next(rest, "")
         if not folder:
-            sys.exit("--data: got no value, wanted a folder")
+            sys.stderr.write("stateyard: --data: got no value, wanted a folder\n")
+            sys.exit(_WRONG_USE)
         os.environ["STATEYARD_DATA"] = folder
     return words
 
 
 def _check_database_exists(words: list[str]) -> None:
-    """Raise ``SettingError`` for a command that would begin an empty database and a secret."""
-    if _OF_DATABASE.isdisjoint(words[:2]):
+    """Raise ``SettingError`` for a command that would otherwise create an empty database."""
+    names = {word.partition("=")[0] for word in words}
+    if _OF_DATABASE.isdisjoint(words[:2]) and "--imports" not in names:
         return
-    from console.config import data_folder, environment, former_name
+    from console.config import data_folder, environment
 
-    former_name.adopt_variables()
     folder = data_folder.data_folder()
-    path = former_name.database_file(folder / data_folder.DATABASE_FILE)
+    path = data_folder.database_file(folder)
     if not environment.read_text("STATEYARD_DATABASE_URL") and not path.exists():
         expected = "the data folder of a server, by --data or STATEYARD_DATA"
         raise environment.SettingError(folder, "no database there", expected)
 
 
 def _run_client_command(words: list[str]) -> int:
-    options = client_parser(words[0]).parse_args(words[1:])
-    return int(_client_module(words[0]).run_command(options))
+    from console.cli.commands import run_client_command
 
-
-def client_commands() -> set[str]:
-    """Return the names of the commands that talk to a server, or need none."""
-    return set(_OF_CLIENT)
+    return run_client_command(words[0], client_parser(words[0]).parse_args(words[1:]))
 
 
 def client_parser(name: str) -> argparse.ArgumentParser:
-    """Return the parser of a client's command."""
+    """Return the argument parser of a client command."""
     command = _client_module(name)
     parser = argparse.ArgumentParser(prog=f"stateyard {name}", description=f"{command.SUMMARY}.")
     command.add_arguments(parser)

@@ -1,20 +1,17 @@
-"""Name every error that the service answers, by AWS's code.
+"""The errors of the server's API and pages, by AWS's error codes.
 
-The tree has a class only where code catches that class; all other errors are told apart by their
-``code``::
+There is a class for each error that code catches; all others are ``ServiceError`` with a ``code``::
 
-    ServiceError                     a refused request, of any code
-    ├── ProtocolError                refused before it reached an operation
-    ├── ConflictException            changed by somebody else, or in use
-    ├── InvalidDefinition            carries the findings in the definition
-    ├── InvalidToken                 a nextToken or task token that was not issued here
-    ├── StateMachineDoesNotExist
-    ├── ThrottlingException          try again later
-    └── ValidationException          a constraint is violated
+ServiceError                     a refused request, of any code ├── ProtocolError
+refused before it reached an operation ├── ConflictException            changed by another person,
+or in use ├── InvalidDefinition            has the diagnostics of the definition ├── InvalidToken
+a nextToken or task token of another server, or forged ├── StateMachineDoesNotExist ├──
+ThrottlingException          try again later └── ValidationException          a constraint is
+violated
 
-``console.store`` and ``console.access`` raise them. The API's edge turns them into the wire's form:
-botocore's model of the service says which members an error has, and its HTTP status where AWS
-publishes it (``Service.error_answer``). Pages show the message beside the field.
+``console.store`` and ``console.access`` raise them. The API converts them to AWS's format
+(``Service.error_answer``), with members and HTTP status from botocore's service model. Pages show
+the message beside the field.
 """
 
 from __future__ import annotations
@@ -24,9 +21,9 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """AWS's codes, each with its meaning.
+    """AWS's error codes, each with its meaning.
 
-    All but those of the protocol are codes in botocore's model of the service that answers them.
+    Except for those of the protocol, each is in botocore's model of its service.
     """
 
     # Step Functions
@@ -34,7 +31,7 @@ class ErrorCode(StrEnum):
     ActivityDoesNotExist = "ActivityDoesNotExist"
     ActivityLimitExceeded = "ActivityLimitExceeded"  # as many activities as the quota allows
     ActivityWorkerLimitExceeded = "ActivityWorkerLimitExceeded"  # too many polls of one activity
-    ConflictException = "ConflictException"  # changed by somebody else, or in use
+    ConflictException = "ConflictException"  # changed by another person, or in use
     ExecutionAlreadyExists = "ExecutionAlreadyExists"  # of that name, with another input
     ExecutionDoesNotExist = "ExecutionDoesNotExist"
     ExecutionLimitExceeded = "ExecutionLimitExceeded"  # as many open executions as allowed
@@ -95,14 +92,14 @@ _HTTP_STATUS = {
     ErrorCode.ServiceQuotaExceededException: 402,
     ErrorCode.ServiceUnavailable: 503,
 }
-"""Code -> HTTP status where it is not 400. botocore's models have it for CloudWatch only."""
+"""Code -> HTTP status other than 400. botocore's models have it for CloudWatch only."""
 
 
 class ServiceError(Exception):
     """A refused request.
 
-    ``code``: AWS's error code. ``message``: text for people, in AWS's words where AWS has some.
-    ``reason``: the member of that name, which some of AWS's errors have.
+    ``code``: AWS's error code. ``message``: text for people, in AWS's words where known.
+    ``reason``: the member ``reason`` of some of AWS's errors.
     """
 
     def __init__(self, code: ErrorCode, message: str, *, reason: str | None = None) -> None:
@@ -122,7 +119,7 @@ class ProtocolError(ServiceError):
 
 
 class CodedError(ServiceError):
-    """An error whose class has one code."""
+    """Base of the error classes with one fixed code."""
 
     CODE: ClassVar[ErrorCode]
 

@@ -1,6 +1,7 @@
-"""The way from a Task to the operations of this server's own AWS API, in this process.
+"""The interface through which Tasks call this server's own AWS API (``states:startExecution``).
 
-The worker knows nothing of the API's edge: ``apps.py`` connects the two when the program starts.
+The call stays within the process. The worker does not import the API: ``apps.py`` passes the
+operations to ``connect`` when the program starts, and ``worker.own_calls`` uses ``answer``.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from console.db.audit import Actor
 
 LOOK_AGAIN_S = 1.0
-"""After so long a long poll looks again, in case a hint was lost."""
+"""The interval at which a long poll checks again, in case a signal was lost."""
 Answer = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The execution whose Task starts another one.
+    """The execution whose Task starts another execution.
 
-    ``depth``: how many executions are above it; ``task``: its task that waits for the end of the
-    other one, None if it does not wait.
+    ``depth``: the number of executions above it; ``task``: its task that waits for the child's end,
+    None if it does not wait.
     """
 
     execution_id: int
@@ -39,11 +40,11 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf an operation is called.
+    """The caller of an operation, with its rights.
 
-    ``trusted``: what is asked belongs to a call that was allowed before, and needs no right of its
-    own. ``parent``: what the executions it starts are children of. ``service``: whose operations
-    are called, by botocore's name.
+    ``trusted``: the operation is part of a call that was already allowed, so it needs no right of
+    its own. ``parent``: the parent of the executions that it starts. ``service``: the operation's
+    service, by botocore's name.
     """
 
     principal: Principal
@@ -56,13 +57,13 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class LongPoll:
-    """An answer to wait for without holding a thread.
+    """An answer that does not exist yet, to wait for without holding a thread.
 
-    ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
-    hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
-    went away while the answer was found, so that it is not lost. ``one_each``: a
-    signal wakes one waiter instead of all of them. ``short``: to look takes a few rows. ``key_id``:
-    the access key of the caller.
+    ``look``: returns the answer or None; called at each signal of ``topic``, and each second in
+    case a signal was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called if the
+    caller has disconnected by the time there is an answer, so that the answer is not lost.
+    ``one_each``: a signal wakes one waiter instead of all. ``short``: ``look`` reads only a few
+    rows. ``key_id``: the access key of the caller.
     """
 
     look: Callable[[], Answer | Change[Answer | None] | None]
@@ -75,9 +76,9 @@ class LongPoll:
     key_id: str = ""
 
     def checked(self, check: Callable[[], object]) -> LongPoll:
-        """Return a copy that calls ``check`` before every look; an error of it ends the wait.
+        """Return a copy that calls ``check`` before each look; an error of ``check`` ends the wait.
 
-        Who waits for a minute may be removed meanwhile, and must get nothing after that.
+        A caller may lose the right during a wait of a minute, and must get no answer after that.
         """
 
         def look() -> Answer | Change[Answer | None] | None:
@@ -87,16 +88,16 @@ class LongPoll:
         return replace(self, look=look)
 
     def result(self) -> Answer:
-        """Wait for the answer on this thread, which keeps no connection meanwhile.
+        """Wait for the answer on this thread, which holds no database connection meanwhile.
 
-        While the database is out there is no answer yet.
+        The wait continues during an outage of the database.
         """
-        told = threading.Event()
-        end = signals.subscribe(self.topic, lambda *_: told.set(), in_turn=self.one_each)
+        changed = threading.Event()
+        end = signals.subscribe(self.topic, lambda *_: changed.set(), in_turn=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (remaining_s := deadline - time.monotonic()) > 0:
-                told.clear()
+                changed.clear()
                 try:
                     outcome = self.look()
                     answer = outcome.result() if isinstance(outcome, Change) else outcome
@@ -109,17 +110,17 @@ class LongPoll:
                 if answer is not None:
                     return answer
                 release_connection()
-                told.wait(min(LOOK_AGAIN_S, remaining_s))
+                changed.wait(min(LOOK_AGAIN_S, remaining_s))
             return self.otherwise
         finally:
             end()
-            if self.one_each and told.is_set():  # it was told of more than it takes
+            if self.one_each and changed.is_set():  # a signal that this waiter does not use
                 signals.deliver(self.topic)
 
 
 if TYPE_CHECKING:
     Begun = Answer | Change[Answer] | LongPoll
-    """What is known of an answer: it, the change that makes it, or how to wait for it."""
+    """A begun answer: the answer itself, the change that makes it, or how to wait for it."""
 _connected: list[Callable[[Caller, str, dict[str, Any]], Begun]] = []
 _listed: list[Callable[[str, str], bool]] = []
 
@@ -128,20 +129,20 @@ def connect(
     operations: Callable[[Caller, str, dict[str, Any]], Begun],
     has_operation: Callable[[str, str], bool],
 ) -> None:
-    """Let ``answer`` and ``serves`` reach the operations."""
+    """Set the functions that ``answer`` and ``serves`` call."""
     _connected[:] = [operations]
     _listed[:] = [has_operation]
 
 
 def serves(service: str, action: str) -> bool:
-    """Tell whether this server has an operation of a service, by botocore's names."""
+    """Return whether this server has an operation, by botocore's names of service and action."""
     return _listed[0](service, action)
 
 
 def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
-    """Begin an action; return its answer, a change still to be written, or how to wait.
+    """Begin an operation; return its answer, a ``Change`` to commit, or a ``LongPoll``.
 
-    ``params``: as the service model has them. What the operation writes on its own, before its
-    answer is known, is written when this returns. Raise a ``ServiceError``, as the change may.
+    ``params``: named as in the service model. Before it returns a ``LongPoll``, the operation has
+    written its own changes. Raise a ``ServiceError``; committing the ``Change`` may, too.
     """
     return _connected[0](caller, action, params)

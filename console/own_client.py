@@ -1,6 +1,7 @@
-"""Call the operations of this server's own AWS API in the way of a client of botocore.
+"""A client of this server's own AWS API with the interface of a botocore client.
 
-Parameters become those of the wire, and answers and refusals what botocore makes of them.
+Tasks that call Step Functions or EventBridge use it without HTTP: parameters are converted to the
+wire format, and answers and errors back, as botocore does it.
 """
 
 from __future__ import annotations
@@ -31,30 +32,30 @@ _PROTOCOL = "json"
 
 @dataclass(frozen=True, slots=True)
 class OwnClient:
-    """A service of this server for a ``caller`` (``integrations.Home``)."""
+    """Makes clients for services of this server for a ``caller`` (``integrations.Home``)."""
 
     caller: own_api.Caller
 
     def client(self, service: str, region: str) -> OwnClient:
-        """Return what takes the calls."""
+        """Return a client for one service and region."""
         return OwnClient(replace(self.caller, service=service, region=region))
 
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
-        """Call an operation; return or raise what a client of botocore does."""
+        """Call an operation; return or raise the same as a botocore client."""
         model = names.service_model(self.caller.service).operation_model(name)
         params = wire_params(model, sent)
         return as_botocore(model, lambda: finish(own_api.answer(self.caller, name, params)))
 
 
 def finish(begun: own_api.Begun) -> dict[str, Any]:
-    """Return the answer to an operation on this thread, however long it takes."""
+    """Return the answer of a begun operation; blocks this thread until there is one."""
     return begun if isinstance(begun, dict) else begun.result()
 
 
 def wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as the wire of AWS JSON has them; raise ``ParamValidationError``.
+    """Convert parameters to the wire format of AWS JSON; raise ``ParamValidationError``.
 
-    A required one that is not there was null: the operation judges that itself.
+    A missing required parameter was null: the operation itself checks that.
     """
     shape = model.input_shape
     if shape is None:
@@ -68,7 +69,7 @@ def wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_wire(shape: Any, value: Any) -> Any:
-    """Return a value as JSON has it: times in seconds since 1970, bytes in Base64."""
+    """Convert a value to JSON: times to epoch seconds, bytes to Base64."""
     if shape.type_name == "structure":
         return {name: _to_wire(shape.members[name], member) for name, member in value.items()}
     if shape.type_name == "list":
@@ -84,11 +85,11 @@ def _to_wire(shape: Any, value: Any) -> Any:
 
 
 def as_botocore(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return an answer, or raise a refusal, as botocore reads it from the wire.
+    """Return the answer of ``send``, or raise its error, in botocore's form.
 
-    Anything else that ``send`` raises goes on as it is. Above all what the database raises: the
-    transaction is over then, and the one who began it may have to make it again:
-    1. A starts a child of a name.  2. B does not find it.  3. A commits.  4. B's row is refused.
+    Other exceptions pass unchanged, above all those of the database: the transaction is over then,
+    and its caller may have to repeat it: 1. A starts a child of a name.  2. B does not find it.  3.
+    A commits.  4. B's row is refused.
     """
     try:
         status, body = 200, send()

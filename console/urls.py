@@ -1,4 +1,4 @@
-"""The addresses of all pages."""
+"""The root URL configuration of Django: the URLs of all pages."""
 
 from __future__ import annotations
 

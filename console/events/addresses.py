@@ -18,7 +18,7 @@ KINDS = {
 }
 _ARN = re.compile(r"arn:aws[a-z-]*:(states|lambda|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
 UNIVERSAL_END = ":scheduler:::aws-sdk:sfn:startExecution"
-"""What follows the partition in the universal target that starts executions."""
+"""The part after the partition in the universal target that starts executions."""
 _UNIVERSAL = re.compile(rf"arn:aws[a-z-]*{UNIVERSAL_END}")
 _CHATS = ("slack", "teams")
 _MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")

@@ -20,7 +20,7 @@ DETAIL_TYPE = "Step Functions Execution Status Change"
 ALARM_SOURCE = "aws.cloudwatch"
 ALARM_DETAIL_TYPE = "CloudWatch Alarm State Change"
 MOST_BYTES = 248 * 1024
-"""How long the escaped input and output may be together; then the input is left out."""
+"""The maximum size of escaped input and output together; above it the input is left out."""
 
 _IDS = uuid.UUID("5b0c6d7e-8a3f-4f61-9d2c-1e7a40b95c33")
 

@@ -86,7 +86,7 @@ def _ignoring_case(operand: Any, path: str) -> Test:
 
 
 def _end_of(check: Callable[[str, str], bool]) -> Callable[[Any, str], Test]:
-    """Make the maker of ``prefix`` or ``suffix``: both also take ``equals-ignore-case``."""
+    """Return the maker for ``prefix`` or ``suffix``, which also take ``equals-ignore-case``."""
 
     def maker(operand: Any, path: str) -> Test:
         if isinstance(operand, dict):

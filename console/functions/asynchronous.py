@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 RETRY_S = (60.0, 120.0)
 _THREADS = 4
-"""Of a project: the functions of one must not hold up those of another."""
+"""The number of threads per project, so that no project delays the functions of another."""
 _IDLE_S = 10.0
 _MOST = 10_000
 
@@ -37,7 +37,7 @@ class _Invocation:
 
 
 class AsynchronousInvocations:
-    """Invocations of one project, waiting for a thread or for their next attempt."""
+    """Invocations of a project that wait for a thread or for their next attempt."""
 
     def __init__(self, threads: int = _THREADS) -> None:
         """Start no thread yet."""

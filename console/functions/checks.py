@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CHECK = str(Path(target_check.__file__).resolve())
 _LIMIT_S = 20.0
 _KEPT_S = 60.0
-"""What a package brings or takes away is seen after this time, a change of the module at once."""
+"""The time after which changed packages are noticed; a changed module is noticed at once."""
 _MOST = 1000
 
 
@@ -68,7 +68,7 @@ def _ask_interpreter(python: str, target: str, options: FunctionOptions) -> tupl
     """Run ``target_check`` in an interpreter; return the problem and the module's file."""
     folders = [[options.folder] if options.folder else [], list(handlers.search_folders())]
     try:
-        done = subprocess.run(  # noqa: S603 - the operator's interpreter, our own file
+        process = subprocess.run(  # noqa: S603 - the operator's interpreter, our own file
             [python, _CHECK, target, *map(json.dumps, folders)],
             env=clean_environment(options) | dict(options.environment),
             cwd=options.folder or None,
@@ -77,7 +77,7 @@ def _ask_interpreter(python: str, target: str, options: FunctionOptions) -> tupl
             timeout=_LIMIT_S,
             check=True,
         )
-        problem, file = json.loads(done.stdout)
+        problem, file = json.loads(process.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"{BAD_INTERPRETER}: {python} cannot run the check: {error}", ""
     return str(problem), str(file)

@@ -12,9 +12,9 @@ _before: set[int] | None = None
 def stay_on_one() -> None:
     """Pin this process, and its later children, to a single processor.
 
-    Of the threads of one interpreter one runs at a time. The thread that commits lets the others
-    run for each statement it executes; on one processor it goes on before they begin, on several
-    it has lost its turn, for up to five milliseconds. ``STATEYARD_PROCESSORS=all`` leaves it.
+    Only one thread of an interpreter runs at a time. The thread that commits lets the others run
+    for each statement it executes; on one processor it continues before they begin; on several
+    processors it waits for up to five milliseconds. ``STATEYARD_PROCESSORS=all`` disables this.
     docs/explanation/decisions/one-processor.md has the figures.
     """
     if os.environ.get("STATEYARD_PROCESSORS") == "all" or not hasattr(os, "sched_setaffinity"):

@@ -135,11 +135,11 @@ def load_handler(target: str) -> Callable[[Any, Any], Any]:
 def search_folders() -> tuple[str, str]:
     """Return the folders searched after Python's own path."""
     here = os.getcwd()  # noqa: PTH109 - each call of a function asks, and Path takes longer
-    return _resolved(settings.STATEYARD_CONFIG or settings.DATA_DIR, here), here
+    return _resolve_path(settings.STATEYARD_CONFIG or settings.DATA_DIR, here), here
 
 
 @lru_cache(maxsize=16)
-def _resolved(folder: Path, here: str) -> str:
+def _resolve_path(folder: Path, here: str) -> str:
     """Return an absolute path without links. ``here``: base of relative paths."""
     return str((here / folder).resolve())
 

@@ -69,19 +69,19 @@ def check_answer(text: str, request: str) -> str:
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
-        said = f"the function's answer is not JSON: {error}"
-        raise InvocationError("Lambda.Unknown", said, request) from error
+        message = f"the function's answer is not JSON: {error}"
+        raise InvocationError("Lambda.Unknown", message, request) from error
     return text
 
 
 def exit_error(code: int, request: str) -> InvocationError:
     """Return the error for an exited process. ``code``: its return code, as in Popen."""
-    said = "Runtime exited without providing a reason"
+    reason = "Runtime exited without providing a reason"
     if code > 0:
-        said = f"Runtime exited with error: exit status {code}"
+        reason = f"Runtime exited with error: exit status {code}"
     elif code < 0:
-        said = f"Runtime exited with error: signal: {_signal_name(-code)}"
-    return InvocationError(EXIT_ERROR, f"RequestId: {request} Error: {said}", request)
+        reason = f"Runtime exited with error: signal: {_signal_name(-code)}"
+    return InvocationError(EXIT_ERROR, f"RequestId: {request} Error: {reason}", request)
 
 
 def _signal_name(number: int) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 0.05
 _LONG_S = 1.0
 _STARTING = max(2, os.cpu_count() or 1)
-"""Maximum of processes starting at the same time: more would only slow each other down."""
+"""The maximum number of processes starting at the same time: more would slow each other down."""
 
 
 @dataclass(eq=False, slots=True)
@@ -173,7 +173,7 @@ class ProcessLender:
         return True
 
     def _must_make_room(self, caller: WaitingCaller) -> bool:
-        """Tell whether a call must make room, as a caller of another function waited too long.
+        """Return whether a call must make room, as a caller of another function waited too long.
 
         ``caller``: the call that would get the returned process.
         """

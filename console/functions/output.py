@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_OUTPUT = 64 * 1024
-"""Bytes of the output of one call that are kept: its beginning and its end."""
+"""Maximum bytes of a call's output that are stored: its beginning and its end."""
 _HALF = MOST_OUTPUT // 2
 _OWN_LOGGERS = ("console", "engine")
 

@@ -39,7 +39,7 @@ TIMED_OUT = "Sandbox.Timedout"
 _IDLE_S = 300.0
 _DEFAULT = 16
 _INIT_S = 60.0
-"""An import may take so long; Lambda does not count it to the time of the call, either."""
+"""The time limit of an import; as in Lambda, it does not count as part of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class ProcessCall:
 class CallRecord:
     """The output of a call, and the figures of Lambda's REPORT line.
 
-    ``init_ms``: what the import took, None if the process was there; ``memory_mb``: the most that
-    the process has had, 0 if that is not known.
+    ``init_ms``: the duration of the import, None if the process existed; ``memory_mb``: the most
+    that the process has had, 0 if that is not known.
     """
 
     function: str = ""
@@ -83,7 +83,7 @@ class FunctionResult:
 
 
 class ProcessPool:
-    """The function processes of one server process; the first call starts the first one."""
+    """The function processes of a server process; the first call starts the first one."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()  # guards all below, and the lender
@@ -115,8 +115,9 @@ class ProcessPool:
     def end_idle(self) -> None:
         """End the idle processes.
 
-        Those with one end by themselves with the server: killed before, their callers would take
-        that for the end of the call, and the next start of the server would not repeat it.
+        Busy processes end together with the server. If they were killed here, their callers would
+        record that as the outcome of the call, and the next start of the server would not repeat
+        the call.
         """
         with self._lock:
             idle = list(self._lender.idle())
@@ -278,8 +279,8 @@ def _ended_answer(
     """Return the result of a call whose process ended."""
     if process.timed_out:
         limit = _INIT_S if process.init_ms is None else call.limit_s
-        said = _said(record, f"Task timed out after {limit:.2f} seconds")
-        failure = InvocationError(TIMED_OUT, said, record.request)
+        message = _said(record, f"Task timed out after {limit:.2f} seconds")
+        failure = InvocationError(TIMED_OUT, message, record.request)
     else:
         failure = lambda_runtime.exit_error(ended.code, record.request)
     return CallAnswer(failure.cause, failure.name)
@@ -351,13 +352,3 @@ _current = _CurrentPool()
 def call_in_process(call: ProcessCall) -> FunctionResult:
     """Make a call in a process of its function."""
     return _current.get().call(call)
-
-
-def process_ids() -> list[int]:
-    """Return the ids of this server's function processes."""
-    return _current.get().pids
-
-
-def close_processes() -> None:
-    """End all function processes."""
-    _current.close()

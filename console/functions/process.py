@@ -28,10 +28,10 @@ BAD_INTERPRETER = "Runtime.InvalidEntrypoint"
 BAD_FOLDER = "Runtime.InvalidWorkingDir"
 _READ_BYTES = 65536
 _LOOK_S = 0.2
-"""Source files are looked at no more often than this."""
+"""Seconds between two checks of whether source files have changed."""
 _RUNNER = str(Path(runner.__file__).resolve())
 _NOT_PASSED = ("STATEYARD_", "STEPYARD_", "DJANGO_")
-"""How variables begin that are the server's: no function gets its secrets."""
+"""Prefixes of the server's own variables: no function gets its secrets."""
 _MOST_HEADER = 16 * 1024 * 1024
 _MOST_MEMORY_MB = 2**31 - 1
 _OF_INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV")
@@ -154,15 +154,15 @@ class FunctionProcess:
         try:
             runner.write_all(self._requests, lengths + header + text)
             self.output.wait_for_answer()
-            answer, said = self._read_answer(request)
+            answer, report = self._read_answer(request)
         except (OSError, EOFError, ValueError, msgspec.MsgspecError):
             self.kill()  # it may have closed its pipe alone, or written into it
             raise ProcessEndedError(self._process.wait()) from None
-        if said.closed:
+        if report.closed:
             self.output.give_up()
-        for path, cached, *stamp in said.files:
+        for path, cached, *stamp in report.files:
             self._files[path] = cached, (stamp[0], stamp[1], stamp[2])
-        return answer, said
+        return answer, report
 
     def _read_answer(self, request: str) -> tuple[CallAnswer, _AnswerHeader]:
         """Read one answer; raise EOFError if the pipe ends before it.
@@ -189,8 +189,8 @@ class FunctionProcess:
         if len(data) > begin + length:
             raise ValueError(len(data))
         text = data[begin:].decode("utf-8", "replace")
-        said = _decode_header(data[begin - head : begin]) if head else _NOTHING_SAID
-        return CallAnswer(text, said.error, ms, memory_mb), said
+        report = _decode_header(data[begin - head : begin]) if head else _NOTHING_SAID
+        return CallAnswer(text, report.error, ms, memory_mb), report
 
     # -- its end -----------------------------------------------------------------------------------
 

@@ -17,7 +17,9 @@ from console.functions.output import MOST_OUTPUT, BoundedOutput
 
 _READ_BYTES = 65536
 _MOST_READS = 64
-"""Of the rest of an output: a thread of the function may go on printing."""
+"""The maximum number of reads of the rest of an output: a thread of the function may continue to
+print.
+"""
 _MARK = "\0end of {}\0\n"
 _MARK_S = 1.0
 """A function may have closed its output, and then no mark comes."""
@@ -134,10 +136,10 @@ class MarkedOutput:
             if not self._marked:
                 self._text.add(self._rest)
                 self._rest = b""
-            taken = self._text.take()
+            text = self._text.take()
             rest, self._rest = self._rest, b""
             self._text.add(rest)
-        return taken
+        return text
 
     def close(self) -> None:
         """Do nothing: the thread closes the pipe at its end."""

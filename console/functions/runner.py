@@ -18,9 +18,9 @@ A frame begins with the lengths of its two parts, JSON and a text; an answer als
 id. A call takes one write and one read on each side, by one thread. All its output is in its pipe
 before the answer; only a server without ``poll`` needs a mark behind it (``process_output``).
 
-A thread reads a third pipe, into which nobody writes. Its end means that the server has gone, also
-by kill -9: this process then ends at once, with all its children. Where the server cannot pass a
-third pipe (Windows), that thread reads the requests.
+A thread reads a third pipe, to which nothing is written. Its end means that the server has gone,
+also by kill -9: this process then ends at once, with all its children. Where the server cannot pass
+a third pipe (Windows), that thread reads the requests.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ TOO_LARGE = "Function.ResponseSizeTooLarge"
 MAX_RESPONSE = 6 * 1024 * 1024 + 100
 """AWS: the largest answer of a synchronous invocation, in bytes."""
 DEFAULT_MEMORY_MB = "128"
-"""Lambda's default, which nothing is held to unless it is registered."""
+"""Lambda's default, shown to functions; memory is limited only if a limit is registered."""
 REQUEST_HEAD, ANSWER_HEAD = struct.Struct(">II"), struct.Struct(">36sIIdI")
 """Lengths of JSON and text; of an answer also the request, milliseconds and megabytes of memory."""
 _MEASURE_S = 0.05
 _MOST_MESSAGE, _MOST_LINE = 100_000, 500  # characters of an error and of a line of its stack
-_NUMBER = uuid.uuid4().hex  # stands where a number is put in
+_NUMBER = uuid.uuid4().hex  # placeholder for a number inserted later
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _LOG_FORMAT = "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s"
@@ -129,8 +129,8 @@ class InvocationError(Exception):
     ) -> None:
         super().__init__(message)
         self.name, self.message, self.stack_trace = name, message[:_MOST_MESSAGE], stack_trace or []
-        said = {"errorMessage": self.message, "errorType": name, "requestId": request}
-        report = {**said, "stackTrace": self.stack_trace}
+        members = {"errorMessage": self.message, "errorType": name, "requestId": request}
+        report = {**members, "stackTrace": self.stack_trace}
         self.cause = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -217,11 +217,11 @@ def _response(result: Any, request: str) -> str:
         text = result.decode() if isinstance(result, bytes) else encode_result(result)
         size = len(text.encode())  # a lone surrogate has no bytes
     except Exception as error:
-        said = f"Unable to marshal response: {error}"
-        raise InvocationError(MARSHAL_ERROR, said, request) from error
+        message = f"Unable to marshal response: {error}"
+        raise InvocationError(MARSHAL_ERROR, message, request) from error
     if size > MAX_RESPONSE:
-        said = f"Response payload size ({size} bytes) exceeded maximum allowed payload size "
-        raise InvocationError(TOO_LARGE, f"{said}({MAX_RESPONSE} bytes).", request)
+        message = f"Response payload size ({size} bytes) exceeded maximum allowed payload size "
+        raise InvocationError(TOO_LARGE, f"{message}({MAX_RESPONSE} bytes).", request)
     return text
 
 

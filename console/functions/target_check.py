@@ -97,7 +97,7 @@ def _read_source(
     bound = frozenset(_bound(tree))
     open_ended = "*" in bound or "__getattr__" in bound
     # a module may extend sys.path and find more modules than this check
-    imported = () if b"sys.path" in source else tuple(_imported(tree))
+    imported = () if b"sys.path" in source else tuple(_imported_packages(tree))
     return None if open_ended else bound, imported, ""
 
 
@@ -111,7 +111,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.asname or node.name.split(".")[0]
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported_packages(tree: ast.Module) -> Iterator[str]:
     """Yield the packages that a module always imports, outside of try and if."""
     for node in tree.body:
         if isinstance(node, ast.Import):

@@ -35,14 +35,15 @@ class EventRule(models.Model):
     """A rule of EventBridge: with an event ``pattern``, or with a ``schedule``.
 
     Or, with a ``schedule_group``, a schedule of EventBridge Scheduler, whose one target is a row of
-    ``EventTarget``. The columns from there on are for these only, and ``name`` is a digest of group
-    and name that no rule can have: a process of an earlier release neither finds nor fires them.
+    ``EventTarget``. The columns after ``schedule_group`` are for such schedules only, and ``name``
+    is a digest of group and name that no rule can have: a process of an earlier release neither
+    finds nor fires them.
 
     ``next_ms``: when the schedule is due next; null without one or while the rule is disabled.
     ``due_ms``: the same of a schedule of EventBridge Scheduler.
     ``start_ms``, ``end_ms``: between which moments it is due; null for no such limit.
     ``window_minutes``: how long after its moment a start may come (FlexibleTimeWindow); 0: at once.
-    ``client_token``: of the request that made it.
+    ``client_token``: the token of the request that created it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)

@@ -2,8 +2,6 @@
 
 PostgreSQL does not check their foreign keys (``db_constraint=False``), because that would cost more
 than writing the rows; invariant I17 checks them.
-
-(Above 300 lines: one table and the rows that only its steps write.)
 """
 
 from __future__ import annotations
@@ -61,6 +59,8 @@ class MapRun(models.Model):
     pending_redrive = models.IntegerField(default=0)  # children that wait to be redriven
     start_ms = models.BigIntegerField()
     stop_ms = models.BigIntegerField(null=True)
+    # JSON text of the faults for the children, as ``engine.load_child_faults`` reads it
+    faults = models.TextField(null=True)  # noqa: DJ001 - NULL: none
 
     class Meta:
         constraints: ClassVar = [
@@ -111,7 +111,7 @@ class Execution(models.Model):
     ``stored``: all.
     """
 
-    # The indexes below begin with project and machine; nobody looks for a definition's executions.
+    # The indexes below begin with project and machine; no query finds executions by definition.
     project = models.ForeignKey(
         Project, on_delete=models.CASCADE, db_index=False, db_constraint=False
     )
@@ -160,6 +160,8 @@ class Execution(models.Model):
     redrive_tokens = models.TextField(null=True)  # noqa: DJ001 - see above
     # JSON text of the injected faults and their seed, as ``engine.read_faults`` reads it
     faults = models.TextField(null=True)  # noqa: DJ001 - see above
+    # JSON text of the place that it took of its machine's next starts: who set them, and when
+    next_starts = models.TextField(null=True)  # noqa: DJ001 - see above
 
     objects = OwnExecutions()
     imports = ImportedExecutions()
@@ -177,7 +179,7 @@ class Execution(models.Model):
             models.Index(
                 fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
             ),
-            # ListExecutions, which asks for each status by itself
+            # ListExecutions, which makes one query per status
             models.Index(
                 models.F("state_machine"),
                 models.F("status"),
@@ -230,8 +232,8 @@ class Execution(models.Model):
 class RunRow(models.Model):
     """The progress of an execution: the engine's snapshot, fenced by ``version``.
 
-    ``snapshot``: "" of one that succeeded, unless it is a replay: only that knows its origin.
-    ``parked``: not "" if no step may be taken: "paused" of an execution with a ``Pause``.
+    ``snapshot``: "" after a success, except for a replay, whose origin is stored only there.
+    ``parked``: why no step may be taken, such as "paused"; "" if steps may be taken.
     """
 
     execution = models.OneToOneField(
@@ -240,7 +242,7 @@ class RunRow(models.Model):
     version = models.IntegerField(default=0)
     next_event = models.IntegerField(default=1)
     snapshot = models.TextField(default="")
-    ready = models.BooleanField(default=True)  # can go on at once: its budget was used up
+    ready = models.BooleanField(default=True)  # can continue: the last step spent its budget
     failures = models.IntegerField(default=0)  # steps in a row that raised
     parked = models.TextField(default="")
     children_end = models.BooleanField(default=False)  # with it: the executions it has started
@@ -329,8 +331,9 @@ class StoppedLine(NamedTuple):
 class HaltedExecution(models.Model):
     """An execution with lines of control at breakpoints. Its steps write the row.
 
-    ``since_ms``: when the first line stopped; ``count``: how many stand; ``newest``: the number of
-    the newest halt. ``lines``: the first of them as JSON, each ``[number, state, when, since_ms]``.
+    ``since_ms``: when the first line stopped; ``count``: the number of halted lines; ``newest``:
+    the number of the newest halt. ``lines``: the first of them as JSON, each ``[number, state,
+    when, since_ms]``.
     """
 
     execution = models.OneToOneField(
@@ -352,7 +355,7 @@ class HaltedExecution(models.Model):
 
     @property
     def unnamed(self) -> int:
-        """Return how many lines stand that the row does not name."""
+        """Return the number of halted lines that are not listed in the row."""
         return self.count - len(self.stops)
 
     @property
@@ -381,8 +384,8 @@ class DebugEdit(models.Model):
 class TaskRow(models.Model):
     """A scheduled task, open until ``closed_ms``. Its number is the id of its ...Scheduled event.
 
-    ``status``: scheduled (nobody has it), started (a worker or a call has it), waiting (it goes on
-    elsewhere: ``job`` says how to look at it, "" where its token will end it), closed.
+    ``status``: scheduled (not claimed), started (a worker or a call has claimed it), waiting (it
+    runs elsewhere: ``job`` has the poll, "" if an answer with the task token will end it), closed.
     ``token_hash``: SHA-256 of the task token, which is stored nowhere in clear.
     """
 

@@ -40,6 +40,9 @@ class StateMachine(models.Model):
     next_version = models.IntegerField(default=1)  # numbers are never used again
     # JSON array of user names: whose rights bound what its definition does; "" if unknown
     edited_by = models.TextField(default="", db_default="")
+    # JSON text of the breakpoints and faults of the next starts (``store.executions.next_starts``).
+    # In this row, which each start reads anyway: without any, a start asks for nothing more.
+    next_starts = models.TextField(null=True)  # noqa: DJ001 - NULL adds the column in an instant
     as_read = ""  # no column: the mark of the row that ``kept_machine`` read
 
     def __str__(self) -> str:
@@ -105,8 +108,8 @@ class MachineRevision(models.Model):
 class DefinitionDraft(models.Model):
     """The unsaved text in a person's editor of a machine.
 
-    ``machine_arn``: "" for a machine that is not created yet. ``revision``: of the machine that the
-    text was made from.
+    ``machine_arn``: "" for a machine that is not created yet. ``revision``: the machine's revision
+    that the text was made from.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)

@@ -11,7 +11,7 @@ from django.db import models
 class Project(models.Model):
     """A team's project. Its ``account_id`` is the 12-digit account in every ARN.
 
-    ``masked``: the JSONPaths of what pages hide, one a line. ``archived_ms``: since when it is
+    ``masked``: the JSONPaths of masked values, one per line. ``archived_ms``: since when it is
     read-only, null for a project at work.
     """
 
@@ -81,12 +81,12 @@ class SavedView(models.Model):
 class AccessKey(models.Model):
     """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere.
 
-    ``description``: what uses it, "" if its maker did not say.
-    ``disabled_by``: the name of the person who disabled it; "" if nobody did or it is not known.
-    ``scope``: JSON text of a ``KeyScope``, "" for everything that the role of its owner allows.
-    ``expires_ms``: null for a key that does not expire. ``replaced_by``: the key that a rotation
-    made in its place. ``warned_ms``: when its expiry was announced. ``last_used_from`` and
-    ``last_used_client``: address and user agent of the last use.
+    ``description``: the program or person that uses it, "" if not stated. ``disabled_by``: the name
+    of the person who disabled it; "" if nobody did or it is not known. ``scope``: JSON text of a
+    ``KeyScope``, "" for everything that the role of its owner allows. ``expires_ms``: null for a
+    key that does not expire. ``replaced_by``: the key that a rotation made in its place.
+    ``warned_ms``: when its expiry was announced. ``last_used_from`` and ``last_used_client``:
+    address and user agent of the last use.
     """
 
     key_id = models.CharField(max_length=32, primary_key=True)
@@ -117,7 +117,7 @@ class LoginLink(models.Model):
 class Invitation(models.Model):
     """A one-time link by which a person joins a project; only the SHA-256 of its token is stored.
 
-    ``name``: what the person will be called. ``made_by``: the owner's name.
+    ``name``: the future user name. ``made_by``: the owner's name.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
@@ -131,9 +131,9 @@ class Invitation(models.Model):
 
 
 class LoginAttempts(models.Model):
-    """How many passwords were tried lately for a name or from an address.
+    """The number of recent attempts to sign in, for a name or from an address.
 
-    ``key``: HMAC of what is counted. ``until_ms``: the row counts for nothing after that.
+    ``key``: HMAC of the account or address. ``until_ms``: the row has no effect afterwards.
     """
 
     key = models.CharField(max_length=64, primary_key=True)
@@ -155,7 +155,7 @@ class AuditEntry(models.Model):
     execution = models.CharField(max_length=512, null=True)  # noqa: DJ001 - whose Task did it
 
     class Meta:
-        # most rows are starts, which the execution itself tells of: they stay out of the first one
+        # most rows are starts, which the execution's row has, too: the first index leaves them out
         indexes: ClassVar = [
             models.Index(
                 fields=["target"], condition=~models.Q(action="StartExecution"), name="audit_target"

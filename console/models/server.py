@@ -20,6 +20,9 @@ class ServerFact(models.Model):
 class Worker(models.Model):
     """A process that advances executions; alive while it renews its lease."""
 
+    STOPS: ClassVar = "it stops"
+    """The ``problem`` of a worker that is about to give its lease back."""
+
     name = models.CharField(max_length=40, primary_key=True)
     host = models.CharField(max_length=120)
     pid = models.IntegerField()
@@ -40,7 +43,7 @@ class Worker(models.Model):
 class ReadinessMinute(models.Model):
     """The number of readiness checks of a minute, and how many found the server ready.
 
-    ``reason``: of the last check that found it not ready. A minute without a row had no check.
+    ``reason``: why the last failed check found it not ready. A minute without a row had no check.
     """
 
     minute_ms = models.BigIntegerField(primary_key=True)

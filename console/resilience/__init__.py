@@ -1,7 +1,7 @@
-"""Resilience: try the Retriers, Catchers and timeouts of a state machine, and name weaknesses.
+"""Resilience: test the Retriers, Catchers and timeouts of a definition, and report weaknesses.
 
-``examine`` runs a definition in memory, with errors in place of answers and a clock that skips the
-waiting. It calls no service and needs no server.
+``examine`` runs a definition in memory with injected errors and a virtual clock. It calls no
+service and needs no server. The command ``stateyard resilience`` and a page show its report.
 """
 
 from console.resilience.rehearsal import Rehearsal, read_rehearsal

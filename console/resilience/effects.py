@@ -1,4 +1,4 @@
-"""Which calls of services must not be made twice, and which are throttled."""
+"""Find calls that repeat their effect when repeated, and each service's throttling error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOKENS: dict[str, tuple[str, ...]] = {
     "ec2:runinstances": ("ClientToken",),
     "rdsdata:executestatement": (),
 }
-"""Call -> the parameters of which one makes a second call harmless."""
+"""Call -> the parameters of which one makes a repeated call idempotent."""
 _HTTP = "http:invoke"
 _UNSAFE_METHODS = ("POST", "PATCH")
 _COUNTS_UP = re.compile(r"\bADD\b|[+-]\s*:|list_append", re.IGNORECASE)
@@ -60,8 +60,8 @@ def call_name(place: TestedState) -> str:
     return f"{resource.service.removeprefix('aws-sdk:')}:{resource.action}"
 
 
-def twice_means_two(place: TestedState) -> str:
-    """Return the call of a Task that has its effect again each time, "" if it has not."""
+def repeated_effect(place: TestedState) -> str:
+    """Return a Task's call if repeating it repeats its effect, else ""."""
     call = call_name(place)
     parameters = place.state.get("Parameters", place.state.get("Arguments"))
     members = parameters if isinstance(parameters, dict) else {}
@@ -77,19 +77,19 @@ def twice_means_two(place: TestedState) -> str:
         return call if _COUNTS_UP.search(update) and not conditional else ""
     if key not in _TOKENS:
         return ""
-    if isinstance(parameters, str):  # one expression makes all parameters: nobody can tell
+    if isinstance(parameters, str):  # one expression yields all parameters: unknown
         return ""
     return "" if names & set(_TOKENS[key]) else call
 
 
-def wanted_token(place: TestedState) -> str:
-    """Return the parameter that would make a second call harmless, "" if there is none."""
+def idempotency_parameter(place: TestedState) -> str:
+    """Return the parameter that would make a repeated call idempotent, "" if there is none."""
     call = call_name(place).lower()
     return "Idempotency-Key" if call == _HTTP else next(iter(_TOKENS.get(call, ())), "")
 
 
 def throttling_error(place: TestedState) -> str:
-    """Return the error of a throttled call: as a Retrier names it, else the service's."""
+    """Return the error of a throttled call: the one in a Retrier, else the service's."""
     call = call_name(place)
     if not call:
         return ""
@@ -104,7 +104,7 @@ def throttling_error(place: TestedState) -> str:
 
 
 def _keys(value: Any) -> set[str]:
-    """Return the names of all members, of nested objects too."""
+    """Return the names of all members, also in nested objects."""
     names: set[str] = set()
     json.loads(json.dumps(value), object_hook=names.update)
     return names

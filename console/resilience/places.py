@@ -1,4 +1,4 @@
-"""Find the states of a definition, with the Parallel and Map states around each of them."""
+"""List the states of a definition, each with the Parallel and Map states around it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 EXPRESS_S = 300
-"""Seconds that an Express execution may run."""
+"""Maximum duration of an Express execution in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestedState:
     """A state of a definition. ``around``: its Parallel and inline Map states, outermost first.
 
-    ``siblings``: the states of its own level. ``limit_s``: how long the execution may run that it
-    belongs to, None for a year. A distributed Map begins a new execution, so ``around`` ends there;
-    ``child``: the state belongs to such a child execution.
+    ``siblings``: the states of its block. ``limit_s``: the maximum duration of its execution, None
+    for a year. A distributed Map starts new executions, so ``around`` ends there; ``child``: the
+    state runs in such a child execution.
     """
 
     name: str
@@ -48,7 +48,7 @@ class TestedState:
 
     @property
     def tasks_inside(self) -> list[TestedState]:
-        """Return the Task states inside of a Parallel or Map: a retry runs them again."""
+        """Return the Task states inside a Parallel or Map, which a retry repeats."""
         return [
             place
             for inside, _ in blocks_of(self.state)
@@ -58,7 +58,7 @@ class TestedState:
 
 
 def list_places(definition: Mapping[str, Any], kind: str) -> list[TestedState]:
-    """Return all states, in the order of the definition. ``kind``: STANDARD or EXPRESS."""
+    """Return all states, in definition order. ``kind``: STANDARD or EXPRESS."""
     express = kind == "EXPRESS"
     limit = definition.get("TimeoutSeconds")
     root = TestedState(
@@ -73,7 +73,7 @@ def list_places(definition: Mapping[str, Any], kind: str) -> list[TestedState]:
 
 
 def blocks_of(state: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], bool]]:
-    """Yield the branches or the processor of a state; True for a distributed one."""
+    """Yield each block of a Parallel or Map, and whether it is a distributed Map's."""
     branches = state.get("Branches")
     for branch in branches if isinstance(branches, list) else []:
         if isinstance(branch, dict):
@@ -84,14 +84,14 @@ def blocks_of(state: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], boo
 
 
 def is_distributed(state: Mapping[str, Any]) -> bool:
-    """Tell whether a state is a Map whose iterations are executions of their own."""
+    """Return whether a state is a distributed Map."""
     processor = state.get("ItemProcessor")
     settings = processor.get("ProcessorConfig") if isinstance(processor, dict) else None
     return isinstance(settings, dict) and settings.get("Mode") == "DISTRIBUTED"
 
 
 def following(state: Mapping[str, Any], *, caught: bool = True) -> list[str]:
-    """Return the names of the states that a state may lead to; ``caught``: also its Catchers."""
+    """Return the possible next states of a state; ``caught``: including Catchers."""
     rules = _entries(state, "Choices")
     entries = [state, *rules, *(_entries(state, "Catch") if caught else [])]
     names = [entry.get("Next") for entry in entries] + [state.get("Default")]
@@ -124,7 +124,7 @@ def _places(
 
 
 def _child_of(place: TestedState) -> TestedState:
-    """Return a distributed Map as its child executions see it."""
+    """Return a distributed Map from the perspective of its child executions."""
     settings = place.state["ItemProcessor"]["ProcessorConfig"]
     express = settings.get("ExecutionType") == "EXPRESS"
     return TestedState(

@@ -1,4 +1,4 @@
-"""The recorded execution whose input and answers a trial uses."""
+"""A recorded execution whose input and answers the trials of a report use."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ _MOST_STEPS = 20_000
 class Rehearsal:
     """Input and answers of an execution. ``recorded``: state -> the results of its calls.
 
-    ``name``: that of the execution.
+    ``name``: the execution's name. ``input_name``: the named input that replaces its own input.
     """
 
     name: str
     input: Any
     recorded: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    input_name: str = ""
 
     def answers(self, state: str) -> Iterator[Any]:
-        """Yield the recorded results of a state in their order, and the last one from then on."""
+        """Yield the recorded results of a state in order; then repeat the last one."""
         results = self.recorded.get(state) or [{}]
         return itertools.chain(results, itertools.repeat(results[-1]))
 
     def tasks(self) -> dict[str, Callable[[Any], Any]]:
-        """Return functions for ``engine.run`` that answer as recorded, for one run."""
+        """Return functions for one run of ``engine.run`` that answer as recorded."""
         return {state: _replayed(self.answers(state)) for state in self.recorded}
 
     def usual_calls(self, definition: Mapping[str, Any]) -> dict[str, int]:
-        """Return state -> its calls without an error; {} if the recording does not fit."""
+        """Return state -> number of calls in a run without errors; {} if it does not fit."""
         try:
             result = engine.run(definition, self.input, self.tasks(), max_steps=_MOST_STEPS)
         except (engine.EngineError, KeyError):
@@ -54,7 +55,7 @@ class Rehearsal:
 
 
 def read_rehearsal(name: str, text: str, events: Sequence[Mapping[str, Any]]) -> Rehearsal:
-    """Return what an execution recorded. ``text``: its input; ``events``: as AWS's API has them."""
+    """Parse a recorded execution. ``text``: its input; ``events``: in AWS's API form."""
     states: dict[int, str] = {}
     recorded: dict[str, list[Any]] = {}
     maps: set[str] = set()

@@ -1,4 +1,4 @@
-"""The report: all trials of a state machine, and the weaknesses that they show."""
+"""Make the resilience report of a state machine: all trials, and the resulting weaknesses."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _ALL_LAST = "States.ALL must appear alone and at end of list"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a state machine. ``retriers``, ``catchers``, ``timeouts``: how many it has.
+    """The report of a state machine. ``retriers``, ``catchers``, ``timeouts``: their numbers.
 
     ``rehearsal``: the name of the execution whose input and answers were used, "" for none.
-    ``untried``: how many states were left out because the time was up.
+    ``untried``: number of states omitted for lack of time. ``input_name``: the named input used
+    instead of the execution's.
     """
 
     machine: str
@@ -46,6 +47,7 @@ class Report:
     timeouts: int
     rehearsal: str = ""
     untried: int = 0
+    input_name: str = ""
 
 
 def examine(
@@ -56,10 +58,10 @@ def examine(
     rehearsal: Rehearsal | None = None,
     most_seconds: float = math.inf,
 ) -> Report:
-    """Try each Retrier, Catcher and timeout of a definition; raise ``DefinitionError`` for errors.
+    """Test each Retrier, Catcher and timeout of a definition; raise ``DefinitionError`` if invalid.
 
-    ``kind``: STANDARD or EXPRESS. An entry after that of States.ALL is no error here: the report
-    names it. ``most_seconds``: after so long no further state is tried.
+    ``kind``: STANDARD or EXPRESS. An entry after States.ALL is a weakness, not an error.
+    ``most_seconds``: no further state is tried after this time.
     """
     until = time.monotonic() + most_seconds
     errors = [
@@ -79,7 +81,7 @@ def examine(
         if time.monotonic() > until:
             untried = len(places) - number
             break
-        tested = [_rehearsed(recording, place, each) for each in _trials_of(place)]
+        tested = [_rehearse_in_machine(recording, place, each) for each in _trials_of(place)]
         results += tested
         weaknesses += weaknesses_of(place, tested)
     return Report(
@@ -91,13 +93,14 @@ def examine(
         sum(len(_limits(place)) for place in places),
         recording.rehearsal.name if recording is not None else "",
         untried,
+        recording.rehearsal.input_name if recording is not None else "",
     )
 
 
 def _recording_of(
     definition: dict[str, Any], places: Sequence[TestedState], rehearsal: Rehearsal | None
 ) -> trials.Recording | None:
-    """Return the recorded execution if it fits the definition, as it is now."""
+    """Return the recorded execution if it fits the current definition."""
     usual = rehearsal.usual_calls(definition) if rehearsal is not None else {}
     if rehearsal is None or not usual:
         return None
@@ -105,16 +108,16 @@ def _recording_of(
     return trials.Recording(definition, rehearsal, usual, callers)
 
 
-def _rehearsed(
+def _rehearse_in_machine(
     recording: trials.Recording | None, place: TestedState, trial: ResilienceTrial
 ) -> ResilienceTrial:
-    """Return the same trial in the whole definition, if recorded answers lead to the state."""
+    """Repeat a trial in the whole definition, if the recorded answers lead to the state."""
     if recording is None or not place.resource or place.child or not trial.reached:
         return trial
     if trial.outcome in (TrialOutcome.STUCK, TrialOutcome.RETRYING) or trial.tested == TIMEOUT:
         return trial
-    whole = trials.run_whole(recording, place, trial)
-    return trial if whole is None else whole
+    in_machine = trials.run_whole(recording, place, trial)
+    return trial if in_machine is None else in_machine
 
 
 def _trials_of(place: TestedState) -> Iterator[ResilienceTrial]:
@@ -125,7 +128,7 @@ def _trials_of(place: TestedState) -> Iterator[ResilienceTrial]:
         if error:
             trial = trials.run_isolated(place, tested, error)
             reached = trial.taken_by == f"{place.name}/{tested}" or (
-                # The time limit of the execution can end it before its Catcher is asked.
+                # The time limit of the execution can end it before the Catcher is tried.
                 trial.outcome is TrialOutcome.TIMED_OUT
             )
             yield replace(trial, reached=reached)
@@ -150,12 +153,12 @@ def _of_retriers(place: TestedState) -> Iterator[ResilienceTrial]:
         for lasting in (False, True):
             trial = trials.run_isolated(place, tested, error, lasting=lasting)
             takes = trials.taker_of(place, error).get("retryIndex") == index
-            used = trial.retries > 0 or retrier.get("MaxAttempts") == 0
-            yield replace(trial, reached=takes and used)
+            is_used = trial.retries > 0 or retrier.get("MaxAttempts") == 0
+            yield replace(trial, reached=takes and is_used)
 
 
 def _limits(place: TestedState) -> list[str]:
-    """Return the time limits of a Task."""
+    """Return the timeouts of a Task."""
     if not place.resource:
         return []
     return [

@@ -1,9 +1,9 @@
-"""Run a state again and again with an error in place of its answer, and say how it came out.
+"""Run trials: inject an error into a state in place of its answer, and observe the outcome.
 
-Each trial runs a small definition of its own: the state as a Task with its Retriers, Catchers and
-time limits, inside the Parallel and Map states around it. Data plays no part in who takes an error,
-so its data fields are left out, and each Catcher leads to an end of its own. With a recorded
-execution (``Rehearsal``) the whole definition runs instead, with recorded input and answers.
+A trial runs a small definition: the state as a Task with its Retriers, Catchers and timeouts,
+inside the Parallel and Map states around it. Which entry handles an error does not depend on data,
+so data fields are omitted, and each Catcher leads to its own final state. With a recorded execution
+(``Rehearsal``) the whole definition runs instead, with recorded input and answers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from console.resilience.rehearsal import Rehearsal
 
 EXAMPLE_ERROR = "Example.Error"
-"""An error that no definition names: only the wildcards take it."""
+"""An error name that no definition has: only wildcards match it."""
 TRANSITION_DOLLARS = Decimal("0.000025")
-"""AWS's price of a state transition of a Standard execution; each retry is one."""
+"""AWS's price of a state transition in a Standard execution; a retry is one."""
 _MOST_STEPS = 4_000
 _SPENT = 1_000_000_000
 _SECONDS_INSTEAD = 60
@@ -48,7 +48,7 @@ _WILDCARDS = {
 
 
 class TrialOutcome(StrEnum):
-    """How a trial came out, in the words of the report."""
+    """The outcome of a trial, in the words of the report."""
 
     RECOVERED = "recovered"  # a retry succeeded
     CAUGHT = "caught"  # a Catcher took the error
@@ -62,12 +62,13 @@ class TrialOutcome(StrEnum):
 class ResilienceTrial:
     """A trial and its result.
 
-    ``state``, ``tested``: the tested place, as ``Charge`` and ``Retry[0]``. ``error``: the injected
-    error, "" if the call never answered. ``lasting``: every call failed, not only the first one.
+    ``state``, ``tested``: the tested entry, as ``Charge`` and ``Retry[0]``. ``error``: the injected
+    error, "" if the call never answered. ``lasting``: every call failed, not only the first.
     ``whole``: the whole definition ran, with a recorded input. ``reached``: the tested Retrier or
-    Catcher took the error. ``taken_by``: the Catcher that took it, as ``Outer/Catch[0]``; ``next``:
-    where it leads. ``ended_with``: the error of a bad end. ``seconds``: None if it never ends.
-    ``calls``: of the state. ``repeated``: Task state -> the calls that only the retries made.
+    Catcher handled the error. ``taken_by``: the handling Catcher, as ``Outer/Catch[0]``; ``next``:
+    its target. ``ended_with``: the error of a failed run. ``seconds``: None if it never ends.
+    ``calls``: how often the state was called. ``repeated``: Task state -> calls made only by
+    retries.
     """
 
     state: str
@@ -87,12 +88,12 @@ class ResilienceTrial:
 
     @property
     def retries(self) -> int:
-        """Return the calls after the first one."""
+        """Return the number of calls after the first."""
         return max(self.calls - 1, 0)
 
     @property
     def dollars(self) -> Decimal | None:
-        """Return AWS's price of the retries; None for Express, whose retries cost time only."""
+        """Return AWS's price of the retries; None for Express, where they are free."""
         return None if self.express else self.retries * TRANSITION_DOLLARS
 
 
@@ -102,14 +103,14 @@ class ResilienceTrial:
 def taker_of(
     place: TestedState, error: str, *, without_retrier: int | None = None
 ) -> dict[str, int]:
-    """Return ``retryIndex`` and ``catchIndex`` of the Retrier and the Catcher of an error."""
+    """Return ``retryIndex`` and ``catchIndex`` of the entries that handle an error."""
     definition, _ = isolated(place)
     block = _innermost(definition, place)
     state = block["States"][place.name]
     if without_retrier is not None:
         del state["Retry"][without_retrier]
-    alone = {"StartAt": place.name, "States": block["States"]}
-    machine = engine.parse(engine.dumps(alone))
+    one_state = {"StartAt": place.name, "States": block["States"]}
+    machine = engine.parse(engine.dumps(one_state))
     mock = engine.Mock(error=error, cause="")
     # All attempts are spent, so that the answer names the Retrier and also the Catcher behind it.
     trial = engine.try_state(
@@ -120,7 +121,7 @@ def taker_of(
 
 
 def error_for(place: TestedState, index: int, *, of: str) -> str:
-    """Return an error that a Retrier or Catcher takes, "" if earlier entries take them all.
+    """Return an error that an entry handles, "" if earlier entries handle all its errors.
 
     ``of``: Retry or Catch.
     """
@@ -134,9 +135,9 @@ def error_for(place: TestedState, index: int, *, of: str) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded execution and the definition that it fits.
+    """A recorded execution with the definition that it fits.
 
-    ``usual``: state -> its calls without an error. ``callers``: the names of all states that call.
+    ``usual``: state -> number of its calls without errors. ``callers``: all states that call.
     """
 
     definition: Mapping[str, Any]
@@ -150,7 +151,7 @@ class Recording:
 
 @dataclass
 class _Injection:
-    """The mock of the tested Task: counts its calls, and fails the first one or all of them."""
+    """The mock of the tested Task: counts its calls, and fails the first one or all."""
 
     error: str
     lasting: bool
@@ -173,9 +174,9 @@ class _Injection:
 def isolated(
     place: TestedState, *, drop: Sequence[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the definition of a trial, and name of each end -> Catcher and where it leads.
+    """Return the definition of a trial, and final state -> its Catcher and the Catcher's target.
 
-    ``drop``: fields of the state to leave out, as HeartbeatSeconds.
+    ``drop``: fields of the state to omit, such as HeartbeatSeconds.
     """
     ends: dict[str, Any] = {}
     state = _as_task(place, drop)
@@ -196,7 +197,7 @@ def run_isolated(
     lasting: bool = True,
     drop: Sequence[str] = (),
 ) -> ResilienceTrial:
-    """Run a trial of a state with made-up data. ``tested``: as in ``ResilienceTrial``."""
+    """Run a trial of a state with dummy data. ``tested``: as in ``ResilienceTrial``."""
     definition, ends = isolated(place, drop=drop)
     mock = _Injection(error, lasting, itertools.repeat({}))
     common: dict[str, Any] = {
@@ -226,17 +227,17 @@ def run_isolated(
 
 
 def run_whole(
-    recording: Recording, place: TestedState, alone: ResilienceTrial
+    recording: Recording, place: TestedState, trial: ResilienceTrial
 ) -> ResilienceTrial | None:
-    """Repeat a trial in the whole definition; None if the recorded answers do not reach its state.
+    """Repeat a trial in the whole definition; None if recorded answers do not reach its state.
 
-    A Task that was never recorded, as one behind a Catcher, answers ``{}``. If the execution then
-    fails, the made-up answer may be the reason, so that the trial says nothing.
+    An unrecorded Task, such as one behind a Catcher, answers ``{}``. If the execution then fails,
+    that answer may be the reason, and the trial is inconclusive.
     """
     usual, rehearsal = recording.usual, recording.rehearsal
     if not usual.get(place.name):
         return None
-    mock = _Injection(alone.error, alone.lasting, rehearsal.answers(place.name))
+    mock = _Injection(trial.error, trial.lasting, rehearsal.answers(place.name))
     unknown = {state: _made_up for state in recording.callers if state not in rehearsal.recorded}
     tasks: dict[str, Callable[[Any], Any]] = {**unknown, **rehearsal.tasks(), place.name: mock}
     limit = {} if place.limit_s is None else {"TimeoutSeconds": place.limit_s}
@@ -245,7 +246,7 @@ def run_whole(
         result = engine.run(definition, rehearsal.input, tasks, max_steps=_MOST_STEPS)
     except engine.EngineBug:
         outcome = _unfinished(mock)
-        return replace(alone, whole=True, outcome=outcome, calls=mock.calls, seconds=None)
+        return replace(trial, whole=True, outcome=outcome, calls=mock.calls, seconds=None)
     if result.status == "FAILED" and any(call.state in unknown for call in result.calls):
         return None
     calls: dict[str, int] = {}
@@ -257,9 +258,9 @@ def run_whole(
         if count > max(usual.get(state, 0), 1)
     }
     return replace(
-        alone,
+        trial,
         whole=True,
-        outcome=_outcome(result, caught=bool(alone.taken_by)),
+        outcome=_outcome(result, caught=bool(trial.taken_by)),
         calls=mock.calls,
         seconds=result.slept,
         ended_with=result.error or "",
@@ -287,7 +288,7 @@ def _unfinished(mock: _Injection) -> TrialOutcome:
 
 
 def _as_task(place: TestedState, drop: Sequence[str]) -> dict[str, Any]:
-    """Return a state as a Task without data fields; a Parallel or Map fails as a Task does."""
+    """Return a state as a Task without data fields; for errors, a Parallel or Map is like one."""
     resource = place.resource or _FUNCTION
     task: dict[str, Any] = {"Type": "Task", "Resource": resource}
     if resource.endswith(".waitForTaskToken"):
@@ -304,7 +305,7 @@ def _as_task(place: TestedState, drop: Sequence[str]) -> dict[str, Any]:
 def _block_of(
     place: TestedState, depth: int, state: dict[str, Any], ends: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the level of a state: the state, and an end for each of its Catchers."""
+    """Return the block of a state: the state, and a final state for each of its Catchers."""
     states: dict[str, Any] = {place.name: {**state, "End": True}}
     retriers = [dict(entry) for entry in _up_to_all(place.retriers)]
     if retriers:
@@ -314,8 +315,8 @@ def _block_of(
         end = f"caught:{depth}.{index}"
         states[end] = {"Type": "Succeed"}
         ends[end] = (f"{place.name}/Catch[{index}]", str(catcher.get("Next", "")))
-        taken = {"ErrorEquals": copy.copy(catcher.get("ErrorEquals")), "Next": end}
-        states[place.name].setdefault("Catch", []).append(taken)
+        catcher_copy = {"ErrorEquals": copy.copy(catcher.get("ErrorEquals")), "Next": end}
+        states[place.name].setdefault("Catch", []).append(catcher_copy)
     return {"StartAt": place.name, "States": states}
 
 
@@ -327,7 +328,7 @@ def _innermost(definition: dict[str, Any], place: TestedState) -> dict[str, Any]
 
 
 def _up_to_all(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the entries up to the first States.ALL: it takes every error."""
+    """Return the entries up to the first States.ALL, which handles every error."""
     for index, entry in enumerate(entries):
         if _names(entry) == ["States.ALL"]:
             return entries[: index + 1]

@@ -1,4 +1,4 @@
-"""Name the weaknesses of a state machine: by its trials, and by where its Catchers lead."""
+"""Find the weaknesses of a state, from its trials and the targets of its Catchers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.resilience.effects import call_name, twice_means_two, wanted_token
+from console.resilience.effects import call_name, idempotency_parameter, repeated_effect
 from console.resilience.places import following
 from console.resilience.trials import TrialOutcome, error_for, taker_of
 
@@ -21,7 +21,7 @@ THROTTLING = "Throttling"
 TIMEOUT = "TimeoutSeconds"
 HEARTBEAT = "HeartbeatSeconds"
 NO_LIMIT = "No time limit"
-"""What is tested besides Retriers and Catchers: ``ResilienceTrial.tested``."""
+"""``ResilienceTrial.tested`` of a trial without Retrier or Catcher."""
 _MAY_HAVE_HAPPENED = {
     "States.ALL",
     "States.TaskFailed",
@@ -120,7 +120,7 @@ def _how_long(trial: ResilienceTrial) -> str:
 
 
 def _gets_through(trial: ResilienceTrial) -> bool:
-    """Tell whether no Retrier and no Catcher has taken the error."""
+    """Return whether no Retrier or Catcher handled the error."""
     return trial.outcome is TrialOutcome.FAILED and not trial.taken_by
 
 
@@ -152,7 +152,7 @@ def _unreachable(place: TestedState) -> Iterator[Weakness]:
 
 
 def _pointless_retriers(place: TestedState) -> Iterator[Weakness]:
-    """Name Retriers that retry nothing, unless they keep an error from a later Retrier."""
+    """Yield Retriers that retry nothing, unless they shield an error from a later one."""
     for index, retrier in enumerate(place.retriers):
         error = error_for(place, index, of="Retry")
         if retrier.get("MaxAttempts") != 0 or not error:
@@ -169,8 +169,8 @@ def _pointless_retriers(place: TestedState) -> Iterator[Weakness]:
 
 def _doubled_calls(place: TestedState) -> Iterator[Weakness]:
     tasks = [place] if place.resource else place.tasks_inside
-    call = next((call for task in tasks if (call := twice_means_two(task))), "")
-    token = next((wanted_token(task) for task in tasks if twice_means_two(task)), "")
+    call = next((call for task in tasks if (call := repeated_effect(task))), "")
+    token = next((idempotency_parameter(task) for task in tasks if repeated_effect(task)), "")
     for index, retrier in enumerate(place.retriers if call else ()):
         names = [name for name in retrier.get("ErrorEquals", ()) if name in _MAY_HAVE_HAPPENED]
         if not names or retrier.get("MaxAttempts") == 0:
@@ -221,7 +221,7 @@ def _replaces_input(catcher: Mapping[str, Any], *, jsonata: bool) -> bool:
 
 
 def _reads_input(place: TestedState, target: str) -> str:
-    """Return the first state behind a Catcher that reads fields which the error has not."""
+    """Return the first state behind a Catcher that reads fields an error output lacks."""
     waiting, seen = [target], {place.name}
     while waiting:
         name = waiting.pop(0)
@@ -239,7 +239,7 @@ def _reads_input(place: TestedState, target: str) -> str:
 
 
 def _reads(state: Mapping[str, Any], *, jsonata: bool) -> bool:
-    """Tell whether a state reads a field of its input other than Error and Cause."""
+    """Return whether a state reads a field of its input other than Error and Cause."""
     after = ("Catch", "ResultPath", "ResultSelector", "OutputPath", "Branches", "Retry")
     fields = {
         name: value
@@ -253,7 +253,7 @@ def _reads(state: Mapping[str, Any], *, jsonata: bool) -> bool:
 
 
 def _passes_on(state: Mapping[str, Any], *, jsonata: bool) -> bool:
-    """Tell whether a state's output still is, or has, the input."""
+    """Return whether a state's output contains its input."""
     kind = state.get("Type")
     if kind in ("Choice", "Wait"):
         return "Output" not in state
@@ -277,7 +277,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _may_fail(place: TestedState, target: str) -> bool:
-    """Tell whether a Fail state can follow, or the way back to the state itself."""
+    """Return whether a Fail state, or the state itself again, can follow."""
     waiting, seen = [target], set()
     while waiting:
         name = waiting.pop()

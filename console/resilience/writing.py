@@ -1,11 +1,11 @@
-"""Write a report as text for a terminal, as JSON, or as JUnit for a CI."""
+"""Write resilience reports as text, JSON or JUnit."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
+from console.recordings.junit import JUnitCase, write_junit
 from console.resilience.trials import TrialOutcome
 
 if TYPE_CHECKING:
@@ -28,18 +28,10 @@ def write_json(reports: Sequence[Report]) -> str:
     return json.dumps([_as_json(report) for report in reports], indent=2, ensure_ascii=False)
 
 
-def write_junit(reports: Sequence[Report]) -> str:
-    """Return the reports as JUnit: a test case for each trial, failed by its weaknesses."""
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>"]
-    for report in reports:
-        lines += _suite(report)
-    return "\n".join([*lines, "</testsuites>"])
-
-
 WRITERS: dict[str, Callable[[Sequence[Report]], str]] = {
     "text": write_text,
     "json": write_json,
-    "junit": write_junit,
+    "junit": lambda reports: write_junit((each.machine, _junit_cases(each)) for each in reports),
 }
 """Format -> the function that writes it."""
 
@@ -48,7 +40,7 @@ WRITERS: dict[str, Callable[[Sequence[Report]], str]] = {
 
 
 def outcome_words(trial: ResilienceTrial) -> str:
-    """Return what the state machine did, as "caught by Charge/Catch[0] after 3 s and 3 calls"."""
+    """Return the outcome in words: "caught by Charge/Catch[0] after 3 s and 3 calls"."""
     words = str(trial.outcome)
     if trial.outcome is TrialOutcome.STUCK:
         words = "stuck: nothing ends the task"
@@ -64,10 +56,16 @@ def outcome_words(trial: ResilienceTrial) -> str:
 
 
 def trial_words(trial: ResilienceTrial) -> str:
-    """Return what was done to the state, as "every call fails with States.Timeout"."""
+    """Return the injected failure in words: "every call fails with States.Timeout"."""
     if not trial.error:
         return "no answer"
     return f"{'every call' if trial.lasting else 'the first call'} fails with {trial.error}"
+
+
+def repeated_words(trial: ResilienceTrial) -> str:
+    """Return the other states that the retries called again, as "Charge 2x, Ship 1x"."""
+    others = [each for each in trial.repeated.items() if each[0] != trial.state]
+    return ", ".join(f"{state} {count:,}x" for state, count in others)
 
 
 def duration_words(seconds: float) -> str:
@@ -80,8 +78,9 @@ def duration_words(seconds: float) -> str:
 
 def _lines(report: Report) -> list[str]:
     count = len(report.weaknesses)
+    own = f"the named input {report.input_name} and the" if report.input_name else "the input and"
     source = (
-        f"with the input and answers of execution {report.rehearsal}"
+        f"with {own} answers of execution {report.rehearsal}"
         if report.rehearsal
         else "each state by itself, with made-up data"
     )
@@ -112,10 +111,8 @@ def _costs(trial: ResilienceTrial) -> str:
     if not trial.retries:
         return ""
     price = "" if trial.dollars is None else f", retries cost ${trial.dollars:f}"
-    others = [
-        f"{state} {count:,}x" for state, count in trial.repeated.items() if state != trial.state
-    ]
-    return f"{price}; called again: {', '.join(others)}" if others else price
+    others = repeated_words(trial)
+    return f"{price}; called again: {others}" if others else price
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -125,6 +122,7 @@ def _as_json(report: Report) -> Mapping[str, Any]:
     return {
         "machine": report.machine,
         "execution": report.rehearsal or None,
+        "inputName": report.input_name or None,
         "retriers": report.retriers,
         "catchers": report.catchers,
         "timeouts": report.timeouts,
@@ -164,25 +162,21 @@ def _trial_json(trial: ResilienceTrial) -> Mapping[str, Any]:
 # -- JUnit -----------------------------------------------------------------------------------------
 
 
-def _suite(report: Report) -> list[str]:
+def _junit_cases(report: Report) -> list[JUnitCase]:
+    """Return a test case for each tested field, failed by its weaknesses."""
     cases: dict[tuple[str, str], list[Weakness]] = {
         (trial.state, trial.tested): [] for trial in report.trials
     }
     for weakness in report.weaknesses:
         cases.setdefault((weakness.state, weakness.tested), []).append(weakness)
     seconds = {(each.state, each.tested): each.seconds or 0 for each in report.trials}
-    failures = sum(1 for weaknesses in cases.values() if weaknesses)
-    lines = [
-        f'  <testsuite name={quoteattr(report.machine)} tests="{len(cases)}" failures="{failures}">'
-    ]
-    for (state, tested), weaknesses in cases.items():
-        name, took = quoteattr(f"{state} {tested}"), seconds.get((state, tested), 0)
-        lines.append(
-            f'    <testcase classname={quoteattr(report.machine)} name={name} time="{took:.3f}">'
+    return [
+        JUnitCase(
+            " ".join(case),
+            "failure" if weaknesses else "",
+            ", ".join(weakness.code for weakness in weaknesses),
+            "\n".join(f"{weakness.text} {weakness.remedy}" for weakness in weaknesses),
+            seconds.get(case, 0),
         )
-        if weaknesses:
-            kinds = quoteattr(", ".join(weakness.code for weakness in weaknesses))
-            texts = "\n".join(f"{weakness.text} {weakness.remedy}" for weakness in weaknesses)
-            lines.append(f"      <failure message={kinds}>{escape(texts)}</failure>")
-        lines.append("    </testcase>")
-    return [*lines, "  </testsuite>"]
+        for case, weaknesses in cases.items()
+    ]

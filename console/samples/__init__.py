@@ -1,8 +1,8 @@
-"""The sample state machines of a new installation.
+"""The sample state machines that a new installation gets.
 
-The definitions are files beside this one; ``MACHINES`` says what each is called, what it shows in
-one line, and with which input to try it. Their functions are in ``console.samples.functions``.
-They serve executions under the role of the samples only, so that no team's own machine calls one.
+Definitions are files of this package; ``MACHINES`` has the name, a description and an example input
+of each. Their functions (``console.samples.functions``) only serve executions with the samples'
+role, so that no other state machine calls them by accident.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from django.db.models import Q
 
 PROJECT = "samples"
-"""Name of the project that has the samples of a new installation."""
+"""Name of the project with a new installation's samples."""
 ROLE_END = ":role/stateyard-samples"
-"""How the ARN of the role ends that marks state machines as samples."""
+"""End of the role ARN that marks state machines as samples."""
 _FORMER_ROLE_END = ":role/stepyard-samples"  # of samples made before 0.3.0
 
 
@@ -27,22 +27,22 @@ def sample_role(account: str) -> str:
 
 
 def is_sample(role_arn: str) -> bool:
-    """Tell whether a state machine or execution of this role is a sample's.
+    """Return whether a role is that of the samples.
 
-    It is from the start until somebody gives the machine another role; a changed definition does
-    not matter.
+    A state machine counts as a sample until it gets another role; changes of its definition do not
+    matter.
     """
     return role_arn.endswith((ROLE_END, _FORMER_ROLE_END))
 
 
 def samples_condition(field: str) -> Q:
-    """Return the condition that a field with the ARN of a role has that of the samples."""
+    """Return the query condition that a role ARN column has the samples' role."""
     return Q(**{f"{field}__endswith": ROLE_END}) | Q(**{f"{field}__endswith": _FORMER_ROLE_END})
 
 
 @dataclass(frozen=True, slots=True)
 class SampleMachine:
-    """One sample. ``file``: its definition in this package; ``value``: the suggested input."""
+    """One sample. ``file``: its definition in this package; ``value``: an example input."""
 
     name: str
     file: str
@@ -56,7 +56,7 @@ class SampleMachine:
 
     @property
     def input(self) -> str:
-        """Return the suggested input as indented JSON text."""
+        """Return the example input as indented JSON text."""
         value = {} if self.value is None else self.value
         return json.dumps(value, indent=2, ensure_ascii=False)
 

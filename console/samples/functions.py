@@ -1,4 +1,4 @@
-"""The functions that the sample state machines call, written as for Lambda."""
+"""Functions that the sample state machines call, written as Lambda handlers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class AccountAlreadyExistsException(Exception):
 
 
 class CardDeclined(Exception):
-    """The bank refused the payment."""
+    """The bank declines the payment."""
 
 
 class WarehouseBusy(Exception):
-    """The warehouse asks to try again."""
+    """The warehouse is busy; retry later."""
 
 
 class CarrierUnavailable(Exception):
-    """The carrier asks to try again."""
+    """The carrier is unavailable; retry later."""
 
 
 def find_address(event: Event, context: object) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def put_message(event: Event, context: object) -> dict[str, Any]:
 
 
 def create_account(event: Event, context: object) -> None:
-    """Raise the error of an account that exists already."""
+    """Raise the error for an existing account."""
     del event, context
     raise AccountAlreadyExistsException("Account is in use!")
 
@@ -86,7 +86,7 @@ def pay_out_change(event: Event, context: object) -> int:
 
 
 def check_inventory(event: Event, context: object) -> dict[str, Any]:
-    """Tell whether every item is in stock; none of more than 100 is."""
+    """Return whether all items are in stock, and the missing ones: more than 100 of an item."""
     del context
     time.sleep(0.5)
     missing = [item["sku"] for item in event["items"] if item.get("quantity", 1) > 100]  # noqa: PLR2004
@@ -94,7 +94,7 @@ def check_inventory(event: Event, context: object) -> dict[str, Any]:
 
 
 def score_fraud(event: Event, context: object) -> dict[str, int]:
-    """Return a score from 0 to 100: the higher the total, the higher."""
+    """Return a fraud score from 0 to 100 that grows with the total."""
     del context
     time.sleep(0.3)
     return {"score": min(100, int(event["total"]) // 100)}
@@ -119,13 +119,13 @@ def charge_card(event: Event, context: object) -> dict[str, Any]:
 
 
 def refund_card(event: Event, context: object) -> dict[str, Any]:
-    """Give the money back."""
+    """Refund the payment."""
     del context
     return {"refunded": event["payment"]}
 
 
 def ship_item(event: Event, context: object) -> dict[str, Any]:
-    """Hand the parcel to a carrier; every fourth time it asks to try again."""
+    """Ship the parcel; every fourth time the carrier is unavailable."""
     del context
     time.sleep(0.6)
     if random.random() < 1 / 4:  # noqa: S311 - a simulation
@@ -161,4 +161,4 @@ FUNCTIONS = {
     "activity:Add": f"{_HERE}:add",
     "activity:Subtract": f"{_HERE}:subtract",
 }
-"""Name -> callable; ``activity:`` names are worked by a thread of the server."""
+"""Name -> callable; a server's thread works those named ``activity:``."""
