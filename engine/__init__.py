@@ -12,14 +12,21 @@ modules inside. Eight words are enough to read it:
 * ``Step``: the next run, the new events and the commands.
 * ``Moment``: the time, the random seed and the rest of the outside world at a step.
 
-The functions: ``parse`` and ``check`` read a definition. ``advance`` computes one step; how
-it works is described in ``engine.runtime``. ``run`` runs a whole machine in memory, for unit tests.
-``replay`` plays a recorded execution again. ``try_state`` runs one state, as TestState does.
-``build_graph`` draws a machine, and ``Trace`` and ``paint`` read a history (``engine.history``).
+The main functions and classes: ``parse`` returns the machine of a definition, ``check`` its
+problems. ``advance`` computes one step; how it works is described in ``engine.runtime``. ``run``
+runs a whole machine in memory, for unit tests. ``replay`` plays a recorded execution again and
+returns the differences. ``try_state`` runs one state, as TestState does. ``build_graph`` returns
+the states and transitions of a machine for a drawing. ``paint`` returns the status of each state
+from a whole history; ``Trace`` computes statuses and visits from a history in portions
+(``engine.history``). ``CoverageReader`` returns the points of a machine (states, transitions,
+rules, error paths) that a history reached (``engine.coverage``).
 """
 
 from __future__ import annotations
 
+from engine.coverage.points import Point, PointKind
+from engine.coverage.reading import CoverageReader, Reached
+from engine.coverage.suggesting import Suggestion, TaskScript, suggest
 from engine.data.path_sets import PathSet, compile_path_set
 from engine.differences import ControlPath, ReplayDifference, control_paths
 from engine.errors import (
@@ -31,6 +38,7 @@ from engine.errors import (
     NewerFormat,
     QueryEvaluationError,
     StatesError,
+    failure_problem,
 )
 from engine.execution_status import ExecutionStatus
 from engine.graph import (
@@ -44,10 +52,10 @@ from engine.graph import (
     draw_unfinished,
 )
 from engine.history import event_types
-from engine.history.batch import EventBatch
+from engine.history.batch import EventBatch, large_payload
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
-from engine.history.fold import Trace
-from engine.history.paint import paint
+from engine.history.fold import Trace, paint
+from engine.history.owners import name_states
 from engine.history.visits import (
     ControlLine,
     GroupAttempt,
@@ -63,8 +71,10 @@ from engine.jsontext import (
     dumps,
     has_surrogate,
     is_too_long,
+    least_size,
     loads,
     payload_limit,
+    unique_members,
     use_limits,
 )
 from engine.language import (
@@ -93,7 +103,8 @@ from engine.language.processors import is_express_processor, processor_definitio
 from engine.language.references import variable_references
 from engine.language.resources import parse_resource, service_actions
 from engine.language.schema import json_schema
-from engine.replay import SCENARIO, replay
+from engine.limits_ahead import LimitAhead, LimitKind, limits_ahead, most_within_a_second
+from engine.replay import SCENARIO, call_request, replay, replayed_events
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.breakpoints import (
     MOST_BREAKPOINTS,
@@ -125,6 +136,7 @@ from engine.runtime.events import Event
 from engine.runtime.faults import (
     FAULT_TYPES,
     MOST_FAULTS,
+    ChildFaults,
     Fault,
     FaultError,
     FaultPlan,
@@ -132,8 +144,12 @@ from engine.runtime.faults import (
     FaultType,
     describe_faults,
     describe_stored,
+    describe_strike,
     faults_text,
+    faulty_states,
+    load_child_faults,
     read_faults,
+    read_recorded_faults,
 )
 from engine.runtime.halted_lines import HaltedLine, describe_halt, halted_lines
 from engine.runtime.memory import FunctionCall, NoAnswer, Result, StruckFault, run
@@ -188,10 +204,12 @@ __all__ = [
     "BreakpointError",
     "CancelTask",
     "CancelTimer",
+    "ChildFaults",
     "Command",
     "Continue",
     "ControlLine",
     "ControlPath",
+    "CoverageReader",
     "DatasetItem",
     "DebugPlan",
     "DefinitionError",
@@ -223,6 +241,8 @@ __all__ = [
     "IntegrationPattern",
     "InterpreterError",
     "JsonTextError",
+    "LimitAhead",
+    "LimitKind",
     "Machine",
     "MachineType",
     "Message",
@@ -233,9 +253,12 @@ __all__ = [
     "Node",
     "NoteEdit",
     "PathSet",
+    "Point",
+    "PointKind",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
+    "Reached",
     "Redrive",
     "RedriveMapRun",
     "Release",
@@ -256,8 +279,10 @@ __all__ = [
     "Step",
     "Stop",
     "StruckFault",
+    "Suggestion",
     "TaskFailed",
     "TaskKind",
+    "TaskScript",
     "TaskStarted",
     "TaskSubmitted",
     "TaskSucceeded",
@@ -276,6 +301,7 @@ __all__ = [
     "breakpoints_text",
     "build_graph",
     "byte_size",
+    "call_request",
     "check",
     "check_breakpoints",
     "child_inputs",
@@ -286,11 +312,14 @@ __all__ = [
     "describe_faults",
     "describe_halt",
     "describe_stored",
+    "describe_strike",
     "draw_unfinished",
     "dumps",
     "event_names",
     "event_types",
+    "failure_problem",
     "faults_text",
+    "faulty_states",
     "fields_of",
     "halted_lines",
     "has_surrogate",
@@ -298,9 +327,15 @@ __all__ = [
     "is_too_long",
     "iso_text",
     "json_schema",
+    "large_payload",
+    "least_size",
+    "limits_ahead",
+    "load_child_faults",
     "loads",
     "map_mode_around",
     "mocked_tasks",
+    "most_within_a_second",
+    "name_states",
     "own_states",
     "paint",
     "parse",
@@ -312,11 +347,15 @@ __all__ = [
     "processor_definition",
     "read_breakpoints",
     "read_faults",
+    "read_recorded_faults",
     "replay",
+    "replayed_events",
     "run",
     "service_actions",
+    "suggest",
     "task_token",
     "try_state",
+    "unique_members",
     "unsuccessful_states",
     "use_limits",
     "use_platform",

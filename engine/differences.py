@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from engine.graph import TOP
 from engine.history.visits import ABORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from engine.graph import Graph
     from engine.history.fold import Trace
@@ -98,23 +99,36 @@ def find_differences(
     yield from _compare_endings(finish, expected)
 
 
+def compare_requests(
+    name: str, got: Mapping[str, Any], expected: Mapping[str, Any], token: str
+) -> Iterator[ReplayDifference]:
+    """Yield the differences of a call. ``got``, ``expected``: its ``Resource`` and ``Input``.
+
+    ``token``: the task token of the replay; texts with it are not compared.
+    """
+    if "Resource" in expected and got.get("Resource") != expected["Resource"]:
+        texts = (str(request.get("Resource")) for request in (got, expected))
+        yield ReplayDifference(f"resource of {name}", *texts)
+    if "Input" in expected:
+        parts = _compare_values(got.get("Input"), expected["Input"], "$", frozenset())
+        without_token = (part for part in parts if token not in str(part[1]))
+        yield from _report_parts(f"input of {name}", without_token)
+
+
 def _compare_endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[ReplayDifference]:
     if finish.status != expected["Status"]:
         ending = f"{finish.status} ({finish.error})" if finish.error else finish.status
         yield ReplayDifference("status", ending, str(expected["Status"]))
     if "Output" in expected and finish.output is not None:
         ignored = frozenset(expected.get("Ignore", ()))
-        differences = _compare_values(
-            jsontext.loads(finish.output), expected["Output"], "$", ignored
-        )
-        for _, (where, got, expected_value) in zip(range(MAX_REPORTED), differences, strict=False):
-            yield ReplayDifference(f"output {where}", got, expected_value)
+        parts = _compare_values(jsontext.loads(finish.output), expected["Output"], "$", ignored)
+        yield from _report_parts("output", parts)
     if finish.status == expected["Status"]:
         for name, text in (("Error", finish.error), ("Cause", finish.cause)):
             pair = [text, expected.get(name)]
             if len({_without_event_numbers(text) for text in pair}) > 1:
-                shown = [_shorten(_NOTHING if text is None else text) for text in pair]
-                yield ReplayDifference(name.lower(), *shown)
+                texts = [_shorten(_NOTHING if text is None else text) for text in pair]
+                yield ReplayDifference(name.lower(), *texts)
 
 
 def _without_event_numbers(text: str | None) -> str | None:
@@ -158,9 +172,17 @@ def _compare_path(name: str, got: ControlPath, expected: ControlPath) -> Iterato
     yield ReplayDifference(f"{where}, state {place + 1}{before}", *ways)
 
 
+def _report_parts(
+    subject: str, parts: Iterable[tuple[str, Any, Any]]
+) -> Iterator[ReplayDifference]:
+    """Yield the first different parts of a value as differences."""
+    for where, got, expected in itertools.islice(parts, MAX_REPORTED):
+        yield ReplayDifference(f"{subject} {where}", _shorten(got), _shorten(expected))
+
+
 def _compare_values(
     got: Any, expected: Any, where: str, ignored: frozenset[str]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, Any, Any]]:
     """Yield (path, got, expected) of each different part."""
     if where in ignored:
         return
@@ -177,7 +199,7 @@ def _compare_values(
             )
             yield from _compare_values(got_part, expected_part, f"{where}[{index}]", ignored)
     elif got != expected or isinstance(got, bool) != isinstance(expected, bool):
-        yield where, _shorten(got), _shorten(expected)
+        yield where, got, expected
 
 
 _NOTHING = object()

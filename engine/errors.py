@@ -1,10 +1,10 @@
 """The exceptions of the engine, and the names of errors that ASL reserves.
 
-The branches, by who has to act:
+The exceptions, by the party that has to act:
 
 * ``DefinitionError`` - the caller sent a definition that is not a state machine.
 * ``StatesError`` - a state failed with an error of ASL; Retry and Catch handle it.
-* ``EngineBug`` - ours; the step is refused, and pages show the execution as parked.
+* ``EngineBug`` - the developers of Stateyard; the step is not committed.
 * ``NewerFormat`` - the operator; only the later version that wrote the snapshot can read it.
 """
 
@@ -23,8 +23,6 @@ RUNTIME = "States.Runtime"
 DATA_LIMIT_EXCEEDED = "States.DataLimitExceeded"
 QUERY_EVALUATION = "States.QueryEvaluationError"
 EXCEED_TOLERATED_FAILURE = "States.ExceedToleratedFailureThreshold"
-ITEM_READER_FAILED = "States.ItemReaderFailed"
-RESULT_WRITER_FAILED = "States.ResultWriterFailed"
 INTRINSIC_FAILURE = "States.IntrinsicFailure"
 RESULT_PATH_MATCH_FAILURE = "States.ResultPathMatchFailure"
 
@@ -44,13 +42,13 @@ class NewerFormat(EngineError, ValueError):
 
 
 class JsonTextError(EngineError):
-    """The text is not JSON as RFC 8259 has it, or is nested or sized beyond the cap.
+    """The text is not JSON by RFC 8259, or exceeds the limit of nesting or size.
 
     ``line`` and ``column`` count from 1; None where the problem has no place.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        """Message in the words of the service's parser where those are known."""
+        """The message is that of the service's parser, where it is known."""
         super().__init__(message)
         self.line = line
         self.column = column
@@ -72,7 +70,7 @@ class EngineBug(EngineError):
 class StatesError(EngineError):
     """An error of ASL, with an optional name and an optional cause.
 
-    This class is for errors that tasks and Fail states report: their causes stay as they are. An
+    This class is for errors that tasks and Fail states report: their causes are not changed. An
     ``InterpreterError`` gets a prefix, "An error occurred while executing the state ...".
     """
 
@@ -98,6 +96,14 @@ class StatesError(EngineError):
         self.fatal = fatal
 
 
+def failure_problem(error: str | None, cause: str | None) -> str:
+    """Return why a task or state cannot fail with an error and a cause, "" if it can."""
+    for name, text, most in (("error", error, _MAX_ERROR), ("cause", cause, _MAX_CAUSE)):
+        if len(text or "") > most:
+            return f"{name} has {len(text or '')} characters; at most {most} are accepted"
+    return ""
+
+
 class InterpreterError(StatesError):
     """The interpreter cannot continue; the runtime prefixes the cause with state and event id."""
 
@@ -118,8 +124,8 @@ class QueryEvaluationError(InterpreterError):
 def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = False) -> bool:
     """Return whether a Retrier or Catcher with these ErrorEquals handles an error.
 
-    Nothing handles ``States.Runtime``, not even its own name (recorded from the service). Only its
-    own name handles ``States.DataLimitExceeded``; for a task's result ``States.ALL`` does, too
+    No entry matches ``States.Runtime``, not even its own name (recorded from the service). Only its
+    own name matches ``States.DataLimitExceeded``; for a task's result ``States.ALL`` does, too
     (recorded). ``States.TaskFailed`` is a wildcard for all errors but timeouts. A missed heartbeat
     is also a ``States.Timeout``.
     """

@@ -1,7 +1,7 @@
 """Build the graph of a state machine: states as nodes, transitions as edges, for pages to draw.
 
 ``build_graph(machine)`` computes no positions. Nodes have ids (``n1`` ... ``nk``) in the order of
-the definition, and ``engine.history.paint`` gives each node the status that an execution gave it.
+the definition, and ``engine.paint`` gives each node the status that an execution gave it.
 """
 
 from __future__ import annotations
@@ -250,6 +250,8 @@ def _describe(state: State, raw: Mapping[str, Any]) -> str:
 
 
 def _resource_words(resource: Resource) -> str:
+    if resource.kind is TaskKind.SERVICE and not resource.service:
+        return resource.arn  # a placeholder, in a definition that is being written
     if resource.kind is TaskKind.SERVICE:
         return f"{resource.service}: {resource.action}{resource.pattern.value}"
     return f"{resource.kind}: {resource.arn.rpartition(':')[2]}"
@@ -281,5 +283,5 @@ def _comparison_words(variable: str, operator: str, value: Any) -> str:
         return f"{variable} is {'' if value else 'not '}{_KINDS[operator]}"
     name = operator.removesuffix("Path")
     sign = next((sign for suffix, sign in _COMPARISONS.items() if name.endswith(suffix)), operator)
-    shown = value if operator.endswith("Path") else json.dumps(value, ensure_ascii=False)
-    return f"{variable} {sign} {shown}"
+    operand = value if operator.endswith("Path") else json.dumps(value, ensure_ascii=False)
+    return f"{variable} {sign} {operand}"

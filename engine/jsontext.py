@@ -36,13 +36,31 @@ def _parse_int(text: str) -> int:
     return int(text)
 
 
-_decode = json.JSONDecoder(
-    parse_constant=_reject_constant, parse_float=_parse_float, parse_int=_parse_int
-).decode
+def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; raise ``JsonTextError`` for duplicate keys, as one value is lost."""
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise JsonTextError(f"the key {key[:40]!r} stands twice")
+        members[key] = value
+    return members
 
 
-def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
-    """Parse a JSON text (RFC 8259); the last of duplicate keys wins.
+_decode, _decode_unique = (
+    json.JSONDecoder(
+        parse_constant=_reject_constant,
+        parse_float=_parse_float,
+        parse_int=_parse_int,
+        object_pairs_hook=hook,
+    ).decode
+    for hook in (None, unique_members)
+)
+
+
+def loads(
+    text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH, unique: bool = False
+) -> Any:
+    """Parse a JSON text (RFC 8259); the last of duplicate keys wins, unless they must be unique.
 
     Raise ``JsonTextError`` for anything else: NaN, numbers beyond a double, lone surrogates, more
     than ``max_bytes`` of UTF-8, arrays and objects nested deeper than ``max_depth``.
@@ -53,7 +71,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
     if text.count("[") + text.count("{") > max_depth and nesting_depth(text) > max_depth:
         raise JsonTextError(f"nested deeper than {max_depth} levels")
     try:
-        value = _decode(text)
+        value = _decode_unique(text) if unique else _decode(text)
     except json.JSONDecodeError as error:
         raise JsonTextError(
             error_message(text, error), error.lineno, error_column(text, error)
@@ -120,6 +138,8 @@ class PayloadLimit:
     unit: str = "bytes of UTF-8"
 
 
+NEAR_PERCENT = 80
+"""The share of a limit, in percent, from which it is reported as ahead."""
 LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
 """``2019``: the service's limit until September 2020."""
 _used = [LIMITS["aws"]]
@@ -135,10 +155,15 @@ def payload_limit() -> PayloadLimit:
     return _used[0]
 
 
+def least_size() -> int:
+    """Return the size from which a payload is near the limit, in the unit of the limit."""
+    return _used[0].most * NEAR_PERCENT // 100
+
+
 def is_too_long(text: str) -> bool:
     """Return whether a JSON text exceeds the payload limit."""
-    used = _used[0]
-    if len(text) * 4 <= used.most:
+    limit = _used[0]
+    if len(text) * 4 <= limit.most:
         return False
-    size = len(text) if used.unit == "characters" else byte_size(text)
-    return size > used.most
+    size = len(text) if limit.unit == "characters" else byte_size(text)
+    return size > limit.most

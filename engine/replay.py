@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
-from engine.differences import MAX_REPORTED, ReplayDifference, find_differences
+from engine.differences import (
+    MAX_REPORTED,
+    ReplayDifference,
+    compare_requests,
+    find_differences,
+)
 from engine.errors import DefinitionError, EngineBug
 from engine.execution_status import ExecutionStatus
 from engine.graph import build_graph
@@ -22,6 +27,7 @@ from engine.language import parse, parse_stored
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
 from engine.runtime.run import NEW_RUN, DictValues, FramePhase, GroupKind, Moment, Run
+from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,22 +38,28 @@ if TYPE_CHECKING:
 
 SCENARIO = "stateyard-scenario-1"
 _FORMER_SCENARIO = "stepyard-scenario-1"  # written before 0.3.0
+REQUEST = ("Resource", "Input")
+"""The optional members of a scenario's task that describe its call."""
 _WANTED = ("Type", "Definition", "Input", "Tasks", "Expected")
 _STEPS = 100_000
+_KEY = b"replay"
 
 
 def replay(
     text: str,
     definition: str | None = None,
     unusable: Callable[[Resource, str, Json], str] | None = None,
+    *,
+    requests: bool = True,
 ) -> list[ReplayDifference]:
     """Replay a scenario; return the differences from the recording, in the order of events.
 
     ``text``: the scenario. ``definition``: replaces the scenario's own. ``unusable``: as in
-    ``Moment``. Raise ``JsonTextError`` or ``ValueError`` for an invalid scenario.
+    ``Moment``. ``requests``: compare also the inputs of tasks that the scenario has. Raise
+    ``JsonTextError`` or ``ValueError`` for an invalid scenario.
     """
-    whole = _read_scenario(text)
-    scenario = whole["Scenario"]
+    document = _read_scenario(text)
+    scenario = document["Scenario"]
     try:
         if definition:
             machine = parse(definition, scenario["Type"])
@@ -58,27 +70,37 @@ def replay(
         return [
             ReplayDifference("definition", problem, "one without errors") for problem in problems
         ]
-    player = _Player(machine, whole, unusable)
+    player = _Player(machine, document, unusable, requests)
     player.play()
     waiting = {frame.state for frame in player.run.frames.values() if frame.waits_for}
     differences = find_differences(player.trace, player.finish, waiting, scenario["Expected"])
     return [*player.problems, *differences]
 
 
+def replayed_events(text: str) -> list[Event]:
+    """Return the history of a replayed scenario with its own definition.
+
+    Raise ``JsonTextError`` or ``ValueError`` for an invalid scenario, ``DefinitionError`` for a
+    definition with errors.
+    """
+    whole = _read_scenario(text)
+    scenario = whole["Scenario"]
+    machine = parse_stored(jsontext.dumps(scenario["Definition"]), scenario["Type"])
+    player = _Player(machine, whole)
+    player.play()
+    return player.history
+
+
 def _read_scenario(text: str) -> dict[str, Any]:
-    whole = jsontext.loads(text)
-    scenario = whole.get("Scenario") if isinstance(whole, dict) else None
-    got = scenario.get("Format") if isinstance(scenario, dict) else None
-    if not isinstance(scenario, dict) or got not in (SCENARIO, _FORMER_SCENARIO):
-        raise ValueError(f"Scenario.Format: got {jsontext.dumps(got)}, wanted {SCENARIO!r}")
-    missing = [
-        name
-        for name in ("Type", "Definition", "Input", "Tasks", "Expected")
-        if name not in scenario
-    ]
+    document = jsontext.loads(text)
+    scenario = document.get("Scenario") if isinstance(document, dict) else None
+    version = scenario.get("Format") if isinstance(scenario, dict) else None
+    if not isinstance(scenario, dict) or version not in (SCENARIO, _FORMER_SCENARIO):
+        raise ValueError(f"Scenario.Format: got {jsontext.dumps(version)}, wanted {SCENARIO!r}")
+    missing = [name for name in _WANTED if name not in scenario]
     if missing:
         raise ValueError(f"Scenario: got no {missing[0]}, wanted one")
-    result: dict[str, Any] = whole
+    result: dict[str, Any] = document
     return result
 
 
@@ -89,11 +111,13 @@ def _read_scenario(text: str) -> dict[str, Any]:
 class _Answer:
     """The recorded answer to a call, ``after_ms`` milliseconds after it was scheduled.
 
-    ``response``: None for a call that was never answered.
+    ``response``: None for a call that was never answered. ``request``: the Resource and the Input
+    of the call, if the scenario has them.
     """
 
     after_ms: int
     response: Mapping[str, Any] | None
+    request: Mapping[str, Any]
 
 
 @dataclass
@@ -103,11 +127,14 @@ class _Player:
     machine: Machine
     scenario: Mapping[str, Any]
     unusable: Callable[[Resource, str, Json], str] | None = None
+    requests: bool = True
     run: Run = NEW_RUN
     finish: commands.Finish | None = None
     problems: list[ReplayDifference] = field(default_factory=list)
+    history: list[Event] = field(default_factory=list)
     now_ms: int = 0
     steps: int = 0
+    events: Mapping[int, Event] = field(default_factory=dict)
     due: list[tuple[int, int, messages.Message]] = field(default_factory=list)
     answers: dict[tuple[str, tuple[int, ...]], deque[_Answer]] = field(default_factory=dict)
 
@@ -125,7 +152,8 @@ class _Player:
         for task in scenario["Tasks"]:
             response = self._response(task["State"], task.get("Number"))
             key = task["State"], tuple(task.get("Iteration", ()))
-            answer = _Answer(task.get("Milliseconds", 0), response)
+            request = {name: task[name] for name in REQUEST if name in task and self.requests}
+            answer = _Answer(task.get("Milliseconds", 0), response, request)
             self.answers.setdefault(key, deque()).append(answer)
 
     def play(self) -> None:
@@ -134,9 +162,10 @@ class _Player:
             self.steps += 1
             now_ms, _, message = heapq.heappop(self.due)
             self.now_ms = max(self.now_ms, now_ms)
-            moment = Moment(self.now_ms, self.steps, b"replay", unusable=self.unusable)
+            moment = Moment(self.now_ms, self.steps, _KEY, unusable=self.unusable)
             step = advance(self.machine, self.run, message, moment)
             self._take(step.run, step.events, step.values)
+            self.events = {event.id: event for event in step.events}
             for command in step.commands:
                 self._apply(command)
 
@@ -145,6 +174,7 @@ class _Player:
             self.finish = None  # it had ended and was redriven
         self.run = run
         self.trace.feed(events)
+        self.history += events
         if isinstance(run.values, DictValues):
             run.values.update(values)
 
@@ -155,8 +185,8 @@ class _Player:
             case commands.SetTimer(timer=timer, due_ms=due_ms):
                 self._send_at(due_ms, messages.TimerFired(timer))
             case commands.CancelTimer(timer=timer):
-                gone = messages.TimerFired(timer)
-                self.due = [entry for entry in self.due if entry[2] != gone]
+                fired = messages.TimerFired(timer)
+                self.due = [entry for entry in self.due if entry[2] != fired]
                 heapq.heapify(self.due)
             case commands.Proceed():
                 self._send_at(self.now_ms, messages.Continue())
@@ -177,11 +207,16 @@ class _Player:
         """Queue the recorded answer of a task; without one the task stays open."""
         state, place = self._place(task)
         answers = self.answers.get((state, place))
+        name = state + "".join(f"[{index}]" for index in place)
         if not answers:
-            where = f"task of {state}" + "".join(f"[{index}]" for index in place)
+            where = f"task of {name}"
             self.problems.append(ReplayDifference(where, "one more call", "only those recorded"))
             return
         answer = answers.popleft()
+        if answer.request and task in self.events:
+            request = call_request(self.events[task].details or {})
+            token = task_token(_KEY, self.run.about["execution_arn"], task)  # another one each time
+            self.problems += compare_requests(name, request, answer.request, token)
         if answer.response is not None:
             self._send_at(self.now_ms + answer.after_ms, _outcome_message(task, answer.response))
 
@@ -203,6 +238,21 @@ class _Player:
             raise ValueError(f"MockedResponses.{state}: got no {number}, wanted one")
         response: Mapping[str, Any] = responses[str(number)]
         return response
+
+
+def call_request(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Resource and the Input of a call from the details of its ...Scheduled event.
+
+    Raise ``JsonTextError`` for an input that was cut; a Map Run has neither.
+    """
+    request: dict[str, Any] = {}
+    if "resource" in details:
+        parts = (details.get("resourceType"), details["resource"])
+        request["Resource"] = ":".join(part for part in parts if part)
+    text = details.get("parameters", details.get("input"))
+    if text is not None:
+        request["Input"] = jsontext.loads(text)
+    return request
 
 
 def _start_message(recorded: Mapping[str, Any], data: Any) -> messages.Start:

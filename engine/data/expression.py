@@ -79,4 +79,4 @@ class _Root:
 ROOT: Final = _Root()
 """The default of InputPath and OutputPath; compared by identity to skip work."""
 NOTHING: Final = Literal({})
-"""What a ``null`` InputPath or OutputPath yields."""
+"""The result of a ``null`` InputPath or OutputPath."""

@@ -218,7 +218,7 @@ def _compare_order(operator: str, left: Json, right: Json) -> bool:
 def compile_filter(text: str, read_path: PathReader) -> FilterTest:
     """Compile the text inside of ``[? ... ]``; raise ``PathSyntaxError``.
 
-    ``read_path`` reads what follows the ``@`` or ``$`` of a path in the filter.
+    ``read_path`` parses the part of a path after ``@`` or ``$``.
     """
     reader = _FilterReader(text, read_path)
     test = reader.either(0)

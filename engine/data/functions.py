@@ -49,7 +49,7 @@ class IntrinsicFunction:
 
     @property
     def wanted(self) -> str:
-        """Return the number of arguments in words."""
+        """Return the number of arguments as text for an error message."""
         if self.most == _MANY:
             return f"at least {self.least}"
         return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
@@ -89,7 +89,7 @@ def _round_half_up(value: Json) -> int:
 
 
 def _json_equal(first: Json, second: Json) -> bool:
-    """Tell whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
+    """Return whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, dict) and isinstance(second, dict):
@@ -129,10 +129,10 @@ def format_text(values: list[Json], scope: EvaluationScope) -> str:
     # In a template of the input a backslash escapes braces alone.
     marked = _WRITTEN if isinstance(template, WrittenText) else _BRACES
     matches = list(marked.finditer(template))
-    if alone := next((match[3] for match in matches if match[3]), ""):
-        other = "}" if alone == "{" else "{"
+    if bracket := next((match[3] for match in matches if match[3]), ""):
+        other = "}" if bracket == "{" else "{"
         raise ValueError(
-            f"Invalid template in States.Format: matching '{other}' not found for '{alone}'."
+            f"Invalid template in States.Format: matching '{other}' not found for '{bracket}'."
         )
     marks = sum(match[2] is not None for match in matches)
     if marks != len(arguments):
@@ -276,7 +276,7 @@ def array_length(values: list[Json], scope: EvaluationScope) -> int:
 
 
 def array_unique(values: list[Json], scope: EvaluationScope) -> list[Json]:
-    """Return an array without duplicates; the first ones stay (States.ArrayUnique)."""
+    """Return an array without duplicates; the first of equal items remains (States.ArrayUnique)."""
     del scope
     seen: dict[str, Json] = {}
     for element in _require_array(values[0]):

@@ -100,7 +100,7 @@ class _CallReader:
         if depth > MAX_NESTING:
             raise self.error(f"at most {MAX_NESTING} nested calls")
         self.at = head.end()
-        arguments = _unescaped(head[1], self.arguments(depth))
+        arguments = _resolve_escapes(head[1], self.arguments(depth))
         function = FUNCTIONS[head[1]]
         if not function.least <= len(arguments) <= function.most:
             raise PathSyntaxError(
@@ -114,8 +114,8 @@ class _CallReader:
         """Reject a literal that is not a number where the function needs one."""
         value = argument.value if isinstance(argument, Literal) else 0
         if isinstance(value, bool) or not isinstance(value, int | float):
-            shown = jsontext.dumps(value)
-            raise PathSyntaxError(f"'{self.text}': {name} got {shown}, wanted a number or a path")
+            text = jsontext.dumps(value)
+            raise PathSyntaxError(f"'{self.text}': {name} got {text}, wanted a number or a path")
 
     def _check_escapes(self, inside: str) -> None:
         """Reject a backslash before a character that needs none, as the service does [recorded]."""
@@ -180,7 +180,7 @@ class _CallReader:
         return compile_path(self.text[start : self.at].strip(), field=self.field)
 
 
-def _unescaped(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _resolve_escapes(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
     """Resolve the escapes of literal texts, except in the template of States.Format."""
     first = 1 if name == "States.Format" else 0
     return (*arguments[:first], *(_unescape_literal(argument) for argument in arguments[first:]))

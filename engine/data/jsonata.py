@@ -18,7 +18,6 @@ from jsonata.jexception import JException
 from engine import jsontext
 from engine.data import jsonata_eval
 from engine.data.expression import ABSENT, EvaluationScope, Json
-from engine.data.jsonata_names import ROOT, mentions_root, top_level_names
 from engine.data.jsonata_pool import POOL, evaluate_here
 from engine.data.jsonata_text import error_text
 from engine.data.paths import PathSyntaxError
@@ -26,7 +25,14 @@ from engine.data.stored_rules import reads_stored
 from engine.errors import QueryEvaluationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from engine.data.expression import Expression
+
+
+_PARTS = ("lhs", "rhs", "condition", "then", "_else", "expression", "procedure", "body")
+_LISTS = ("expressions", "arguments")
+ROOT = "$$"
 
 
 class _Undefined:
@@ -143,7 +149,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         evaluate = evaluate_here if self.tame else POOL.evaluate
         kind, value = evaluate(self.text, bindings, seed)
         match kind:
-            case jsonata_eval.VALUE if not self._halved(value):
+            case jsonata_eval.VALUE if not self._has_lone_surrogate(value):
                 return value
             case jsonata_eval.UNDEFINED:
                 return UNDEFINED
@@ -155,13 +161,13 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         mark = "." if _CODED.match(value) else ":"
         raise self._error(f"threw an error during evaluation{mark} {value}")
 
-    def _halved(self, value: Json) -> bool:
+    def _has_lone_surrogate(self, value: Json) -> bool:
         """Return whether an escape in the expression produced a lone surrogate."""
         return "\\u" in self.text and jsontext.has_surrogate(jsontext.dumps(value))
 
-    def _error(self, what: str) -> QueryEvaluationError:
+    def _error(self, problem: str) -> QueryEvaluationError:
         cause = (
-            f"The JSONata expression '{self.text}' specified for the field '{self.field}' {what}"
+            f"The JSONata expression '{self.text}' specified for the field '{self.field}' {problem}"
         )
         return QueryEvaluationError(cause, self.field)
 
@@ -181,7 +187,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
 
 _CODED = re.compile(r"[DSTU]\d{4}: ")
 _RANDOM = re.compile(r"\$(random|shuffle|uuid)\b")
-# The context object is asked for by name, or as a part of ``$states`` taken as a whole.
+# Matches a use of the context object: by name, or as a part of the whole ``$states``.
 _CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)")
 
 
@@ -239,3 +245,64 @@ def compile_jsonata(text: str, *, field: str) -> Expression:
         raise PathSyntaxError(jsonata_problem(text))
     inner = text[len(OPEN) : -len(CLOSE)].strip()
     return Expression_(inner, field, _inspect(inner, top_level=reads_stored()))
+
+
+# -- names at the top level ------------------------------------------------------------------------
+
+# Such as ``total`` in ``total + 1``. The service has no value there (its input is
+# ``$states.input``) and rejects such expressions. Only the first step of a path reads the top
+# level. Later steps, predicates, sort terms and groupings read the value of the step before. The
+# body of a function may read the same variables as its definition [measured].
+
+
+def top_level_names(tree: Any) -> list[str]:
+    """Return the names in order of occurrence, each once; ``$`` is the top level itself."""
+    return list(dict.fromkeys(_names(tree)))
+
+
+def mentions_root(tree: Any) -> bool:
+    """Return whether an expression contains ``$$``."""
+    stack, seen = [tree], set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list | tuple):
+            stack.extend(node)
+            continue
+        if not hasattr(node, "type") or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.type == "variable" and node.value == "$":
+            return True
+        stack.extend(value for name, value in vars(node).items() if name != "_outer_instance")
+    return False
+
+
+def _names(node: Any) -> Iterator[str]:
+    """Yield the names that a part reads at the top level."""
+    if node is None or not hasattr(node, "type"):
+        return
+    if node.type == "path":
+        yield from _names(node.steps[0])
+    elif node.type == "name":
+        yield str(node.value)
+    elif node.type == "variable":
+        if node.value == "":
+            yield "$"
+    elif node.type != "transform":
+        yield from _inner_names(node)
+
+
+def _inner_names(node: Any) -> Iterator[str]:
+    for part in _PARTS:
+        if part == "lhs" and node.type == "bind":
+            continue
+        yield from _names(getattr(node, part, None))
+    for part in _LISTS:
+        if part == "arguments" and node.type == "lambda":
+            continue
+        for item in getattr(node, part, None) or ():
+            yield from _names(item)
+    if node.type == "unary":
+        for pair in getattr(node, "lhs_object", None) or ():
+            for item in pair:
+                yield from _names(item)

@@ -25,7 +25,7 @@ _BARE_ERRORS: Final = (
     *(RuntimeError, re.error),
 )
 """Errors of Python that the library raises for unexpected arguments."""
-_EXACT: Final = 2**53  # beyond it a double stands for more integers than one
+_EXACT: Final = 2**53  # above this, a double represents several integers
 
 
 @lru_cache(maxsize=256)

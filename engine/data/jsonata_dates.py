@@ -31,11 +31,11 @@ _PICTURE_ERRORS: Final = {
     Constants.ERR_MSG_MISSING_FORMAT: "D3136",
 }
 _SUBJECTS: Final = {"D3133": re.compile(r"\[(\w)[Nn]"), "D3130": re.compile(r"(.*)")}
-_EXACT: Final = 2**53  # beyond it a double stands for more integers than one
+_EXACT: Final = 2**53  # above this, a double represents several integers
 _SPECIFIERS: Final = "YMDdFWwXxHhPmsfZzCE"
 
 
-def _pictured(function: Callable[..., Any], picture: Any, *values: Any) -> Any:
+def _call_with_picture(function: Callable[..., Any], picture: Any, *values: Any) -> Any:
     """Call a library function that parses a picture; convert its errors to JSONata's."""
     try:
         return function(*values)
@@ -62,7 +62,7 @@ def to_millis(text: Any, picture: Any = None) -> Any:
         return None
     if picture is not None:
         _check_specifiers(picture)
-        return _pictured(Functions.datetime_to_millis, picture, text, picture)
+        return _call_with_picture(Functions.datetime_to_millis, picture, text, picture)
     parts = _ISO_PARTS.fullmatch(text)
     try:
         if _ISO.fullmatch(text) and parts:
@@ -91,7 +91,7 @@ def from_millis(millis: Any, picture: Any = None, timezone: Any = None) -> Any:
         return None
     if picture is not None:
         _check_specifiers(picture)
-    return _pictured(Functions.datetime_from_millis, picture, millis, picture, timezone)
+    return _call_with_picture(Functions.datetime_from_millis, picture, millis, picture, timezone)
 
 
 def current_date(picture: Any = None, timezone: Any = None) -> Any:
@@ -106,7 +106,7 @@ def format_integer(value: Any, picture: Any) -> Any:
     whole = _exact_integer(value)
     if abs(whole) >= _MANY and picture.partition(";")[0] in _TRILLIONS:
         return _many_words(whole, picture)
-    return _pictured(Functions.format_integer, picture, whole, picture)
+    return _call_with_picture(Functions.format_integer, picture, whole, picture)
 
 
 _MANY: Final = 10**15  # from here on the library's words are wrong
@@ -142,7 +142,7 @@ def parse_integer(text: Any, picture: Any) -> Any:
     if text is None:
         return None
     try:
-        whole = _pictured(Functions.parse_integer, picture, text, picture)
+        whole = _call_with_picture(Functions.parse_integer, picture, text, picture)
     except (ValueError, KeyError, IndexError, AttributeError):
         return math.nan
     try:

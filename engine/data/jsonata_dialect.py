@@ -98,7 +98,7 @@ def _bare_names(path: Any) -> list[str]:
     return [str(step.value) for step in path.steps] if plain else []
 
 
-def _collapsed(sequence: Any, expr: Any) -> Any:
+def _collapse_sequence(sequence: Any, expr: Any) -> Any:
     """Reduce a sequence: none for an empty one, the item of a single one, else itself."""
     if not sequence.sequence or sequence.tuple_stream:
         return sequence
@@ -158,7 +158,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         if isinstance(result, list):
             if len(result) > _MAX_NUMBERS:
                 raise MemoryLimitError
-            return _collapsed(result, expr) if isinstance(result, Utils.JList) else result
+            return _collapse_sequence(result, expr) if isinstance(result, Utils.JList) else result
         if isinstance(result, str) and len(result) > MAX_BYTES:
             raise MemoryLimitError
         return result
@@ -330,10 +330,18 @@ class Evaluator(Jsonata):  # type: ignore[misc]
             update = self.eval(expr.update, match, environment)
             if update is not None and not isinstance(update, dict):
                 raise JException("T2011", expr.update.position, update)
-            gone = None if expr.delete is None else self.eval(expr.delete, match, environment)
-            names = gone if isinstance(gone, list) else [] if gone is None else [gone]
+            deleted_names = (
+                None if expr.delete is None else self.eval(expr.delete, match, environment)
+            )
+            names = (
+                deleted_names
+                if isinstance(deleted_names, list)
+                else []
+                if deleted_names is None
+                else [deleted_names]
+            )
             if not Utils.is_array_of_strings(names):
-                raise JException("T2012", expr.delete.position, gone)
+                raise JException("T2012", expr.delete.position, deleted_names)
             if isinstance(match, dict):
                 match.update(update or {})
                 for name in names:

@@ -257,13 +257,13 @@ def _replaced(occurrence: Found, pattern: Any, replacement: Any) -> str:
     if isinstance(replacement, str):
         literal = isinstance(pattern, str)
         return replacement if literal else expand_replacement(replacement, occurrence)
-    seen = {
+    match_object = {
         "match": occurrence.text,
         "start": occurrence.start,
         "end": occurrence.end,
         "groups": list(occurrence.groups),
     }
-    text = Functions.func_apply(replacement, [seen])
+    text = Functions.func_apply(replacement, [match_object])
     if not isinstance(text, str):
         raise JException("D3012", -1, text)
     return text

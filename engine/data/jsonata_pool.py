@@ -150,7 +150,7 @@ class Pool:
                 self._returned.notify()
 
     def end(self) -> None:
-        """Kill the idle child processes; the next call starts a new one."""
+        """Kill the idle child processes; the next call starts a new child process."""
         with self._returned:
             for child in self._free:
                 child.end()

@@ -16,7 +16,7 @@ from jsonata.utils import Utils
 
 from engine.data.jsonata_regex import regex_engine
 
-_EXACT: Final = 2**53  # beyond it a double stands for more integers than one
+_EXACT: Final = 2**53  # above this, a double represents several integers
 _NUMERIC = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -100,7 +100,7 @@ class CheckedSignature(Signature):  # type: ignore[misc]
         if match is None or any(param.type == "a" for param in self._params):
             return None
         indices: list[int] = []
-        types, taken = _ANY, 0
+        types, count_so_far = _ANY, 0
         for number, param in enumerate(self._params, 1):
             count = len(match[number])
             if not count and not param.context:
@@ -108,9 +108,9 @@ class CheckedSignature(Signature):  # type: ignore[misc]
             if not count:
                 types = frozenset(kind for kind in types if re.fullmatch(param.regex, kind))
                 indices.append(-1)
-            indices += range(taken, taken + count)
-            taken += count
-        return _Plan(tuple(indices), types) if taken == len(symbols) else None
+            indices += range(count_so_far, count_so_far + count)
+            count_so_far += count
+        return _Plan(tuple(indices), types) if count_so_far == len(symbols) else None
 
     def _validated(self, args: Any, context: Any) -> Any:
         try:
@@ -200,8 +200,8 @@ class _Parser(Parser):  # type: ignore[misc]
 
 
 def _shares_condition(expr: Any) -> bool:
-    used = expr.condition.arguments or [] if expr.condition.type == "function" else []
-    return expr.then is expr.condition or any(expr.then is part for part in used)
+    arguments = expr.condition.arguments or [] if expr.condition.type == "function" else []
+    return expr.then is expr.condition or any(expr.then is part for part in arguments)
 
 
 def _duplicate(part: Any) -> Any:

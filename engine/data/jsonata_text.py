@@ -47,10 +47,10 @@ def number_text(value: float) -> str:
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     text = "".join(map(str, digits))
     point = len(text) + int(exponent)
-    return ("-" if sign else "") + _pointed(text, point)
+    return ("-" if sign else "") + _insert_point(text, point)
 
 
-def _pointed(digits: str, point: int) -> str:
+def _insert_point(digits: str, point: int) -> str:
     """Return digits with the decimal point after the first ``point`` digits."""
     if len(digits) <= point <= _PLAIN_BELOW:
         return digits.ljust(point, "0")
@@ -63,7 +63,7 @@ def _pointed(digits: str, point: int) -> str:
 
 
 def is_function(value: Any) -> bool:
-    """Tell whether a value is a function: built in, a lambda or a regular expression."""
+    """Return whether a value is a function: built in, a lambda or a regular expression."""
     return not isinstance(value, str | int | float | list | dict) and (
         isinstance(value, Parser.Symbol) or hasattr(value, "call") or hasattr(value, "finditer")
     )

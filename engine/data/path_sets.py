@@ -45,11 +45,11 @@ class PathSet:
 
     @property
     def matches(self) -> bool:
-        """Tell whether one of the paths ends at this place."""
+        """Return whether one of the paths ends at this place."""
         return () in self.remaining
 
     def __bool__(self) -> bool:
-        """Tell whether a path ends at this place or may end below it."""
+        """Return whether a path ends at this place or may end below it."""
         return bool(self.remaining)
 
     def child(self, key: str | int) -> PathSet:
@@ -66,7 +66,7 @@ def compile_path_set(paths: Iterable[str]) -> PathSet:
     """Compile paths that begin with ``$``; raise ``PathSyntaxError``.
 
     A path may have names, indexes from 0, ``*`` and ``..``. It may not have filters, slices or
-    indexes from the end: those depend on the value, which is not known yet.
+    indexes from the end: these depend on the value, which is not known yet.
     """
     return PathSet(frozenset(_read_path(path) for path in paths))
 

@@ -51,8 +51,8 @@ class Path:
 
     ``head``: ``""`` for ``$``, ``"$$"`` for the context, else a variable's name. ``field``: the
     field it stands in, ``""`` for InputPath and OutputPath, whose errors read differently.
-    ``definite``: the leading selectors that select one value; ``rest``: those that follow the first
-    that does not.
+    ``definite``: the leading selectors that select one value; ``rest``: the selectors from the
+    first that may select several.
     """
 
     text: str
@@ -128,9 +128,9 @@ class Path:
                 f"The JSONPath '{self.text}' specified for the field '{self.field}' could not be "
                 f"found in the input '{jsontext.dumps(scope.input)}'"
             )
-        return f"Invalid path '{self.text}' : {self._where(self._root(scope))}"
+        return f"Invalid path '{self.text}' : {self._missing_part(self._root(scope))}"
 
-    def _where(self, value: Json) -> str:
+    def _missing_part(self, value: Json) -> str:
         """Return the first selector without a value, in Jayway's words."""
         place = "$"
         for number, selector in enumerate(self.definite):
@@ -140,8 +140,10 @@ class Path:
                 continue
             if not isinstance(selector, NameSelector | NamesSelector):
                 rest = "".join(map(str, self.definite[number:]))
-                shown = jsontext.dumps(value)
-                return f"Filter: {rest} can only be applied to arrays. Current context is: {shown}"
+                context = jsontext.dumps(value)
+                return (
+                    f"Filter: {rest} can only be applied to arrays. Current context is: {context}"
+                )
             if not isinstance(value, dict):
                 return f"Property {selector} not found in path {place}"
             leaf = number == len(self.definite) - 1 and not self.rest
@@ -215,8 +217,8 @@ class ResultPath:
             copy = list(parent)
             copy[selector.index] = value
             return copy
-        shown = "" if parent is ABSENT else jsontext.dumps(parent)
-        msg = f"Unable to apply ReferencePath {self.text} to input {shown}"
+        parent_text = "" if parent is ABSENT else jsontext.dumps(parent)
+        msg = f"Unable to apply ReferencePath {self.text} to input {parent_text}"
         raise InterpreterError(msg, RESULT_PATH_MATCH_FAILURE)
 
 

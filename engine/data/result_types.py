@@ -29,11 +29,11 @@ def unexpected_type_error(
     ``expected``: a JSON type. Where the value has it, an integer from 0 was expected.
     """
     text = getattr(expression, "text", jsontext.dumps(got))
-    what = f"Expected '{expected}', but was '{json_type(got)}' for value: {jsontext.dumps(got)}"
+    problem = f"Expected '{expected}', but was '{json_type(got)}' for value: {jsontext.dumps(got)}"
     if json_type(got) == expected:
-        what = f"Expected a non-negative integer, but was: {jsontext.dumps(got)}"
+        problem = f"Expected a non-negative integer, but was: {jsontext.dumps(got)}"
     return QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned an unexpected "
-        f"result type. {what}",
+        f"result type. {problem}",
         field,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_TOUCHED = 1_000_000
-"""Nodes one evaluation may touch; a 256 KiB payload has at most 131,072."""
+"""The maximum number of nodes that one evaluation visits; a 256 KiB payload has at most 131,072."""
 
 
 class BudgetExceededError(Exception):
@@ -144,7 +144,7 @@ Selector = (
 def split_definite(
     selectors: tuple[Selector, ...],
 ) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
-    """Split the selectors after the leading definite ones."""
+    """Split the selectors after the last leading definite selector."""
     for number, selector in enumerate(selectors):
         merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
         if not merged and not isinstance(selector, NameSelector | IndexSelector | FromEndSelector):
@@ -243,7 +243,7 @@ def _select_slice(selector: SliceSelector, node: list[Json]) -> list[Json]:
     """Return a slice of an array, as Jayway cuts it.
 
     Jayway counts from the end only where one bound stands alone: ``[-2:]`` are the last two. With
-    both bounds it counts up from the one to the other: ``[-1:2]`` is a null, then the first two.
+    both bounds it counts up from the start to the end: ``[-1:2]`` is a null, then the first two.
     """
     if selector.step is not None or selector.start is None or selector.end is None:
         return node[selector.start : selector.end : selector.step]

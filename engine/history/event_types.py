@@ -38,9 +38,9 @@ class Stage(StrEnum):
 
     ENTERED = "Entered"  # a state
     EXITED = "Exited"  # a state
-    SCHEDULED = "Scheduled"  # work: it is asked for
+    SCHEDULED = "Scheduled"  # work: it is requested
     STARTED = "Started"  # work: it is under way
-    SUBMITTED = "Submitted"  # work: the service has accepted it, and it goes on
+    SUBMITTED = "Submitted"  # work: the service has accepted it and continues
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"  # also what could not be scheduled, started or submitted
     TIMED_OUT = "TimedOut"
@@ -49,7 +49,7 @@ class Stage(StrEnum):
 
 
 OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
-"""The stages that end an attempt by itself, not by the end of something around it."""
+"""The stages in which an attempt ends by its own outcome, not by the end of a surrounding state."""
 
 
 class Effect(IntEnum):
@@ -249,7 +249,7 @@ WORK_OUTCOMES = frozenset(
     for name in event_names(WORK_FAMILIES, *OUTCOME_STAGES)
     if EVENT_TYPES[name].effect is not Effect.ATTEMPT_BEGAN
 )
-"""The outcome of work that was scheduled. (...ScheduleFailed stands in place of the scheduling.)"""
+"""The outcomes of scheduled work. (...ScheduleFailed occurs in place of the scheduling.)"""
 GROUP_STARTED = event_names(GROUP_FAMILIES, Stage.STARTED)
 ATTEMPT_BEGINNINGS = frozenset(
     event_type.name

@@ -12,11 +12,11 @@ chain determines the event's line of control, because AWS has no such field:
   visits of the failed attempt no longer count.
 * A visit is one stay in one state, named by the number of the event that entered it.
 
-What an event does depends on its type's ``Effect`` and on the state it names. All events of one
-type and state do the same, so this is looked up once for each such pair and kept in an
+What an event does depends on its type's ``Effect`` and on the state it names. All events of the
+same type and state have the same effect, so it is computed once for each such pair and cached in an
 ``EventKind``. Entries and exits are most of a history; ``take`` handles them in one loop without
-calls, because a page folds up to 25,000 events while a reader waits. Finished iterations are
-folded into a tally, so that the cost grows with the number of events and not with its square.
+calls, because a page folds up to 25,000 events while a reader waits. Finished iterations are folded
+into a tally, so that the cost grows with the number of events and not with its square.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from engine.history.batch import RecordedEvent
 
 SHOWN_FIRST = (RUNNING, FAILED, TIMED_OUT, CAUGHT, ABORTED, SUCCEEDED)
-"""Of several concurrent visits of a state, the first status of this list that occurs is shown."""
+"""Statuses by priority: a state with several concurrent visits shows the first status of this list.
+"""
 
 # Members of an enum are slow to look up in a loop of 25,000 rounds.
 _ENTERED, _EXITED = Effect.STATE_ENTERED, Effect.STATE_EXITED
@@ -67,8 +68,8 @@ class EventKind:
 
     ``node``: the state in the graph, "" if it is not there; ``group``: the group it stands in;
     ``event_ids``: the events of this kind so far.
-    Of entries only: ``taken_from``: node left before -> the event that last came from there;
-    ``caught_from``: the nodes from which only a Catch leads here.
+    Of entries only: ``taken_from``: the previous node -> the last event that followed an exit from
+    that node; ``caught_from``: the nodes from which only a Catch leads to this state.
     """
 
     __slots__ = (
@@ -110,7 +111,7 @@ _OF_STATES = frozenset(
 )
 
 START = EventKind("", "")
-"""What comes before the first event: as if a state named "start" had been exited."""
+"""The predecessor of the first event: as if a state named "start" had been exited."""
 START.node, START.effect = "start", Effect.STATE_EXITED
 
 
@@ -134,9 +135,9 @@ class EventKinds(dict[tuple[str, str], EventKind]):
 class AbortedIteration:
     """The iteration that the next aborts belong to.
 
-    Where a line of control fails, all others of its Parallel or Map are aborted, and each of these
-    events points back at the failure. Of a Parallel the state tells the branch. Of a Map it does
-    not:
+    If a line of control fails, all other lines of its Parallel or Map are aborted, and each of
+    these events refers to the failure. In a Parallel the event's state determines the branch. In a
+    Map it does not determine the iteration:
 
     1. Iteration 0 fails in event 9: ``MapIterationFailed``, then ``TaskStateAborted`` for its own
        Task.
@@ -167,7 +168,7 @@ class AbortedIteration:
 
 
 class Trace(VisitTable):
-    """The fold. ``feed`` takes the events of one execution in order, in any number of batches."""
+    """The visits and statuses of an execution's states, computed from its events."""
 
     def __init__(self, graph: Graph) -> None:
         """Start before the first event."""
@@ -184,6 +185,10 @@ class Trace(VisitTable):
         self._kinds = EventKinds(self._make_kind)
         self._sequence = [START]  # event -> its kind
         self._numbers: Mapping[int, int] = {}
+        self.payloads: dict[int, int] = {}
+        """Event -> size of its largest payload, if near the limit (``EventBatch.sizes``)."""
+        self.widest: dict[str, int] = {}
+        """Inline Map -> the largest number of iterations that an attempt ran at the same time."""
         self._aborted = AbortedIteration()
         self.group_owners = {group.id: group.owner for group in graph.groups}
         self._groups = {owner: group for group, owner in self.group_owners.items()}
@@ -238,7 +243,7 @@ class Trace(VisitTable):
 
     @property
     def taken(self) -> dict[tuple[str, str], int]:
-        """Return (node, node) -> the last event of this transition; also for "start" and "end"."""
+        """Return (node, next node) -> last event of this transition; also for "start" and "end"."""
         return {
             (source, target): at
             for target, sources in self._transitions_taken.items()
@@ -247,7 +252,7 @@ class Trace(VisitTable):
 
     @property
     def transitions(self) -> int:
-        """Return the number of entered and retried states, without those of a redrive."""
+        """Return the number of state transitions: entries and retries, but not of a redrive."""
         return sum(map(len, self.visits.values())) + sum(self.retries.values())
 
     @property
@@ -264,7 +269,7 @@ class Trace(VisitTable):
 
     @property
     def culprit(self) -> Visit | None:
-        """Return the innermost visit whose failure ended the execution, the first in a Map."""
+        """Return the innermost visit whose failure ended the execution; in a Map the first one."""
         root = self._root
         if not root.open or self.status(root.latest[root.open]) != FAILED:
             return None
@@ -275,6 +280,11 @@ class Trace(VisitTable):
         """The last event."""
         kind = self._sequence[-1]
         return LastEvent(self.last, self.times[-1], kind.type, kind.state) if self.last else None
+
+    def kind_of(self, event: int) -> tuple[str, str]:
+        """Return the type of an event, and its state, "" without one."""
+        kind = self._sequence[event]
+        return kind.type, kind.state
 
     def is_within(self, event: int, other: int) -> bool:
         """Return whether ``event``'s line of control is that of ``other``, or inside it."""
@@ -305,6 +315,7 @@ class Trace(VisitTable):
         """Add events, as columns."""
         self._derived.clear()
         before, self._numbers = self.last, batch.numbers
+        self.payloads.update(batch.sizes)
         lines, owners, end_times, ended = self.lines, self.owners, self.end_times, self.ended
         self._sequence.extend(map(self._kinds.__getitem__, batch.kinds))
         self.times.extend(batch.at_ms)
@@ -407,6 +418,8 @@ class Trace(VisitTable):
             attempt = home.inner[node] = GroupAttempt(node, home)
         index = attempt.started
         attempt.started = index + 1
+        if index - attempt.done >= self.widest.get(node, 0):
+            self.widest[node] = index + 1 - attempt.done
         line = ControlLine(self._groups[node], attempt, index, (*home.iteration, index))
         attempt.lines[index] = line
         return line
@@ -478,7 +491,7 @@ class Trace(VisitTable):
             line.inner[node] = GroupAttempt(node, line, total)
 
     def _is_running(self, line: ControlLine, node: str) -> bool:
-        """Tell whether a state is in progress on a line of control."""
+        """Return whether a state is in progress on a line of control."""
         visit = line.latest.get(node)
         return visit is not None and visit not in self.end_times
 
@@ -600,3 +613,15 @@ _HANDLERS: dict[Effect, Callable[[Trace, int, int, ControlLine, EventKind], None
     Effect.EXECUTION_STOPPED: Trace._stopped,  # noqa: SLF001
     Effect.EXECUTION_REDRIVEN: Trace._redriven,  # noqa: SLF001
 }
+
+
+def paint(graph: Graph, events: Iterable[RecordedEvent]) -> dict[str, VisitStatus]:
+    """Return node id -> status from *all* events of an execution, in order.
+
+    Statuses: the values of ``VisitStatus``; a state that was not entered is absent. A
+    state that runs many times (loop, Map) shows its latest visit; of several concurrent iterations,
+    the first of ``SHOWN_FIRST``. ``Trace`` does the same for a history in portions.
+    """
+    trace = Trace(graph)
+    trace.feed(events)
+    return trace.statuses()

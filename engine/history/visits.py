@@ -37,7 +37,7 @@ RUNNING, SUCCEEDED, CAUGHT = VisitStatus.RUNNING, VisitStatus.SUCCEEDED, VisitSt
 FAILED, ABORTED = VisitStatus.FAILED, VisitStatus.ABORTED
 TIMED_OUT = VisitStatus.TIMED_OUT
 _FEW = 20
-"""After this many look-ups of the events of single visits, an index of all visits is made."""
+"""The number of look-ups of single visits after which an index of all visits is built."""
 
 
 class VisitTable:
@@ -64,11 +64,11 @@ class VisitTable:
         self.pauses: dict[int, list[tuple[int, int]]] = {}
         """Visit -> when it waited for a Retrier to start its work again."""
         self.gaps: list[tuple[int, int]] = []
-        """When the execution had ended and was not redriven yet: nothing ran."""
+        """Times between an end of the execution and its redrive: nothing ran."""
         self.interrupted: dict[int, dict[int, VisitStatus]] = {}
         """Visit -> attempt at the execution, from 1 -> how it stood until a redrive opened it."""
         self.revision = 0
-        """How often a visit that had ended was opened again, or ended later after all."""
+        """The number of ended visits that were opened again, or ended later after all."""
         self._derived: dict[Hashable, tuple[object, Any]] = {}
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
@@ -400,8 +400,8 @@ class Visits(Sequence[Visit]):
 class GroupAttempt:
     """One start of a Parallel or Map. ``total``: its number of children, if known.
 
-    ``tally``: state -> status -> number of iterations that ended so, without those just
-    ``finished``; ``culprit``: node and visit whose failure ended it.
+    ``tally``: state -> status -> number of iterations that ended there with that status; without
+    ``finished`` iterations; ``culprit``: node and visit whose failure ended it.
     """
 
     node: str
@@ -504,7 +504,7 @@ class ControlLine:
 def covered_ms(begins: Iterable[int], ends: Iterable[int]) -> int:
     """Return how long at least one of the stays lasted; overlaps count once.
 
-    ``begins`` and ``ends``: of the same stays, each in any order.
+    ``begins`` and ``ends``: the times of the same stays, each in any order.
     """
     ordered = sorted(ends)
     if not ordered:
@@ -534,9 +534,9 @@ def without_gap(
 class EndedStays:
     """Cached figures of the first visits of a state, all ended.
 
-    ``revision``: of the ends of visits, see ``VisitTable.revision``; ``visits``: how many they are;
-    ``begin``: of the earliest; ``latest``: when the latest began; ``end``: when all had ended;
-    ``pauses``: for how long between that none lasted.
+    ``revision``: see ``VisitTable.revision``; ``visits``: their number; ``begin``: when the
+    earliest began; ``latest``: when the latest began; ``end``: when all had ended; ``pauses``: the
+    total time between ``begin`` and ``end`` without any visit.
 
     The visits that follow can be added if they begin after all of these, as they do while times do
     not go back: no pause falls into them then. Times go back where somebody sets a clock back, and

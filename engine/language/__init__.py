@@ -4,8 +4,8 @@ There are five stages. ``jsontext`` parses the text. ``build`` walks through the
 every field against the table in ``fields``, and compiles paths, templates and expressions.
 ``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
 problems. ``parameters`` checks the parameters of Tasks against the fields of their actions, except
-for stored definitions. A problem never stops the reading, so an author sees all of them at once;
-but a definition with an error never becomes a Machine.
+for stored definitions. Parsing continues after a problem, so that an author sees all problems at
+once. A definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
 def parse_stored(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
     """Return the machine of a definition that this or an earlier release accepted.
 
-    A rule may be newer than a definition in a data folder. The definition still runs, by the rules
-    of its time: JSONata that reads the top level was accepted once, and finds nothing there. Raise
-    ``DefinitionError`` for every other error.
+    A rule may be newer than a stored definition, which still runs by the earlier rules. For
+    example, JSONata that reads the top level was accepted by earlier releases; it has no value
+    there. Raise ``DefinitionError`` for every other error.
     """
     machine, _ = _check_and_build(text, type)
     if machine is None:
@@ -109,13 +109,13 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
     except JsonTextError as error:
         raise DefinitionError([_json_diagnostic(text, error)]) from None
     name = state_name or "StateName"
-    alone: dict[str, Any] = {"StartAt": name, "States": {name: value}}
+    definition: dict[str, Any] = {"StartAt": name, "States": {name: value}}
     if state_name is not None:
-        alone["States"] = {name: _find_state(value, state_name)[0]}
+        definition["States"] = {name: _find_state(value, state_name)[0]}
         if "QueryLanguage" in value:
-            alone["QueryLanguage"] = value["QueryLanguage"]
+            definition["QueryLanguage"] = value["QueryLanguage"]
     problems = Problems()
-    machine = build(alone, text, express=False, problems=problems)
+    machine = build(definition, text, express=False, problems=problems)
     errors = [
         diagnostic
         for diagnostic in problems.errors
@@ -123,7 +123,7 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
     ]
     if not errors:
         unsupported = Problems()
-        find_unsupported_fields(alone, unsupported)
+        find_unsupported_fields(definition, unsupported)
         errors = unsupported.errors
     if errors or machine is None:
         raise DefinitionError([_with_detail(diagnostic) for diagnostic in errors])
@@ -140,7 +140,7 @@ def _with_detail(problem: Diagnostic) -> Diagnostic:
 def map_mode_around(text: str, state_name: str) -> str:
     """Return the mode of the innermost Map around a state, "" if there is none.
 
-    ``text``: a definition that ``parse_state`` has taken. Raise ``KeyError`` without such a state.
+    ``text``: a definition that ``parse_state`` accepts. Raise ``KeyError`` without such a state.
     """
     return _find_state(jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES), state_name)[1]
 
@@ -212,7 +212,7 @@ def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
 
 
 def use_platform(able: Platform) -> None:
-    """Set the platform for reading definitions: the services and files that it supports."""
+    """Set the platform for all later checks: the AWS services and file formats that it supports."""
     platform.use_platform(able)
     _check_and_build.cache_clear()
     _check_parameters.cache_clear()

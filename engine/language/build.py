@@ -205,7 +205,7 @@ class Builder:
 
 
 def _check_transition(node: DefinitionNode) -> None:
-    # "End": false is legal beside Next, and is no end by itself.
+    # "End": false is legal beside Next, and does not end the line of control.
     following, end = node.has("Next"), node.has("End")
     if following:
         node.text("Next")

@@ -25,7 +25,7 @@ class ChoiceCondition(Protocol):
     """A compiled rule."""
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Tell whether the rule holds; raise ``InterpreterError`` if its Variable is missing."""
+        """Return whether the rule holds; raise ``InterpreterError`` if its Variable is missing."""
         ...
 
 
@@ -88,7 +88,7 @@ class Presence:
     expected: bool
 
     def holds(self, scope: EvaluationScope) -> bool:
-        """Tell whether the presence of the Variable equals ``expected``.
+        """Return whether the presence of the Variable equals ``expected``.
 
         A null is present; an index beyond the end of the array is not.
         """
@@ -162,7 +162,7 @@ _FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_ti
 
 
 def matches_glob(value: Json, pattern: Json) -> bool:
-    r"""Tell whether a string matches a pattern of StringMatches, in linear time.
+    r"""Return whether a string matches a pattern of StringMatches, in linear time.
 
     ``*`` matches any characters, ``\*`` is a star and ``\\`` a backslash.
     """

@@ -37,6 +37,7 @@ class DiagnosticCode(StrEnum):
     INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that has an effect in a distributed Map only
     INLINE_FAILS = "UNSUPPORTED_IN_INLINE_MAP"  # a field that makes an inline Map fail
     CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after one for all errors
+    MISSING_PERMISSION = "MISSING_PERMISSION"  # the role lacks one; only the linter reads roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Diagnostic:
     ``location``: a pointer such as ``/States/Pay/Next``, as the service writes it; "" for the whole
     text. ``line`` and ``column`` count from 1; None where the place is not in the text.
 
-    ``detail``: JSONata's own code of a syntax error, which only TestState tells.
+    ``detail``: JSONata's code of a syntax error; only TestState returns it.
     """
 
     severity: Severity

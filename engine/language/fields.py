@@ -142,7 +142,7 @@ PROCESSOR = (*BRANCH, "ProcessorConfig")
 
 
 def is_allowed(kind: str, name: str, language: QueryLanguage) -> bool | None:
-    """Tell whether a state may have a field; None if only in the other query language."""
+    """Return whether a state may have a field; None if only in the other query language."""
     where = FIELDS[kind].get(name)
     if where is None:
         return False

@@ -56,7 +56,7 @@ class DefinitionNode:
         self.problems.newer_error(self.at(name) if name else self.pointer or "/", message)
 
     def has(self, name: str) -> bool:
-        """Tell whether the field is there."""
+        """Return whether the field is there."""
         return name in self.value
 
     def get(self, name: str) -> Json:
@@ -65,7 +65,7 @@ class DefinitionNode:
 
     @property
     def jsonata(self) -> bool:
-        """Tell whether this part is in JSONata."""
+        """Return whether this part is in JSONata."""
         return self.language is QueryLanguage.JSONATA
 
     # -- plain values ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.data.expression import Json
 
 _MOST_SERVICES = 20
-"""Maximum of services to look up for a definition: a hostile one may name hundreds."""
+"""The maximum number of services looked up for a definition: a hostile one may name hundreds."""
 
 
 def check_parameters(text: str) -> tuple[Diagnostic, ...]:

@@ -20,7 +20,7 @@ class Platform(Protocol):
     """The abilities of the host."""
 
     def knows_action(self, service: str, action: str) -> bool:
-        """Tell whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
+        """Return whether a service of ``aws-sdk`` (``s3``) has an action (``getObject``)."""
 
     def unsupported_fields(self, resource: Resource, template: Json) -> Sequence[str]:
         """Return the names in Parameters or Arguments that the Task's action has no field for."""

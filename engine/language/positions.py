@@ -12,7 +12,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 def find_positions(text: str) -> dict[str, tuple[int, int]]:
     """Return JSON pointer -> (line, column), from 1, of every value of a valid JSON text.
 
-    Pointers are written as the service writes locations: names as they are, joined by ``/``,
+    Pointers are written as the service writes locations: unescaped names joined by ``/``, with
     indexes in brackets. The second of two equal keys wins, as it does in the value.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", text))]

@@ -16,11 +16,11 @@ def processor_definition(text: str, path: Sequence[tuple[str, int]]) -> str:
 
     ``path``: state name and branch index of each Parallel or Map around it, the Map itself last.
     """
-    whole = jsontext.loads(text)
-    block = _block_at(whole, path)
+    definition = jsontext.loads(text)
+    block = _block_at(definition, path)
     own = {key: value for key, value in block.items() if key != "ProcessorConfig"}
-    if "QueryLanguage" in whole:
-        own.setdefault("QueryLanguage", whole["QueryLanguage"])
+    if "QueryLanguage" in definition:
+        own.setdefault("QueryLanguage", definition["QueryLanguage"])
     return jsontext.dumps(own)
 
 
@@ -30,9 +30,9 @@ def is_express_processor(text: str, path: Sequence[tuple[str, int]]) -> bool:
     return bool(config.get("ExecutionType") == MachineType.EXPRESS)
 
 
-def _block_at(whole: dict[str, Any], path: Sequence[tuple[str, int]]) -> dict[str, Any]:
+def _block_at(definition: dict[str, Any], path: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """Return the block with the states at ``path``."""
-    block = whole
+    block = definition
     for name, branch in path:
         state = block["States"][name]
         if "Branches" in state:

@@ -20,6 +20,7 @@ _SERVICE = re.compile(
 _OWN = re.compile(r"arn:aws[a-z-]*:(states|lambda):")
 _ANY_ARN = re.compile(r"arn:[\w-]+:[\w-]+:[\w-]*:[\w-]*:[^${}\s]+", re.ASCII)
 _RR, _SYNC, _TOKEN = "", ".sync", ".waitForTaskToken"
+"""Suffixes of the integration patterns; ``_RR``: request response, which has none."""
 
 
 def _actions(text: str, *patterns: str) -> dict[str, tuple[str, ...]]:
@@ -104,7 +105,7 @@ def is_arn(text: str) -> bool:
 
 
 def is_own(arn: str) -> bool:
-    """Return whether an ARN is of a kind that the service itself calls."""
+    """Return whether an ARN is of Step Functions or Lambda, so the parser must know its form."""
     return _OWN.match(arn) is not None
 
 

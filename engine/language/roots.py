@@ -1,8 +1,8 @@
 """Check where JSONata uses ``$states.result`` and ``$states.errorOutput``.
 
 Source: "Transforming data with JSONata", reserved variables. Output and Assign of a Task, Parallel
-or Map may read the result; those of a Catcher may read the error. The service rejects any other
-use when the machine is created.
+or Map may read the result; only expressions of a Catcher may read the error. The service rejects
+any other use when the machine is created.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A JSON Schema of Amazon States Language, for editors: fields, types and required fields.
 
-Editors complete and underline with it while somebody types. It is made of the tables of ``fields``
-and ``rules``. The schema never refuses a definition that ``check`` accepts; ``check`` finds more,
-such as a ``Next`` that names no state. The draft is 7, which every editor reads.
+Editors complete and underline with it while somebody types. It is generated from the tables in
+``fields`` and ``rules``. The schema never refuses a definition that ``check`` accepts; ``check``
+finds more, such as a ``Next`` that names no state. The draft is 7, which every editor reads.
 """
 
 from __future__ import annotations

@@ -17,6 +17,20 @@ if TYPE_CHECKING:
     from engine.data.expression import Json
 
 
+RESERVED_VARIABLE = "states"
+_MAX_VARIABLE = 80  # characters of a variable's name
+
+
+def variable_problem(name: str) -> str:
+    """Return why a variable cannot have a name, "" if it can."""
+    if name == RESERVED_VARIABLE:
+        return "Cannot assign to reserved variable '$states'."
+    wrong = f"Invalid variable name '{name}': the variable name"
+    if len(name) > _MAX_VARIABLE:
+        return f"{wrong} exceeds the {_MAX_VARIABLE}-character limit."
+    return "" if name.isidentifier() else f"{wrong} contains invalid characters."
+
+
 def assigned_names(states: dict[str, Json]) -> frozenset[str]:
     """Return the variables that the states of a block assign, without inner blocks."""
     return frozenset(_variable(key) for state in states.values() for key, _ in _assignments(state))

@@ -25,6 +25,7 @@ from engine.language.platform import current_platform
 from engine.language.recovery import read_recovery
 from engine.language.resources import is_arn, is_own, parse_resource
 from engine.language.rules import check_timestamp, read_choice_rules
+from engine.language.scopes import RESERVED_VARIABLE, variable_problem
 from engine.language.wording import one_missing
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from engine.language.builder import MachineBuilder
     from engine.language.node import DefinitionNode
 
-_MAX_VARIABLE = 80  # characters of a variable's name
 _TEXT_FUNCTIONS = (
     "States.Format",
     "States.JsonToString",
@@ -118,17 +118,10 @@ def read_assign(node: DefinitionNode) -> model.Assign | None:
 
 def _check_variable_name(node: DefinitionNode, key: str, name: str) -> None:
     place = node.at(f"Assign/{key}")
-    if name == "states":
-        message = "Cannot assign to reserved variable '$states'."
-        node.problems.error(place, message, DiagnosticCode.RESERVED_VARIABLE)
-        return
-    wrong = f"Invalid variable name '{name}': the variable name"
-    if len(name) > _MAX_VARIABLE:
-        message = f"{wrong} exceeds the {_MAX_VARIABLE}-character limit."
-        node.problems.error(place, message, DiagnosticCode.INVALID_VARIABLE)
-    elif not name.isidentifier():
-        message = f"{wrong} contains invalid characters."
-        node.problems.error(place, message, DiagnosticCode.INVALID_VARIABLE)
+    if problem := variable_problem(name):
+        is_reserved = name == RESERVED_VARIABLE
+        code = DiagnosticCode.RESERVED_VARIABLE if is_reserved else DiagnosticCode.INVALID_VARIABLE
+        node.problems.error(place, problem, code)
 
 
 def _compile_assignment(single: DefinitionNode, key: str, name: str) -> Expression | None:

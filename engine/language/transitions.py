@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> None:
-    """Check the transitions of one ``StartAt``/``States`` object, without nested ones."""
+    """Check the transitions of one ``StartAt``/``States`` object, not of nested objects."""
     states = {name: state for name, state in block["States"].items() if isinstance(state, dict)}
     if not states:
         return

@@ -49,11 +49,12 @@ they would be; what a person changed goes out as the command ``NoteEdit``.
 Faults. A run may have faults (``faults``): errors and latency that take the place of calls. A Task,
 Parallel or Map asks ``fault_strikes`` when it begins its work. Whether one strikes follows from the
 seed of the faults and the number of the attempt, both in the run. A call that is held back leaves
-its frame in the phase DELAY. A strike goes out as a ``NoteEdit``, too.
+its frame in the phase DELAY; an answer that is held back stays in the plan (``late``), and its
+frame waits in the same phase. A strike goes out as a ``NoteEdit``, too.
 
 Why it is deterministic. ``advance`` reads no clock, draws no random number and changes none of its
 arguments: equal arguments give an equal step. A process may therefore die after computing a step
-and before storing it; another process computes the same step from what is stored. Numbers of frames
+and before storing it; another process computes the same step from the stored run. Numbers of frames
 and groups, names of timers and tokens of tasks come from counters in the run, so they are the same
 again, and a duplicate of a message finds no frame that waits for it.
 
@@ -64,7 +65,8 @@ after it a command may be carried out twice but is never lost.
 
 What a step costs. A run holds the live lines of control, not the past. Long inputs, the items of a
 Map and the outputs of finished iterations are *values*: written once under a key, read when needed,
-and dropped with their group. The cost of a step grows with what it does, not with the history.
+and dropped with their group. The cost of a step depends on the number of states that it enters, not
+on the length of the history.
 
 A worked example. The machine has three states: the Pass ``Price``, the Task ``Charge``, and the
 Succeed ``Done``. Each event names the event before it on its line of control in brackets::

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from engine.runtime.messages import Message
 
 BUDGET = 2_000
-"""Maximum of states that a step enters: about 4,000 events, so that a commit stays short."""
+"""The maximum number of states that a step enters: about 4,000 events, to keep commits short."""
 HELD_EVENTS = 1_000
-"""Maximum of events between the scheduling of a task and its start."""
+"""The maximum number of events between the scheduling of a task and its start."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
@@ -76,7 +76,7 @@ def advance(
         _receive(turn, message)
         _run_ready_frames(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
-        # The events up to number 24,999 stand. The last one that AWS allows is ExecutionFailed.
+        # The events up to number 24,999 stay. The last event that AWS allows is ExecutionFailed.
         _fail_history_full(turn)
     except MachineDeletingError:
         _stop(turn, messages.Stop())
@@ -89,7 +89,7 @@ def advance(
 
 def _expects(run: Run, message: Message) -> bool:
     """Return whether a run accepts a message: Start first, Redrive after a bad end."""
-    # A run that has kept no frames has no place to go on from.
+    # A run without frames cannot be redriven.
     if isinstance(message, messages.Redrive):
         return run.status in _REDRIVABLE and bool(run.frames)
     return run.status in _OPEN and (run.status is ExecutionStatus.NEW) == isinstance(
@@ -128,7 +128,7 @@ def _receive(turn: Turn, message: Message) -> None:
         case messages.TaskTimedOut():
             _time_out_tasks(turn, message)
         case messages.Continue():
-            pass  # the frames to go on with are in the queue of the run already
+            pass  # the ready frames are in the queue of the run already
         case messages.Redrive():
             _redrive(turn)
         case (
@@ -164,8 +164,8 @@ def _start(turn: Turn, start: messages.Start) -> None:
         details["stateMachineVersionArn"] = start.version_arn
     turn.record("ExecutionStarted", 0, details)
     _set_execution_timer(turn)
-    # AWS writes previousEventId 0 for the first ...StateEntered, as if ExecutionStarted did not
-    # stand before it. So the first frame's cursor is 0, not the number of ExecutionStarted.
+    # AWS writes previousEventId 0 for the first ...StateEntered, as if it came
+    # first. So the first frame's cursor is 0, not the number of ExecutionStarted.
     first = Frame(turn.new_id(), (), "", start.input, 0, phase=_BEGIN)
     turn.frames[first.id] = first
     if start.start_at is None:
@@ -179,7 +179,7 @@ def _set_execution_timer(turn: Turn) -> None:
     """Set the timer of TimeoutSeconds.
 
     An execution without TimeoutSeconds gets no timer: few live for ``MAX_EXECUTION_S``, and a timer
-    would cost each of them a row. To those that do, the caller sends ``TimerFired`` with
+    would cost each of them a row. For a machine with a limit, the caller sends ``TimerFired`` with
     ``EXECUTION_TIMER``.
     """
     if _time_limit(turn) is not None:
@@ -233,6 +233,11 @@ def _timer_fired(turn: Turn, timer: str) -> None:
         # A retry does the work of the state again, without a second ...StateEntered.
         turn.keep(frame, phase=_READY, timer="")
         turn.ready.append(frame.id)
+        return
+    answer = fault_strikes.take_late(turn, frame) if turn.faults is not None else None
+    if answer is not None:
+        turn.keep(frame, phase=_TASK, timer="")
+        _resume_task(turn, answer)
     else:
         waited = task.end_delay if frame.phase is FramePhase.DELAY else wait.resume
         _with_recovery(turn, frame, waited, messages.TimerFired(timer))
@@ -253,9 +258,23 @@ def _execution_timed_out(turn: Turn) -> None:
 
 def _resume_task(turn: Turn, message: Any) -> None:
     frame = _frame_of_task(turn, message.task)
-    if frame is not None:
-        run = distributed if isinstance(turn.state(frame), Map) else task
-        _with_recovery(turn, frame, run.resume, message)
+    if frame is None:
+        return
+    is_repeated = False
+    if turn.faults is not None and _is_answer(message):
+        if fault_strikes.hold_answer(turn, frame, message):
+            return
+        is_repeated = fault_strikes.repeats_answer(turn, frame)
+    run = distributed if isinstance(turn.state(frame), Map) else task
+    _with_recovery(turn, frame, run.resume, message)
+    if is_repeated and turn.status is ExecutionStatus.RUNNING:
+        _resume_task(turn, message)  # the task has ended: no frame waits for it
+
+
+def _is_answer(message: Any) -> bool:
+    """Tell whether a message is an outcome; a call that was refused handed out no token."""
+    outcomes = (messages.TaskSucceeded, messages.TaskFailed)
+    return isinstance(message, outcomes) and not getattr(message, "refused", False)
 
 
 def _frame_of_task(turn: Turn, number: int) -> Frame | None:
@@ -359,7 +378,7 @@ def _enter_first_state(turn: Turn, frame: Frame) -> Frame | None:
             return None
     entered = flow.enter(turn, frame, turn.block(frame).start_at, payload)
     # ``flow.enter`` has put the frame at the end of the queue. The caller lets it act at once, so
-    # that entry and work of an iteration's first state stand together in the history.
+    # that entry and work of an iteration's first state are adjacent in the history.
     turn.ready.pop()
     return entered
 

@@ -21,6 +21,8 @@ class RunTask(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_
 
     ``task``: its number, the id of its ...Scheduled event. ``resource``: the Resource as written,
     for a Map Run its ARN. ``attempt``: 0 for the first, then the number of the retry.
+    ``entered_event``: the id of the event that entered the state. With ``attempt`` it identifies
+    the call, so that a call repeated after a crash has the same idempotency key.
     ``timeout_seconds``, ``heartbeat_seconds``: None for none; for activities they count from
     TaskStarted. ``credentials``: JSON text of the evaluated field. ``input``: JSON text, by kind:
 
@@ -72,9 +74,10 @@ class CancelTimer(Struct, frozen=True, gc=False):
 
 
 class AnsweredTask(Struct, frozen=True, gc=False):
-    """A user answered a task at a breakpoint, or a fault failed it: do not call it.
+    """Record a task as already ended, without calling it.
 
-    The step already contains its history events.
+    A user answered the task at a breakpoint, or an injected fault failed it. The step already
+    contains the task's history events.
     """
 
     task: RunTask

@@ -142,8 +142,8 @@ def apply_output_path(turn: Turn, frame: Frame, data: DataFlow, payload: Payload
 def _jsonata_output(turn: Turn, frame: Frame, data: DataFlow, result: Payload) -> Payload:
     if data.output is None:
         return result
-    seen = evaluation_scope(turn, frame, turn.input(frame).value, result=result.value)
-    return Payload.of(data.output.evaluate(seen))
+    scope = evaluation_scope(turn, frame, turn.input(frame).value, result=result.value)
+    return Payload.of(data.output.evaluate(scope))
 
 
 def pass_through(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
@@ -175,14 +175,14 @@ def evaluate_assign(
         return {}
     if state.language is not QueryLanguage.JSONATA:
         return turn.variables.evaluate(data.assign, evaluation_scope(turn, frame, result.value))
-    seen = evaluation_scope(
+    scope = evaluation_scope(
         turn,
         frame,
         turn.input(frame).value,
         result=ABSENT if plain else result.value,
         error_output=error_output,
     )
-    return turn.variables.evaluate(data.assign, seen)
+    return turn.variables.evaluate(data.assign, scope)
 
 
 def leave(

@@ -100,7 +100,7 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
     number = turn.record("MapIterationStarted", previous, details, owner.state)
     child = _add_child(turn, owner, group, index, number, 0)
     # ItemSelector is not evaluated yet, and the first state is not entered: MapIterationStarted of
-    # all iterations that may run at once stand together in the history.
+    # all iterations that may run at once are adjacent in the history.
     turn.keep(child, phase=FramePhase.BEGIN)
     turn.ready.append(child.id)
     group = replace(group, started=index + 1)
@@ -148,8 +148,8 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
     group = replace(group, done=group.done + 1, last_event=last, size=size)
     turn.groups[group.id] = group
     if group.started < group.total:
-        # The next iteration points at the last state of the one that made room for it, not at its
-        # MapIterationSucceeded.
+        # The next iteration's first event follows the last state of the iteration that ended, not
+        # its MapIterationSucceeded.
         _start_iteration(turn, group, frame.cursor)
     elif group.done == group.total:
         _join(turn, group)
@@ -220,7 +220,7 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 def _stops_for_owner(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> bool:
     """Stop a line at the breakpoint of a state around it, before its error goes up."""
     released, passed = turn.released
-    # A person let the error go on: the breakpoint at which it stood is behind it.
+    # A user released the error: skip the breakpoint at which it was halted.
     passing = released == frame.id and passed != frame.state
     while True:
         if passing:
@@ -260,7 +260,7 @@ def _abort_group(turn: Turn, group: Group, failing: int) -> None:
 def _abort(turn: Turn, frame: Frame, failing: int) -> None:
     state = turn.state(frame) if frame.state else None
     inner = turn.groups.get(frame.waits_for) if frame.phase is FramePhase.GROUP else None
-    if inner is not None:  # the abort of inner states stands before that of outer ones
+    if inner is not None:  # inner states are aborted before outer ones
         _abort_group(turn, inner, failing)
     if isinstance(state, Task | Wait | Parallel | Map):
         turn.record(type(state).__name__ + "StateAborted", failing, None, frame.state)

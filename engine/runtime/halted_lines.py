@@ -1,4 +1,8 @@
-"""Lines of control at breakpoints, as a person sees them."""
+"""Describe halted lines of control for a user, and build the messages that continue them.
+
+``halted_lines`` returns a ``HaltedLine`` for each halt of a run. Pages and ``engine.run`` show its
+data. Its methods ``go_on``, ``answer``, ``skip`` and ``fail`` return a message for ``advance``.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from engine import jsontext
 from engine.errors import StatesError
 from engine.language.model import Task
 from engine.runtime import flow, messages
-from engine.runtime.breakpoints import BreakTime, states_ahead
+from engine.runtime.breakpoints import BreakTime
 from engine.runtime.release import release_problem
 from engine.runtime.states import task
+from engine.runtime.states_ahead import states_ahead
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
@@ -27,12 +32,12 @@ if TYPE_CHECKING:
 class HaltedLine:
     """A line of control that stands at a breakpoint.
 
-    ``state``: the state it is in; ``place``: the Parallel and Map states around it, as
-    ``Each[3]/Both[0]``. ``input``: of the state, JSON text. ``variables``: all that it sees, as
-    values; ``own_variables``: JSON text of those of its own scope, which can be edited.
-    ``parameters``: what the work of the state begins with, None if there is no such thing; then
-    ``parameters_problem`` may say why. ``states_ahead``: the names of the states that the line may
-    come to, sorted, for ``run_to``.
+    ``state``: its current state; ``place``: the Parallel and Map states around it, as
+    ``Each[3]/Both[0]``. ``input``: the state's input, JSON text. ``variables``: name -> value of
+    all visible variables; ``own_variables``: JSON text of those in its own scope, which can be
+    edited. ``parameters``: the effective input of the state's work, None if the state has none or
+    it cannot be computed (``parameters_problem``). ``states_ahead``: sorted names of the possible
+    targets of *Run to*.
     """
 
     halt: Halt
@@ -49,7 +54,7 @@ class HaltedLine:
 
     @property
     def number(self) -> int:
-        """Return the number of the halt, which the messages name."""
+        """Return the number of the halt, used in messages."""
         return self.halt.number
 
     @property
@@ -59,60 +64,60 @@ class HaltedLine:
 
     @property
     def is_answerable(self) -> bool:
-        """Tell whether the outcome of its call can be said in place of calling."""
+        """Return whether a user can give the outcome of the call instead of making it."""
         return not self.problem_of(messages.AnswerTask(self.number))
 
     @property
     def is_enterable(self) -> bool:
-        """Tell whether the line can stop again inside the state, at each of its inner lines."""
+        """Return whether *Step into* is possible: stop in each branch or iteration."""
         return not self.problem_of(messages.Release(self.number, into=True))
 
     @property
     def is_skippable(self) -> bool:
-        """Tell whether the state can be left with an output in place of its work."""
+        """Return whether the state can be left with a given output, without its work."""
         return not self.problem_of(messages.Skip(self.number, "{}"))
 
     def problem_of(self, message: ReleaseMessage) -> str:
-        """Return why the line cannot go on so, "" if it can."""
+        """Return why a message cannot continue the line, "" if it can."""
         return release_problem(self.halt, self.definition, message, self.states_ahead)
 
     def go_on(
         self, *, step: bool = False, into: bool = False, run_to: str = "", **edits: Any
     ) -> messages.Release:
-        """Continue, and perhaps stop again.
+        """Return the message that continues the line, with an optional further stop.
 
-        ``step``: before the line's next state. ``into``: before the first state of each branch or
-        iteration. ``run_to``: before a state, by its name. ``edits``: new values of ``input``,
-        ``variables``, ``output``.
+        ``step``: stop before the next state. ``into``: stop before the first state of each branch
+        or iteration. ``run_to``: stop before the state of this name. ``edits``: new values of
+        ``input``, ``variables``, ``output``.
         """
         texts = {name: jsontext.dumps(value) for name, value in edits.items()}
         return messages.Release(self.number, step=step, into=into, run_to=run_to, **texts)
 
     def answer(self, value: Any) -> messages.AnswerTask:
-        """Take a value for the result of the task, which is not called."""
+        """Return the message that gives the task a result, without a call."""
         return messages.AnswerTask(self.number, output=jsontext.dumps(value))
 
     def answer_error(self, error: str, cause: str = "") -> messages.AnswerTask:
-        """Take an error for the outcome of the task, which is not called."""
+        """Return the message that fails the task with an error, without a call."""
         return messages.AnswerTask(self.number, error=error, cause=cause)
 
     def skip(self, value: Any) -> messages.Skip:
-        """Leave the state with a value as its output."""
+        """Return the message that leaves the state with a value as its output."""
         return messages.Skip(self.number, jsontext.dumps(value))
 
     def fail(self, error: str, cause: str = "") -> messages.FailState:
-        """Let the state fail."""
+        """Return the message that fails the state with an error."""
         return messages.FailState(self.number, error, cause)
 
 
 def halted_lines(machine: Machine, run: Run, moment: Moment) -> list[HaltedLine]:
-    """Return the lines of control that stand at breakpoints, in the order in which they stopped."""
+    """Return the halted lines of control, in the order in which they stopped."""
     halts = run.plan.halts if run.plan is not None else ()
     return [describe_halt(machine, run, halt, moment) for halt in halts]
 
 
 def describe_halt(machine: Machine, run: Run, halt: Halt, moment: Moment) -> HaltedLine:
-    """Return what there is to see of a line of control; the run stays as it is."""
+    """Return the description of a halted line; the run is not changed."""
     turn = Turn(machine, run, moment, 0)
     frame = turn.frames[halt.frame]
     state = turn.state(frame)
@@ -130,12 +135,12 @@ def describe_halt(machine: Machine, run: Run, halt: Halt, moment: Moment) -> Hal
         parameters,
         problem,
         frame.entered_event,
-        tuple(sorted({name for name, _ in states_ahead(machine, frame.path)})),
+        tuple(sorted(states_ahead(machine, frame, halt))),
     )
 
 
 def _parameters(turn: Turn, frame: Frame, state: Any) -> tuple[str | None, str]:
-    """Return the effective input of a state's work, and why there is none."""
+    """Return the effective input of a state's work, or None and the reason."""
     try:
         if isinstance(state, Task):
             return task.resolved_input(turn, frame, state), ""

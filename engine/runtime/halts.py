@@ -1,13 +1,13 @@
-"""Let lines of control stop at breakpoints.
+"""Stop lines of control at breakpoints while ``advance`` computes a step.
 
-The rest of the engine asks only if the run has a plan: an execution without one pays for a
-comparison with None. A line may stop at three places:
+``advance``, ``flow`` and ``recovery`` call the three ``stops_...`` functions; a run without
+breakpoints costs them one comparison with None. A line of control (frame) may stop:
 
-* BEFORE, when its turn has come and its state is entered, but has done nothing;
-* AFTER, when its state has an output, before ...StateExited is written;
-* ERROR, when its state has failed, before a Retrier or Catcher is asked. An error that would go up
-  to a Parallel or Map with a breakpoint stops the line in which it arose: nothing around it is
-  aborted yet, so that the line can still be helped.
+* BEFORE: its state is entered, and its work has not begun;
+* AFTER: its state has an output, and ...StateExited is not written yet;
+* ERROR: its state has failed, and no Retrier or Catcher was tried. An error that would reach a
+  Parallel or Map with a breakpoint stops the line in which it arose. The siblings are not aborted
+  yet, so the line can still be repaired.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def stops_before(turn: Turn, frame: Frame) -> bool:
-    """Let a frame stop before the work of its state, if it should; tell whether it has."""
+    """Stop a frame before its state's work if a breakpoint applies; return whether it stopped."""
     stepped = _has_arrived(turn, frame)
     problem = _reach(turn, frame, frame.state, BreakTime.BEFORE)
     if problem is None and not stepped:
@@ -44,9 +44,9 @@ def stops_before(turn: Turn, frame: Frame) -> bool:
 
 
 def _has_arrived(turn: Turn, frame: Frame) -> bool:
-    """Tell whether a frame has come to where a step or a run to a state ends, and end it.
+    """Return whether a frame has reached the end of a step or of *Run to*; if so, end that request.
 
-    A retry does the work of the same state again, and is no next state.
+    A retry repeats the work of the same state and does not count as the next state.
     """
     before = plan_of(turn)
     around = [frame.id]
@@ -65,7 +65,7 @@ def _has_arrived(turn: Turn, frame: Frame) -> bool:
 def stops_after(
     turn: Turn, frame: Frame, payload: Payload, values: dict[str, Json], following: str | None
 ) -> bool:
-    """Let a frame stop with the output of its state, if it should; tell whether it has."""
+    """Stop a frame with its state's output if a breakpoint applies; return whether it stopped."""
     if not _has_place(turn, frame.state, BreakTime.AFTER):
         return False
     problem = _reach(turn, frame, frame.state, BreakTime.AFTER, result=payload.value)
@@ -80,19 +80,19 @@ def stops_after(
 def stops_at_error(
     turn: Turn, frame: Frame, error: StatesError, owner: Frame | None = None
 ) -> bool:
-    """Let a frame stop with the error of its state, if it should; tell whether it has.
+    """Stop a frame with its state's error if a breakpoint applies; return whether it stopped.
 
-    ``owner``: a frame around it, whose breakpoint it is.
+    ``owner``: the surrounding frame with the breakpoint, if it is not the frame's own.
     """
-    # What is lost goes back into the run if nothing takes the error; it must not outlive this turn.
+    # Lost frames return to the run if nothing handles the error: that must be known in this turn.
     if turn.lost_frames:
         return False
     place = owner or frame
     if not _has_place(turn, place.state, BreakTime.ERROR):
         return False
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
-    seen = {"Error": name, "Cause": error.cause}
-    problem = _reach(turn, place, place.state, BreakTime.ERROR, error_output=seen)
+    error_output = {"Error": name, "Cause": error.cause}
+    problem = _reach(turn, place, place.state, BreakTime.ERROR, error_output=error_output)
     if problem is None:
         return False
     more = {"error": error.name, "cause": error.cause}
@@ -102,12 +102,12 @@ def stops_at_error(
 
 
 def error_of(halt: Halt) -> StatesError:
-    """Return the error with which a line stands at a breakpoint."""
+    """Return the error of a halt."""
     return StatesError(halt.error, halt.cause, of_result=halt.of_result, fatal=halt.fatal)
 
 
 def plan_of(turn: Turn) -> DebugPlan:
-    """Return the plan of a turn, which may be empty."""
+    """Return the plan of a turn's run; an empty plan without breakpoints."""
     return turn.plan or DebugPlan()
 
 
@@ -134,7 +134,8 @@ def _stop(turn: Turn, frame: Frame, when: BreakTime, problem: str | None, **more
 def _reach(turn: Turn, frame: Frame, state: str, when: BreakTime, **seen: Json) -> str | None:
     """Count the breakpoints of a state that a frame reaches.
 
-    Return None if none of them stops it; else why a condition has no value, "" if each has one.
+    Return None if none stops the frame. Otherwise return why a condition could not be evaluated, ""
+    if all could.
     """
     plan = plan_of(turn)
     reached, problem = list(plan.reached), None
@@ -152,7 +153,7 @@ def _reach(turn: Turn, frame: Frame, state: str, when: BreakTime, **seen: Json) 
 
 
 def _holds(turn: Turn, frame: Frame, place: Breakpoint, seen: dict[str, Json]) -> tuple[bool, str]:
-    """Tell whether a condition is true, and why it has no value; one without a value stops."""
+    """Return whether a condition is true, and why it has no value; without a value it stops."""
     if not place.condition:
         return True, ""
     scope = EvaluationScope(

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
 from engine.errors import EngineBug, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.history.event_types import STATE_ENTRIES
 from engine.language import parse
 from engine.language.model import IntegrationPattern, TaskKind
@@ -78,8 +80,8 @@ class Result:
 
     ``output``: a JSON value, None without one. ``events``: the whole history. ``slept``: how many
     seconds were skipped. ``path``: the names of the states in the order they were entered.
-    ``calls``: of the ``tasks``, in the order they were made. ``edits``: what ``debug`` did at
-    breakpoints. ``struck``: the faults that struck, in their order.
+    ``calls``: of the ``tasks``, in the order they were made. ``edits``: the changes that ``debug``
+    made at breakpoints. ``struck``: the faults that struck, in their order.
     """
 
     status: str
@@ -113,12 +115,12 @@ def run(
     function or activity, or by the whole Resource. A function gets the effective input and returns
     the result as a JSON value. With ``lambda:invoke`` a function that is found by the name in
     ``FunctionName`` gets the ``Payload`` and returns that of the answer; with a task token it
-    returns what is sent back with the token. If it raises a ``StatesError``, that is the task's
-    error; any other exception becomes an error with the name of its class and its text. If it
-    raises ``NoAnswer``, the task stays open until its TimeoutSeconds or HeartbeatSeconds have
+    returns the output that the token's callback sends. If it raises a ``StatesError``, that is the
+    task's error; any other exception becomes an error with the name of its class and its text. If
+    it raises ``NoAnswer``, the task stays open until its TimeoutSeconds or HeartbeatSeconds have
     passed. ``seed``: of everything random. ``start_ms``: the time at the start, in epoch
     milliseconds. ``breakpoints``: where lines of control stop; the name of a state stops before it.
-    ``debug`` gets each line that has stopped, and says how it goes on:
+    ``debug`` gets each halted line of control, and returns how it continues:
     ``lambda line: line.go_on()``. ``faults``: errors and latency to inject, as
     ``{"state": "Pay", "error": "Card.Declined"}``; their rates are drawn by ``seed``.
 
@@ -130,14 +132,27 @@ def run(
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed, start_ms, debug=debug)
     runner.stop_at(breakpoints)
-    runner.inject(read_faults([*faults], runner.machine, seed=seed))
+    runner.inject(read_faults([*faults], runner.machine, seed=seed, in_children=False))
     runner.send(start_message({} if data is None else data, start_ms))
-    for _ in range(max_steps):
-        if runner.finish is not None:
-            return runner.result(runner.finish)
-        runner.next()
-    msg = f"not done after {max_steps} steps"
-    raise EngineBug(msg)
+    runner.go_on(max_steps)
+    if runner.finish is None:
+        msg = f"not done after {max_steps} steps"
+        raise EngineBug(msg)
+    return runner.result(runner.finish)
+
+
+def run_some(
+    machine: Machine, data: Any, tasks: Mapping[str, Callable[[Any], Any]], *, max_steps: int
+) -> Result:
+    """Run a machine like ``run``, but stop after ``max_steps`` steps with the status RUNNING.
+
+    It has that status, too, if it waits for a task that never ends.
+    """
+    runner = _Runner(machine, tasks, 0, _START_MS)
+    runner.send(start_message(data))
+    with suppress(EngineBug):
+        runner.go_on(max_steps)
+    return runner.result(runner.finish or commands.Finish(ExecutionStatus.RUNNING))
 
 
 def start_message(data: Any, start_ms: int = _START_MS) -> messages.Start:
@@ -205,6 +220,13 @@ class _Runner:
             values.update(step.values)
         for command in step.commands:
             self._apply(command)
+
+    def go_on(self, steps: int) -> None:
+        """Process messages until the execution ends, up to a number of steps."""
+        for _ in range(steps):
+            if self.finish is not None:
+                return
+            self.next()
 
     def next(self) -> None:
         """Process the next message, ask ``debug`` about a halted line, or advance to a timer."""
@@ -328,11 +350,11 @@ def _invoked_function(task: commands.RunTask, data: Any) -> str:
     """Return the name of the function that ``lambda:invoke`` calls, else ""."""
     if (task.service, task.action) != ("lambda", "invoke") or not isinstance(data, dict):
         return ""
-    named = data.get("FunctionName")
-    return _function_name(named) if isinstance(named, str) else ""
+    name_or_arn = data.get("FunctionName")
+    return _function_name(name_or_arn) if isinstance(name_or_arn, str) else ""
 
 
-def _function_name(named: str) -> str:
+def _function_name(name_or_arn: str) -> str:
     """Return a function's name, also of an ARN, without version or alias."""
-    parts = named.split(":")
-    return parts[_FUNCTION_AT] if named.startswith("arn:") else parts[0]
+    parts = name_or_arn.split(":")
+    return parts[_FUNCTION_AT] if name_or_arn.startswith("arn:") else parts[0]

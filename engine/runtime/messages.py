@@ -89,8 +89,8 @@ class TaskFailed(Struct, frozen=True, gc=False):
 class TaskTimedOut(Struct, frozen=True, gc=False):
     """TimeoutSeconds of the task has passed or, with ``heartbeat``, its HeartbeatSeconds.
 
-    ``also``: task and ``heartbeat`` of those that timed out in the same instant. Their own messages
-    may follow, and then find no frame.
+    ``also``: task and ``heartbeat`` of further tasks that timed out at the same time. Their own
+    messages may follow, and then find no frame.
     """
 
     task: int
@@ -121,11 +121,11 @@ class SetBreakpoints(Struct, frozen=True, gc=False):
 class Release(Struct, frozen=True, gc=False):
     """Continue from a breakpoint, optionally with edited data.
 
-    ``halt``: the number of the ``Halt``. ``by``: who says so. Edits, as JSON texts, None for none:
-    the state's ``input``, before its work; the ``variables`` of the line's own scope, all of them;
-    the ``output``, after its work. At most one of these says where to stop again: ``step``, before
-    the next state of the line; ``into``, before the first state of each branch or iteration of the
-    Parallel or Map; ``run_to``, before the state of this name, once it is entered.
+    ``halt``: the number of the ``Halt``. ``by``: the person who decides. Edits, as JSON texts, None
+    for none: the state's ``input``, before its work; the ``variables`` of the line's own scope, all
+    of them; the ``output``, after its work. At most one of these determines the next stop:
+    ``step``, before the next state of the line; ``into``, before the first state of each branch or
+    iteration of the Parallel or Map; ``run_to``, before the state of this name, once it is entered.
     """
 
     halt: int
@@ -139,7 +139,7 @@ class Release(Struct, frozen=True, gc=False):
 
 
 class AnswerTask(Struct, frozen=True, gc=False):
-    """Use this outcome for a Task that stands before its work, without calling anything.
+    """Use this outcome for a Task that is halted before its work; nothing is called.
 
     ``output``: the result as JSON text; None: it fails with the error and cause.
     """
@@ -160,7 +160,7 @@ class Skip(Struct, frozen=True, gc=False):
 
 
 class FailState(Struct, frozen=True, gc=False):
-    """Fail the state at a breakpoint; its Retriers and Catchers are asked."""
+    """Fail the state at a breakpoint; its Retriers and Catchers apply as for any error."""
 
     halt: int
     error: str | None = None

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     """Retry the frame's state, follow a Catcher, or end its line with the error."""
     state = turn.state(frame)
-    # The prefix is added before anything matches, and goes on with the error: a Catcher further out
-    # sees the state in which the expression failed, not its own.
+    # The prefix is added before any matching and stays with the error: a Catcher of an outer state
+    # sees the name of the state in which the expression failed.
     frame, error = _explain(turn, frame, state, error)
     if turn.plan is None or not halts.stops_at_error(turn, frame, error):
         recover(turn, frame, state, error)
@@ -160,10 +160,10 @@ def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: States
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, timer="")
     data = catcher.data
     if state.language is QueryLanguage.JSONATA:
-        seen = flow.evaluation_scope(
+        scope = flow.evaluation_scope(
             turn, frame, turn.input(frame).value, error_output=caught.value
         )
-        payload = caught if data.output is None else Payload.of(data.output.evaluate(seen))
+        payload = caught if data.output is None else Payload.of(data.output.evaluate(scope))
         values = flow.evaluate_assign(
             turn, frame, state, data, caught, plain=True, error_output=caught.value
         )

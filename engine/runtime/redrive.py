@@ -66,8 +66,8 @@ def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
         submitted=False,
         tries=(),
         retry_count=0,
-        # The line of the execution itself goes on from ExecutionRedriven; a branch or iteration
-        # goes on from its own last event.
+        # The execution's own line continues after ExecutionRedriven; a branch or an iteration
+        # continues after its own last event.
         cursor=frame.cursor if frame.group else redriven,
     )
     state = turn.state(frame) if frame.state else None

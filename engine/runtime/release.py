@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, assert_never
 from msgspec.structs import replace
 
 from engine import jsontext
-from engine.errors import JsonTextError, StatesError
+from engine.errors import JsonTextError, StatesError, failure_problem
 from engine.language.model import Choice, Fail, Map, Parallel, Task
+from engine.language.scopes import variable_problem
 from engine.runtime import commands, flow, halts, messages, recovery
 from engine.runtime.breakpoints import (
     BreakTime,
     Halt,
     LineDestination,
     read_breakpoints,
-    states_ahead,
 )
 from engine.runtime.payload import Payload
 from engine.runtime.run import FramePhase
 from engine.runtime.states import ENTER, task
+from engine.runtime.states_ahead import states_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -51,16 +52,17 @@ def frame_to_release(turn: Turn, message: ReleaseMessage) -> Frame | None:
     if halt is None:
         return None
     frame = turn.frames[halt.frame]
-    ahead = _depths(turn, frame) if isinstance(message, messages.Release) and message.run_to else ()
+    runs_to = isinstance(message, messages.Release) and message.run_to
+    ahead = states_ahead(turn.machine, frame, halt) if runs_to else ()
     return None if release_problem(halt, turn.state(frame), message, ahead) else frame
 
 
 def release_problem(
     halt: Halt, state: State, message: ReleaseMessage, ahead: Collection[str]
 ) -> str:
-    """Return why a line of control cannot continue as the message says, "" if it can.
+    """Return why a message cannot continue a line of control, "" if it can.
 
-    ``ahead``: the states that the line may come to.
+    ``ahead``: the states that the line may still enter.
     """
     match message:
         case messages.Release():
@@ -68,7 +70,9 @@ def release_problem(
         case messages.AnswerTask():
             if not isinstance(state, Task) or halt.when is not BreakTime.BEFORE:
                 return "Only a Task that stands before its work can be answered."
-            return "" if message.output is None else _json_problem("Output", message.output)
+            if message.output is None:
+                return failure_problem(message.error, message.cause)
+            return _json_problem("Output", message.output)
         case messages.Skip():
             if halt.when is BreakTime.AFTER:
                 return "The state has succeeded: edit its output instead of skipping it."
@@ -77,7 +81,7 @@ def release_problem(
                 return f"A {kind} cannot be skipped: no single state follows it."
             return _json_problem("Output", message.output)
         case messages.FailState():
-            return ""
+            return failure_problem(message.error, message.cause)
         case _:
             assert_never(message)
 
@@ -85,7 +89,7 @@ def release_problem(
 def _stop_problem(
     halt: Halt, state: State, message: messages.Release, ahead: Collection[str]
 ) -> str:
-    """Return why a line of control cannot stop again at the place in the message."""
+    """Return why a line of control cannot stop at the place that a message names."""
     if message.step + message.into + bool(message.run_to) > 1:
         return "A line stops again at one place: wanted one of step, into and run_to."
     if message.run_to and message.run_to not in ahead:
@@ -112,11 +116,6 @@ def _into_problem(halt: Halt, state: State) -> str:
     return ""
 
 
-def _depths(turn: Turn, frame: Frame) -> dict[str, int]:
-    """Return the depth of each state ahead of a line of control."""
-    return dict(states_ahead(turn.machine, frame.path))
-
-
 def _edit_problem(halt: Halt, message: messages.Release) -> str:
     if message.input is not None and halt.when is not BreakTime.BEFORE:
         return "The input can only be edited before the state."
@@ -129,8 +128,10 @@ def _edit_problem(halt: Halt, message: messages.Release) -> str:
         return ""
     if problem := _json_problem("Variables", message.variables):
         return problem
-    is_object = isinstance(json.loads(message.variables), dict)
-    return "" if is_object else f"Variables: got {message.variables[:40]}, wanted a JSON object"
+    variables = json.loads(message.variables)
+    if not isinstance(variables, dict):
+        return f"Variables: got {message.variables[:40]}, wanted a JSON object"
+    return next(filter(None, map(variable_problem, variables)), "")
 
 
 def _json_problem(name: str, text: str) -> str:
@@ -155,7 +156,7 @@ def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> N
     others = tuple(other for other in plan.halts if other.number != halt.number)
     turn.plan = replace(plan, halts=others)
     if isinstance(message, messages.Release):
-        turn.plan = _stop_again(turn, frame, turn.plan, message)
+        turn.plan = _stop_again(turn, frame, halt, message)
     if halt.entered_after >= 0:
         turn.entered_after[frame.id] = halt.entered_after
     turn.released = (frame.id, halt.state)
@@ -180,14 +181,15 @@ def resume(turn: Turn, frame: Frame, state: State, message: ReleaseMessage) -> N
             assert_never(message)
 
 
-def _stop_again(turn: Turn, frame: Frame, plan: DebugPlan, message: messages.Release) -> DebugPlan:
+def _stop_again(turn: Turn, frame: Frame, halt: Halt, message: messages.Release) -> DebugPlan:
     """Return the plan with the next stop of a released line."""
+    plan = halts.plan_of(turn)
     if message.step:
         return replace(plan, stepping=(*plan.stepping, frame.id))
     if message.into:
         return replace(plan, entering=(*plan.entering, frame.id))
     if message.run_to:
-        depth = _depths(turn, frame)[message.run_to]
+        depth = states_ahead(turn.machine, frame, halt)[message.run_to]
         place = LineDestination(frame.id, message.run_to, depth)
         others = tuple(other for other in plan.destinations if other.frame != frame.id)
         return replace(plan, destinations=(*others, place))
@@ -229,8 +231,8 @@ def _edit(turn: Turn, frame: Frame, halt: Halt, message: messages.Release) -> Fr
     return frame
 
 
-def _note(turn: Turn, frame: Frame, by: str, what: str, before: str, after: str) -> None:
-    turn.command(commands.NoteEdit(frame.cursor, frame.state, what, by, before, after))
+def _note(turn: Turn, frame: Frame, by: str, kind: str, before: str, after: str) -> None:
+    turn.command(commands.NoteEdit(frame.cursor, frame.state, kind, by, before, after))
 
 
 def _error_text(error: Halt | messages.AnswerTask | messages.FailState) -> str:

@@ -92,7 +92,7 @@ class FramePhase(StrEnum):
     TIMER = "timer"  # waits for the timer of its Wait state
     BACKOFF = "backoff"  # waits for the end of a retry's backoff
     GROUP = "group"  # waits for its branches or iterations
-    BREAK = "break"  # stands at a breakpoint, and waits for a user
+    BREAK = "break"  # halted at a breakpoint until a user continues it
     DELAY = "delay"  # its task is scheduled, and a fault holds the call back
 
 
@@ -114,7 +114,7 @@ class Frame(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     0. ``timer``: the name of its open timer, or "". ``tries``: the retries made, one count for each
     Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of the variables
     assigned in this scope, "" for none. ``started_event``: the ...Started event of the open task, 0
-    before it. ``map_run``: the ARN of the Map Run that a redrive goes on with.
+    before it. ``map_run``: the ARN of the Map Run that a redrive continues.
     """
 
     id: int
@@ -164,7 +164,7 @@ class Run(Struct, frozen=True):
     history. ``held``: the tasks of frames in the phase SCHEDULED, by the number of the frame; only
     while a frame is ready. After a bad end, frames and groups stay as they were: a redrive goes on
     from them. ``plan``: the breakpoints, and the lines of control that stand at them; None if there
-    are none. ``faults``: those that are injected, None if there are none.
+    are none. ``faults``: the plan of injected faults, None without one.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -253,11 +253,11 @@ NEW_RUN = Run(about={}, frames={}, groups={})
 
 
 class Step(Struct, frozen=True):
-    """The result of one ``advance``.
+    """The result of a call of ``advance``.
 
     ``values``: values to write. ``dropped``: prefixes of values that are no longer needed.
-    ``budget_left``: what remains of the budget for further messages of the same commit.
-    An empty step (nothing happened) has no events, no commands and the same run.
+    ``budget_left``: the remaining budget, for further messages of the same commit. An empty step
+    (nothing happened) has no events, no commands and the same run.
     """
 
     run: Run
@@ -282,8 +282,8 @@ class _Snapshot(Struct, forbid_unknown_fields=True):
     held: dict[int, RunTask] = {}
 
 
-# msgspec reads the types of a record when they are first asked for. If two threads ask at once, it
-# crashes the process (0.22). So they are asked for here, where the import lets one thread pass.
+# msgspec reads the types of a record on first use. If two threads do so at the same time, it
+# crashes the process (0.22). So the types are read here, during the import, by one thread.
 msgspec.json.Decoder(_Snapshot)
 msgspec.json.Decoder(DebugPlan)
 msgspec.json.Decoder(FaultPlan)

@@ -1,8 +1,13 @@
-"""The workspace of one ``advance``: it collects the changes from the old Run to the new Step.
+"""Collect the changes of one call of ``advance``, and build its ``Step``.
 
-A ``Turn`` owns copies of the run's maps and collects events and commands; it decides nothing. The
-decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
-``states``, which use each other in the order states -> groups -> recovery -> flow -> turn.
+``advance`` applies a message to the snapshot of an execution (``Run``) and returns a ``Step``: the
+new snapshot with its events and commands. A frame is a line of control: the main flow, a branch or
+an iteration, with its current state. A group is an open Parallel or inline Map state.
+
+A ``Turn`` copies the frames and groups of the run and collects events and commands; it decides
+nothing. The decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel,
+Map) and ``states``. Each of these modules uses only later ones in the order states -> groups ->
+recovery -> flow -> turn.
 """
 
 from __future__ import annotations
@@ -49,7 +54,7 @@ class HistoryFullError(Exception):
 
 
 class Turn:
-    """The workspace of one step."""
+    """The mutable state of one step while ``advance`` computes it."""
 
     # More attributes than the 30 whose names Python shares between instances would be slower.
     __slots__ = (
@@ -112,7 +117,7 @@ class Turn:
         self.events: list[Event] = []
         self.commands: list[out.Command] = []
         self.dropped: list[str] = []
-        # What this turn makes is not in ``before.values`` yet: it is looked up here first.
+        # Values created in this turn are not in ``before.values`` yet, so look here first.
         self.items: dict[int, list[Json]] = {}  # group -> items
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
         self.execution_context: tuple[Mapping[str, Any], dict[str, Json]] | None = None
@@ -120,10 +125,10 @@ class Turn:
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
         # Frames and groups that failed or were aborted in this turn. If a Retrier or Catcher takes
         # the error they are forgotten; if none does, the execution ends, and they go back into the
-        # run, because a redrive goes on from them.
+        # run, because a redrive continues from them.
         self.lost_frames: dict[int, Frame] = {}
         self.lost_groups: dict[int, Group] = {}
-        self.released = (0, "")  # the frame that a person let go on, past the breakpoint of a state
+        self.released = (0, "")  # the frame that a user continued, and its breakpoint's state
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
         self._inputs: dict[int, Payload] = {}
         self._items_read: dict[tuple[int, int], Payload] = {}
@@ -168,8 +173,8 @@ class Turn:
     def _read_items(self, group: Group, index: int) -> None:
         """Read item ``index`` of a Map, and some items of later iterations ahead of demand.
 
-        Each time twice as many: a step that starts one iteration reads one item, and a step that
-        starts a thousand reads ten times.
+        Each read is twice as long as the one before: a step that starts one iteration reads one
+        item, and a step that starts a thousand makes ten reads.
         """
         live = {frame.index for frame in self.frames.values() if frame.group == group.id}
         unfinished = (n for n in range(index + 1, group.total) if n >= group.started or n in live)
@@ -211,7 +216,7 @@ class Turn:
         return number
 
     def emit(self, frame: Frame, kind: str, details: dict[str, Any] | None = None) -> Frame:
-        """Append an event to the frame's chain and return the frame with its cursor moved."""
+        """Append an event after the frame's last one; return the frame with the new ``cursor``."""
         number = self.record(kind, frame.cursor, details, frame.state)
         return self.keep(frame, cursor=number)
 
@@ -236,7 +241,7 @@ class Turn:
             self.trial[name] = value
 
     def end_line(self, frame: Frame, outcome: Payload | StatesError) -> None:
-        """Queue the end of a line of control for ``groups.settle``."""
+        """Queue the end of a line of control, with its output or error, for ``groups.settle``."""
         # Not handled at once: the caller is in the middle of a state, and the end of a line may
         # abort the very group that it works on.
         self.line_ends.append((frame, outcome))
@@ -319,7 +324,7 @@ class Turn:
         if self.plan is not None:
             ended_well = status is ExecutionStatus.SUCCEEDED
             self.plan = None if ended_well else self.plan.at_rest()
-        self.faults = None  # a redrive goes on without them
+        self.faults = None  # a redrive has none
         self.status = status
         self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
 
@@ -349,9 +354,8 @@ class Turn:
         """Return the values that later turns will read."""
         values = self._long_inputs()
         for number, items in self.items.items():
-            ended = self.outputs[
-                number
-            ]  # an iteration that succeeded never asks for its item again
+            # An iteration that succeeded never asks for its item again.
+            ended = self.outputs[number]
             for index, item in enumerate(items):
                 if index not in ended:
                     values[item_key(number, index)] = Payload.of(item).text
@@ -363,7 +367,7 @@ class Turn:
     def _long_inputs(self) -> dict[str, str]:
         """Return the inputs that are new in the snapshot and too long for it.
 
-        Also note those to drop, because their state was left.
+        Also note the inputs to drop, because the execution has left their state.
         """
         values = {}
         if (
@@ -374,21 +378,21 @@ class Turn:
             values[input_key(0)] = self.about["input"]
         for frame in self.frames.values():
             before = self.before.frames.get(frame.id)
-            same = before is not None and before.entered_event == frame.entered_event
-            if same and before is not None and before.input is not frame.input:
-                # A person has edited it at a breakpoint. The one before is dropped first.
-                same = before.input == frame.input
-                if not same and len(before.input) > INLINE:
+            is_same = before is not None and before.entered_event == frame.entered_event
+            if is_same and before is not None and before.input is not frame.input:
+                # A user has edited the input at a breakpoint. Its earlier text is dropped first.
+                is_same = before.input == frame.input
+                if not is_same and len(before.input) > INLINE:
                     self.dropped.append(input_key(frame.entered_event))
-            if len(frame.input) > INLINE and not same:
+            if len(frame.input) > INLINE and not is_same:
                 values[input_key(frame.entered_event)] = frame.input
         # After a success ``finish`` has dropped everything, and after a bad end a redrive needs it.
         if self.status is not ExecutionStatus.RUNNING:
             return values
         for before in self.before.frames.values():
             now = self.frames.get(before.id)
-            gone = now is None or now.entered_event != before.entered_event
-            if gone and before.entered_event and len(before.input) > INLINE:
+            has_left = now is None or now.entered_event != before.entered_event
+            if has_left and before.entered_event and len(before.input) > INLINE:
                 self.dropped.append(input_key(before.entered_event))
         return values
 

@@ -93,7 +93,7 @@ class Variables:
         """Raise ``States.DataLimitExceeded`` if the variables of all lines grow too large."""
         # The sum is kept from one Assign to the next, because adding it up costs a look at each
         # frame. Lines that end are not taken off it, so it can be too high, but never too low. It
-        # is added up anew before anything is refused.
+        # is computed again before anything is refused.
         size = self._total() if self._size is None else self._size
         grown = jsontext.byte_size(text) - jsontext.byte_size(frame.variables)
         self._size = size + grown

@@ -10,11 +10,13 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from engine.data.expression import EvaluationScope, Json
 from engine.data.result_types import unexpected_type_error
 from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
 from engine.language.model import QueryLanguage, TaskKind
-from engine.runtime import commands, flow, messages
+from engine.runtime import commands, fault_strikes, flow, messages
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.run import FramePhase
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     """Write MapStateStarted and MapRunStarted, and ask the caller to run the children."""
+    faults = None if turn.faults is None else fault_strikes.child_faults(turn, frame, state)
     value = flow.apply_input_path(turn, frame, state.data).value
     limit = map_items.evaluate_concurrency(turn, frame, state, value)
     items = None if extra.item_reader else map_items.evaluate_items(turn, frame, state, value)
@@ -52,6 +55,8 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
         settings["inputs"] = list(_make_inputs(turn, frame, state, items or []))
     if extra.result_writer is not None:
         settings["writer"] = _writer_settings(turn, frame, extra.result_writer, value)
+    if faults is not None:
+        settings["faults"] = msgspec.to_builtins(faults)
     arn = _map_run_arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
     frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
@@ -82,7 +87,7 @@ def child_inputs(
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
     """Process the outcome of the Map Run."""
     if isinstance(message, messages.TaskSucceeded):
-        # Both events stand beside the chain: MapStateExited points at MapRunStarted.
+        # No event follows these two: the previous event of MapStateExited is MapRunStarted.
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
         turn.record("MapStateSucceeded", succeeded, None, frame.state)
         frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, map_run="")
@@ -117,21 +122,21 @@ def _fail_map_run(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
     """Return the location of the items: the evaluated ItemReader."""
-    seen = flow.evaluation_scope(turn, frame, value)
+    scope = flow.evaluation_scope(turn, frame, value)
     config = {**reader.get("ReaderConfig", {})}
     if "MaxItems" in config:
-        config["MaxItems"] = _check_max_items(config["MaxItems"].evaluate(seen))
+        config["MaxItems"] = _check_max_items(config["MaxItems"].evaluate(scope))
     return {
         "resource": reader["Resource"],
-        "arguments": _evaluate_arguments(reader, seen),
+        "arguments": _evaluate_arguments(reader, scope),
         "config": config,
     }
 
 
 def _check_max_items(value: Json) -> int:
     if not is_whole_number(value):
-        shown = Payload.of(value).text
-        raise InterpreterError(f"MaxItems: got {shown}, wanted a whole number")
+        text = Payload.of(value).text
+        raise InterpreterError(f"MaxItems: got {text}, wanted a whole number")
     return int(value)
 
 
@@ -142,9 +147,9 @@ def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict
     return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
 
 
-def _evaluate_arguments(part: Any, seen: EvaluationScope) -> Any:
+def _evaluate_arguments(part: Any, scope: EvaluationScope) -> Any:
     template = part.get("Arguments") or part.get("Parameters")
-    return {} if template is None else template.evaluate(seen)
+    return {} if template is None else template.evaluate(scope)
 
 
 def _map_run_arn(turn: Turn, extra: Distributed) -> str:
@@ -215,12 +220,12 @@ def _make_batches(
     turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
     """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit."""
-    seen = flow.evaluation_scope(turn, frame, value)
-    most = _batch_limit(batcher, "MaxItemsPerBatch", seen)
-    room = _batch_limit(batcher, "MaxInputBytesPerBatch", seen)
+    scope = flow.evaluation_scope(turn, frame, value)
+    most = _batch_limit(batcher, "MaxItemsPerBatch", scope)
+    room = _batch_limit(batcher, "MaxInputBytesPerBatch", scope)
     head = {}
     if batcher.get("BatchInput") is not None:
-        head["BatchInput"] = batcher["BatchInput"].evaluate(seen)
+        head["BatchInput"] = batcher["BatchInput"].evaluate(scope)
     batch: list[Json] = []
     size = 0
     for item in items:
@@ -235,11 +240,11 @@ def _make_batches(
         yield {**head, "Items": batch}
 
 
-def _batch_limit(batcher: Any, name: str, seen: EvaluationScope) -> int:
+def _batch_limit(batcher: Any, name: str, scope: EvaluationScope) -> int:
     """Return a limit of the batcher, literal or by a path; 0 for none."""
     value = batcher.get(name, 0)
     if f"{name}Path" in batcher:
-        value = batcher[f"{name}Path"].evaluate(seen)
+        value = batcher[f"{name}Path"].evaluate(scope)
     if not is_whole_number(value) or value < 0:
         raise InterpreterError(f"{name}: got {Payload.of(value).text}, wanted a positive integer")
     return int(value)
@@ -321,8 +326,8 @@ def _not_a_number_error(
 ) -> InterpreterError:
     del state
     result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
-    shown = result if isinstance(result, str) else Payload.of(result).text
+    text = result if isinstance(result, str) else Payload.of(result).text
     path = getattr(expression, "text", "")
     return InterpreterError(
-        f'The {field}Path field refers to value "{shown}" which is not a valid {expected}: {path}'
+        f'The {field}Path field refers to value "{text}" which is not a valid {expected}: {path}'
     )

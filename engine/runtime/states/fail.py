@@ -1,7 +1,7 @@
 """The Fail state: end its line of control with an error.
 
-Error and Cause are optional. ASL: a Fail state has neither Retry nor Catch of its own; those of a
-Parallel or Map around it may handle the error.
+Error and Cause are optional. ASL: a Fail state has neither Retry nor Catch of its own; a Retrier or
+Catcher of a Parallel or Map around it may handle the error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from engine import jsontext
 from engine.data import jsonata
 from engine.data.result_types import unexpected_type_error
 from engine.errors import InterpreterError, StatesError
-from engine.runtime import flow
+from engine.runtime import flow, halts
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Fail) -> None:
-    """End the line of control with the state's Error and Cause."""
-    error = _evaluate_text(turn, frame, state.error, "Error")
-    cause = _evaluate_text(turn, frame, state.cause, "Cause")
-    turn.end_line(frame, StatesError(error, cause))
+    """End the line of control with the state's Error and Cause, unless a breakpoint stops it."""
+    error = StatesError(
+        _evaluate_text(turn, frame, state.error, "Error"),
+        _evaluate_text(turn, frame, state.cause, "Cause"),
+    )
+    if turn.plan is None or not halts.stops_at_error(turn, frame, error):
+        turn.end_line(frame, error)
 
 
 def _evaluate_text(
@@ -39,6 +42,6 @@ def _evaluate_text(
         return value
     if isinstance(expression, jsonata.Expression_):
         raise unexpected_type_error(expression, field, "string", value)
-    shown = jsontext.dumps(value)
-    msg = f"The {field} field of the Fail state does not evaluate to a string: {shown}"
+    value_text = jsontext.dumps(value)
+    msg = f"The {field} field of the Fail state does not evaluate to a string: {value_text}"
     raise InterpreterError(msg)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
     """Open the group of iterations, or start a Map Run if the Map is distributed."""
-    attempt, struck = 0, list[int]()
-    if turn.faults is not None:
-        attempt, struck = fault_strikes.count_group_attempt(turn, frame)
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
+    attempt, struck = 0, list[int]()
+    if turn.faults is not None:
+        attempt, struck = fault_strikes.count_group_attempt(turn, frame)
     if state.unusable:
         raise InterpreterError(INLINE_FAULT)
     payload = flow.apply_input_path(turn, frame, state.data)
@@ -47,7 +47,7 @@ def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
     item = turn.item(turn.groups[frame.group], frame.index)
     if state.selector is None:
         return Payload.of(item)
-    seen = EvaluationScope(
+    scope = EvaluationScope(
         input=flow.apply_input_path(turn, owner, state.data).value,
         context=lambda: (
             context_object(turn, owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
@@ -55,4 +55,4 @@ def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
         variables=turn.variables.visible(owner),
         rng=turn.rng,
     )
-    return ensure_within_limit(Payload.of(state.selector.evaluate(seen)), state.name)
+    return ensure_within_limit(Payload.of(state.selector.evaluate(scope)), state.name)

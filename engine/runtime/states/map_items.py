@@ -62,9 +62,9 @@ def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> i
         return min(int(limit), LARGEST)
     if state.max_concurrency_path is None:
         raise unexpected_type_error(state.max_concurrency, "MaxConcurrency", "number", limit)
-    shown = limit if isinstance(limit, str) else Payload.of(limit).text
+    text = limit if isinstance(limit, str) else Payload.of(limit).text
     msg = (
-        f'The MaxConcurrencyPath field refers to value "{shown}" which is not a valid integer: '
+        f'The MaxConcurrencyPath field refers to value "{text}" which is not a valid integer: '
         f"{state.max_concurrency_path}"
     )
     raise InterpreterError(msg)

@@ -10,7 +10,7 @@ The events of a task and the messages that cause them::
     TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
     TaskTimedOut          ...TimedOut (``time_out``), then Retry and Catch
 
-An injected fault may delay the call, fail it beforehand, or replace its outcome.
+An injected fault may delay the call, fail it beforehand, or replace, delay or repeat its outcome.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _enter_faulty(
     strike: fault_strikes.Strike,
 ) -> bool:
     """Schedule a task that a fault strikes; return whether to skip the call for now."""
-    if strike.answer >= 0 and strike.ending < 0:
-        fault_strikes.replace_answer(turn, frame, strike)
+    if strike.answers and strike.ending < 0:
+        fault_strikes.expect_answer(turn, frame, command, strike)
     if strike.ending < 0 and not strike.seconds:
         return False
     family = _FAMILY[command.kind]
@@ -107,9 +107,11 @@ def _enter_faulty(
 
 
 def end_delay(turn: Turn, frame: Frame, state: Task, _fired: Message) -> None:
-    """Make the delayed call, or end the task without it."""
-    call = fault_strikes.take_delayed(turn, frame)
+    """Make the delayed call, or end the task without it or without its late answer."""
     frame = turn.keep(frame, timer="")
+    if name := fault_strikes.passed_limit(turn, frame):
+        raise time_out(turn, frame, heartbeat=name == HEARTBEAT_TIMEOUT)
+    call = fault_strikes.take_delayed(turn, frame)
     if call.times_out:
         turn.command(commands.AnsweredTask(call.task))
         raise time_out(turn, frame, heartbeat=False)
@@ -125,8 +127,8 @@ def _fail_uncalled(
     """Fail a task that a fault ends before its call."""
     turn.command(commands.AnsweredTask(command))
     fault_strikes.note_strike(turn, frame, fault, attempt)
-    if fault_strikes.is_timeout(turn, fault):
-        raise time_out(turn, frame, heartbeat=False)
+    if name := fault_strikes.timeout_error(turn, fault):
+        raise time_out(turn, frame, heartbeat=name == HEARTBEAT_TIMEOUT)
     raise _record_failure(turn, frame, state, "Failed", fault_strikes.error_of(turn, frame, fault))
 
 
@@ -178,6 +180,8 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
         case messages.TaskStarted(worker_name=name) if not frame.started_event:
             frame = turn.emit(frame, family + "Started", {"workerName": name} if name else {})
             turn.keep(frame, started_event=frame.cursor)
+            if turn.faults is not None:
+                fault_strikes.start_clock(turn, frame)
         case messages.TaskSubmitted(output=text) if not frame.submitted:
             turn.emit(frame, "TaskSubmitted", {**(_resource_details(state) or {}), "output": text})
             turn.keep(turn.frames[frame.id], submitted=True)
@@ -307,16 +311,16 @@ def _evaluate_seconds(
     value = expression.evaluate(scope())
     if is_whole_number(value) and 0 < value <= LARGEST:
         return int(value)
-    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    value_text = value if isinstance(value, str) else jsontext.dumps(value)
     expected = f"wanted an integer from 1 to {LARGEST}"
     if state.language is not QueryLanguage.JSONATA:
-        msg = f"The {field}Path parameter does not reference a positive integer: got {shown}"
+        msg = f"The {field}Path parameter does not reference a positive integer: got {value_text}"
         raise InterpreterError(f"{msg}, {expected}")
     if not is_whole_number(value):
         raise unexpected_type_error(expression, field, "number", value)
     text = getattr(expression, "text", "")
     raise QueryEvaluationError(
-        f"The JSONata expression '{text}' specified for the field '{field}' returned {shown}, "
+        f"The JSONata expression '{text}' specified for the field '{field}' returned {value_text}, "
         f"{expected}",
         field,
     )

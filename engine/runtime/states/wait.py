@@ -63,12 +63,12 @@ def _due_ms(turn: Turn, frame: Frame, state: Wait) -> int:
 
 
 def _evaluate_value(turn: Turn, frame: Frame, state: Wait) -> Json:
-    seen = flow.evaluation_scope(turn, frame, flow.apply_input_path(turn, frame, state.data).value)
+    scope = flow.evaluation_scope(turn, frame, flow.apply_input_path(turn, frame, state.data).value)
     if state.path is None:
-        return state.until.evaluate(seen)
+        return state.until.evaluate(scope)
     # A path that leads nowhere has a message of its own in a Wait, so it must not raise here.
     evaluate = getattr(state.until, "found", state.until.evaluate)
-    value = evaluate(seen)
+    value = evaluate(scope)
     if value is ABSENT or value is None:
         msg = f"The {state.field} parameter does not reference an input value: {state.path}"
         raise InterpreterError(msg)
@@ -80,7 +80,7 @@ def _check_seconds(state: Wait, value: Json) -> int:
         if not is_whole_number(value) or value < 0:
             raise unexpected_type_error(state.until, state.field, "number", value)
         return int(value)
-    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    value_text = value if isinstance(value, str) else jsontext.dumps(value)
     # AWS reads a number as text, too, as Java's Long.parseLong would.
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value, re.ASCII):
         value = int(value)
@@ -90,16 +90,16 @@ def _check_seconds(state: Wait, value: Json) -> int:
         problem = "references a negative value"
     else:
         return value
-    msg = f"The {state.field} parameter {problem}: {state.path} == {shown}"
+    msg = f"The {state.field} parameter {problem}: {state.path} == {value_text}"
     raise InterpreterError(msg)
 
 
 def _timestamp_error(state: Wait, value: Json) -> InterpreterError:
-    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    text = value if isinstance(value, str) else jsontext.dumps(value)
     form = "ISO-8601 extended offset date-time format string"
     if state.language is QueryLanguage.JSONATA:
-        msg = f"The Timestamp field cannot be parsed as an {form}: {shown}"
+        msg = f"The Timestamp field cannot be parsed as an {form}: {text}"
         return QueryEvaluationError(msg, "Timestamp")
     return InterpreterError(
-        f"The {state.field} parameter does not reference a valid {form}: {state.path} == {shown}"
+        f"The {state.field} parameter does not reference a valid {form}: {state.path} == {text}"
     )
