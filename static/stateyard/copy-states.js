@@ -8,7 +8,7 @@
   };
   const copied = () => panel()?.querySelector("template[data-copied]")?.content.textContent;
 
-  /** Tell whether keys are meant for the graph: not for a text field, and not for text that is marked. */
+  /** Return whether keys are meant for the graph: not for a text field, and not for text that is marked. */
   function isForGraph(target) {
     const element = target instanceof Element ? target : document.body;
     if (!panel() || element.closest("input, textarea, select, .ace_editor") || !getSelection().isCollapsed) return false;

@@ -99,7 +99,7 @@
 
   const painted = new WeakMap(); // element -> what it shows, as text: most do not change with a tick
 
-  /** Tell whether an element shows something else than what is to be painted now. */
+  /** Return whether an element shows something else than what is to be painted now. */
   function differs(element, node) {
     if (!element) return false;
     const text = JSON.stringify([node, inPast()]);
