@@ -157,7 +157,7 @@ def test_the_action_starts_a_server(shell: Callable[..., str], tmp_path: Path) -
     """Its script leaves the environment for the next step, and deploys what it was given."""
     install, start, *_ = ACTION["runs"]["steps"]  # the others are for a shared server
     assert set(re.findall(r"inputs\.([\w-]+)", json.dumps(ACTION["runs"]))) == set(ACTION["inputs"])
-    assert install["run"].startswith("python -m pip install")
+    assert install["run"].startswith("python -P -m pip install")
     (tmp_path / "hello.asl.json").write_text(
         '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
     )
@@ -202,7 +202,7 @@ assert status == "SUCCEEDED"
 @pytest.fixture
 def in_branch(server: Server, shell: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs the two steps for a shared server, as a runner does."""
-    _, _, deploying, testing = ACTION["runs"]["steps"]
+    _, _, deploying, testing, _ = ACTION["runs"]["steps"]
     (tmp_path / "workflows").mkdir()
     (tmp_path / "starts.py").write_text(STARTS)
     key, secret = server.keys()

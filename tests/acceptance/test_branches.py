@@ -243,7 +243,7 @@ def test_a_failed_suite_says_what_failed(server: Server, tmp_path: Path) -> None
     quiet = run(server, "branch", "run", "bad", "--", *leave, code=7)
     assert quiet == ""
     assert "No such file" in run(server, "branch", "run", "bad", "--", "no-such", code=127)
-    missing = run(server, "branch", "run", "other", "--", "true", code=1)
+    missing = run(server, "branch", "run", "other", "--", "true", code=2)
     assert "has no branch 'other'" in missing
     assert "is being deleted" in run(server, "branch", "delete", "bad")
     wait_until(lambda: "bad " not in run(server, "branch", "list"))
@@ -327,7 +327,7 @@ def sleeping(ready: Path) -> str:
 
 
 def is_running(number: int) -> bool:
-    """Tell whether a process runs; one that has ended and waits for its parent does not."""
+    """Return whether a process runs; one that has ended and waits for its parent does not."""
     try:
         stat = pathlib.Path(f"/proc/{number}/stat").read_text(encoding="ascii")
     except OSError:

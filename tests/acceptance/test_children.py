@@ -41,7 +41,7 @@ def create(sfn: Any, definition: dict[str, Any], policy: str = "") -> str:
 
 
 def running(sfn: Any, arn: str) -> bool:
-    """Tell whether an execution is there and runs."""
+    """Return whether an execution is there and runs."""
     try:
         return bool(sfn.describe_execution(executionArn=arn)["status"] == "RUNNING")
     except ClientError:

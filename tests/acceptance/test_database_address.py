@@ -1,4 +1,4 @@
-"""Both drivers connect as the address says: with TLS or not at all, and to the host that writes."""
+"""Connections are as the address says: with TLS or not at all, and to the host that writes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from cryptography.x509.oid import NameOID
 
 from console.config.database_address import parse_database_address
 from console.db import postgres
-from console.worker import queue_consumer
 from tests.chaos.silence import SilentProxy
 from tests.chaos.team_server import TeamServer
-from tests.loops import looped
 from tests.postgres import FAST, Postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 _SSL_REQUEST = (8).to_bytes(4) + (80877103).to_bytes(4)
@@ -103,82 +101,46 @@ def make_certificate(path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=["psycopg", "asyncpg"])
-def connect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Return what connects by one of the drivers, and says whether by TLS, and to which host."""
-
-    def by_psycopg(parameters: dict[str, Any]) -> tuple[bool, str, str]:
-        own = postgres.WatchedConnection.connect(**parameters, autocommit=True)
-        with own:
-            row = own.execute("SELECT current_setting('application_name')").fetchall()[0]
-            return own.pgconn.ssl_in_use, own.info.host, row[0]
-
-    def by_asyncpg(parameters: dict[str, Any]) -> tuple[bool, str, str]:
-        monkeypatch.setattr(queue_consumer, "server_parameters", lambda: parameters)
-
-        async def work() -> tuple[bool, str, str]:
-            own = await queue_consumer.connect()
-            try:
-                name = await own.fetchval("SELECT current_setting('application_name')")
-                place = own._addr
-                host = str(Path(place).parent) if isinstance(place, str) else place[0]
-                return bool(own._protocol.is_ssl), host, name
-            finally:
-                await own.close()
-
-        return looped(work)
-
-    driver = by_psycopg if request.param == "psycopg" else by_asyncpg
-
-    def connect(url: str) -> tuple[bool, str, str]:
-        return driver({**postgres.TIMEOUTS, **parse_database_address("URL", url)})
-
-    return connect
-
-
-FAILURES = (psycopg.OperationalError, OSError)
+def connect(url: str) -> tuple[bool, str, str]:
+    """Connect to an address; return whether by TLS, to which host, and the connection's name."""
+    parameters: dict[str, Any] = {**postgres.TIMEOUTS, **parse_database_address("URL", url)}
+    with postgres.WatchedConnection.connect(**parameters, autocommit=True) as own:
+        row = own.execute("SELECT current_setting('application_name')").fetchall()[0]
+        return own.pgconn.ssl_in_use, own.info.host, row[0]
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-full"])
-def test_a_server_without_tls_is_refused(
-    server: Postgres, folder: Path, connect: Callable[..., Any], mode: str
-) -> None:
-    """What asks for TLS never sends a word in plain text, by either driver."""
+def test_a_server_without_tls_is_refused(server: Postgres, folder: Path, mode: str) -> None:
+    """What asks for TLS never sends a word in plain text."""
     url = f"{SilentProxy(server.socket).url}?sslrootcert={make_certificate(folder / 'ca.pem')}"
     assert connect(f"{url}&sslmode=prefer")[0] is False
-    with pytest.raises(FAILURES, match="SSL"):
+    with pytest.raises(psycopg.OperationalError, match="SSL"):
         connect(f"{url}&sslmode={mode}")
 
 
-def test_the_certificate_is_checked(
-    server: Postgres, folder: Path, connect: Callable[..., Any]
-) -> None:
+def test_the_certificate_is_checked(server: Postgres, folder: Path) -> None:
     """A certificate of another authority is refused, and one for another host."""
     own = make_certificate(folder / "own.pem")
     proxy = TlsProxy(server.socket, own)
     assert connect(f"{proxy.url}?sslmode=require")[0] is True
     assert connect(f"{proxy.url}?sslmode=verify-full&sslrootcert={own}")[0] is True
     other = make_certificate(folder / "other.pem")
-    with pytest.raises(FAILURES, match="certificate"):
+    with pytest.raises(psycopg.OperationalError, match="certificate"):
         connect(f"{proxy.url}?sslmode=verify-ca&sslrootcert={other}")
     by_name = proxy.url.replace("127.0.0.1", "localhost")
     assert connect(f"{by_name}?sslmode=verify-ca&sslrootcert={own}")[0] is True
-    with pytest.raises(FAILURES, match="localhost"):
+    with pytest.raises(psycopg.OperationalError, match="localhost"):
         connect(f"{by_name}?sslmode=verify-full&sslrootcert={own}")
 
 
-def test_the_name_of_connections_begins_as_the_address_says(
-    server: Postgres, connect: Callable[..., Any]
-) -> None:
+def test_the_name_of_connections_begins_as_the_address_says(server: Postgres) -> None:
     """And is another one for each, by which a silent connection is found in the server."""
     names = [connect(f"{server.url}&application_name={'n' * 32}")[2] for _ in range(2)]
     assert all(name.startswith("n" * 32 + " ") and len(name) <= 63 for name in names)
     assert names[0] != names[1]
 
 
-def test_the_host_that_takes_writes_is_found(
-    server: Postgres, folder: Path, connect: Callable[..., Any]
-) -> None:
+def test_the_host_that_takes_writes_is_found(server: Postgres, folder: Path) -> None:
     """Also behind hosts that are silent or not there, and a standby until it is promoted."""
     silent = socket.create_server(("127.0.0.1", 0))  # takes connections, and says nothing
     standby = server.replica(folder / f"standby-{silent.getsockname()[1]}")

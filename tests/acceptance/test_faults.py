@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.acceptance
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:work"
 ROLE = "arn:aws:iam::123456789012:role/x"
 RETRY = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 9}]
 FAULTS = """\
@@ -28,6 +30,11 @@ faults:
     type: latency
     seconds: 2
     attempts: [2]
+  - state: More
+    type: delay-callback
+    seconds: 5
+  - state: More
+    type: duplicate-callback
 """
 
 
@@ -35,6 +42,22 @@ faults:
 def server(tmp_path: Path) -> Iterator[Server]:
     """An empty server."""
     server = Server(tmp_path / "data", options=("--empty",)).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def with_function(tmp_path: Path) -> Iterator[Server]:
+    """An empty server with a function."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "spread_functions.py").write_text("def work(event, context):\n    return event\n")
+    server = Server(
+        tmp_path / "data",
+        options=("--empty",),
+        PYTHONPATH=f"{code}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        STATEYARD_FUNCTIONS=json.dumps({"work": "spread_functions:work"}),
+    ).start()
     yield server
     server.stop()
 
@@ -52,7 +75,7 @@ def history(server: Server, arn: str) -> list[str]:
 def test_the_same_seed_gives_the_same_history_also_after_a_kill(
     server: Server, tmp_path: Path
 ) -> None:
-    """One execution runs through, the other one has its server killed while a call is held back."""
+    """One has its server killed while a call is held back, both while an answer is held back."""
     client = server.client()
     activity = client.create_activity(name="work")["activityArn"]
     work = {"Type": "Task", "Resource": activity, "Retry": RETRY}
@@ -80,6 +103,8 @@ def test_the_same_seed_gives_the_same_history_also_after_a_kill(
     server.start()
     for _ in range(4):
         answer()
+    server.kill()
+    server.start()
     for arn in (first, second):
         wait_until(
             lambda arn=arn: (
@@ -88,6 +113,77 @@ def test_the_same_seed_gives_the_same_history_also_after_a_kill(
         )
     assert history(server, first) == history(server, second)
     assert "ActivityFailed Busy" in history(server, first)
+
+
+SPREAD_FAULTS = """\
+seed: 4
+faults:
+  - state: Work
+    error: Busy
+    rate: 0.5
+  - state: Work
+    type: latency
+    seconds: 2
+    attempts: [1]
+  - state: Each
+    type: fail-children
+    children: 3
+    error: Broken
+"""
+
+
+def test_children_have_the_same_history_after_a_kill(with_function: Server, tmp_path: Path) -> None:
+    """The server is killed while their calls are held back, and others have not started."""
+    server = with_function
+    client = server.client()
+    work = {"Type": "Task", "Resource": FUNCTION, "Retry": RETRY, "End": True}
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    each = {
+        "Type": "Map",
+        "MaxConcurrency": 20,
+        "ToleratedFailureCount": 3,
+        "ItemProcessor": {"ProcessorConfig": config, "StartAt": "Work", "States": {"Work": work}},
+        "End": True,
+    }
+    client.create_state_machine(
+        name="orders",
+        definition=json.dumps({"StartAt": "Each", "States": {"Each": each}}),
+        roleArn=ROLE,
+    )
+    faults, items = tmp_path / "faults.yaml", tmp_path / "items.json"
+    faults.write_text(SPREAD_FAULTS)
+    items.write_text(json.dumps([*range(30)]))
+
+    def start() -> str:
+        return run(server, "start", "orders", "--fault", str(faults), "--input", str(items)).strip()
+
+    def children(arn: str) -> dict[str, list[str]]:
+        """Return the history of each child, by its input; {} before there is a Map Run."""
+        client = server.client()
+        runs = client.list_map_runs(executionArn=arn)["mapRuns"]
+        if not runs:
+            return {}
+        rows = client.list_executions(mapRunArn=runs[0]["mapRunArn"])["executions"]
+        arns = [row["executionArn"] for row in rows]
+        inputs = [client.describe_execution(executionArn=arn)["input"] for arn in arns]
+        return {text: history(server, arn) for text, arn in zip(inputs, arns, strict=True)}
+
+    first, second = start(), start()
+    wait_until(
+        lambda: any("LambdaFunctionScheduled" in types for types in children(second).values())
+    )
+    server.kill()
+    server.start()
+    for arn in (first, second):
+        wait_until(
+            lambda arn=arn: (
+                server.client().describe_execution(executionArn=arn)["status"] == "SUCCEEDED"
+            )
+        )
+    assert children(first) == children(second)
+    ends = [types[-1] for types in children(first).values()]
+    assert (len(ends), ends.count("ExecutionFailed")) == (30, 3)
+    assert any("LambdaFunctionFailed Busy" in types for types in children(first).values())
 
 
 def test_a_file_that_is_no_plan_is_refused(server: Server, tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-"""Jobs (``.sync``) are begun, looked at and stopped as their services want it on the wire.
-
-(Above 300 lines: one table of jobs, each begun, looked at and stopped.)
-"""
+"""Jobs (``.sync``) are begun, looked at and stopped as their services want it on the wire."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -136,6 +137,30 @@ def test_clients_of_ones_own(stateyard):
 '''
 
 
+def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in the folder of another project."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "shop.settings",
+        "STATEYARD_DATABASE_URL": "postgres://nobody@127.0.0.1:1/shop",
+    }
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
+        env.pop(name, None)
+    options = ["-p", "no:django", "-p", "no:cacheprovider"]
+    if not entry_points(group="pytest11", name="stateyard"):  # the project is not installed here
+        options += ["-p", "console.testing.plugin"]
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "--rootdir", ".", *options, *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+
+
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Run pytest in a project with settings of its own; return what it prints."""
@@ -149,26 +174,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "DJANGO_SETTINGS_MODULE": "shop.settings",
-        "STATEYARD_DATABASE_URL": "postgres://nobody@127.0.0.1:1/shop",
-    }
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
-        env.pop(name, None)
-    options = ["-p", "no:django", "-p", "no:cacheprovider", "-rA"]
-    if not entry_points(group="pytest11", name="stateyard"):  # the project is not installed here
-        options += ["-p", "console.testing.plugin"]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-n", "0", "--rootdir", ".", *options],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
+    done = run_pytest(folder, "-n", "0", "-rA")
     return done.stdout + done.stderr
 
 
@@ -195,3 +201,76 @@ def test_the_wheel_registers_the_plugin() -> None:
     """Pytest finds it by this entry point wherever Stateyard is installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"stateyard": "console.testing.plugin"}
+
+
+COVERED = """
+import engine
+from engine import run
+
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:x"
+TASK = {"Type": "Task", "Resource": ARN, "Retry": [{"ErrorEquals": ["Busy"]}], "End": True}
+MACHINE = {"StartAt": "Ask", "States": {"Ask": TASK}}
+
+
+def busy(data):
+    raise engine.StatesError("Busy")
+
+
+def test_in_memory():
+    assert run(MACHINE, {}, {"Ask": busy}).status == "FAILED"
+
+
+def test_of_one_state():
+    mock = engine.Mock(error="Busy")
+    machine = engine.parse(engine.dumps(MACHINE))
+    engine.try_state(machine, "Ask", "{}", engine.Moment(0), about={}, mock=mock)
+
+
+def test_on_a_server(stateyard):
+    stateyard.run_machine(MACHINE, {}, functions={"x": lambda event: 1}).assert_succeeded()
+"""
+SETTINGS = """
+[tool.stateyard.coverage]
+machines = ["ask.asl.json"]
+thresholds = { ask = %d }
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_coverage_adds_up_all_tests_and_fails_below_a_threshold(
+    tmp_path: Path, workers: str
+) -> None:
+    """Of engine.run however it was imported, TestState, the server, and workers of xdist."""
+    machine: dict[str, object] = {}
+    exec(COVERED, machine)  # noqa: S102 - our own text
+    (tmp_path / "ask.asl.json").write_text(json.dumps(machine["MACHINE"]), encoding="utf-8")
+    (tmp_path / "conftest.py").write_text("from engine import run\n", encoding="utf-8")
+    (tmp_path / "test_ask.py").write_text(COVERED, encoding="utf-8")
+    for least, code in ((100, 0), (0, 0)):
+        settings = SETTINGS % least
+        (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+        done = run_pytest(tmp_path, "-n", workers, "--stateyard-coverage=out.json")
+        assert done.returncode == code, done.stdout + done.stderr
+    assert "ask: 100.0 %" in done.stdout
+    assert "1 of TestState, 1 of engine.run, 1 of the server" in done.stdout
+    (entry,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["machines"]
+    assert entry["reached"] == ["Ask", "Ask/Retry[0] attempted", "Ask/Retry[0] exhausted"]
+    (tmp_path / "test_ask.py").write_text("def test_nothing(): pass\n", encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(SETTINGS % 1, encoding="utf-8")
+    done = run_pytest(tmp_path, "-n", workers, "--stateyard-coverage")
+    assert done.returncode == 1
+    assert "FAIL ask: got 0.0 %, wanted 1 %" in done.stdout
+
+
+def test_results_of_coverage_replace_no_test(tmp_path: Path) -> None:
+    """A path of tests behind the option is no file for results; the folder of one is made."""
+    tests = "def test_nothing(): pass\n"
+    path = tmp_path / "test_ask.py"
+    path.write_text(tests, encoding="utf-8")
+    done = run_pytest(tmp_path, "--stateyard-coverage", "test_ask.py")
+    assert done.returncode == 4
+    assert "got 'test_ask.py', wanted --stateyard-coverage=FILE.json" in done.stderr
+    assert path.read_text(encoding="utf-8") == tests
+    done = run_pytest(tmp_path, "--stateyard-coverage=cov/out.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((tmp_path / "cov" / "out.json").read_text(encoding="utf-8"))["format"]

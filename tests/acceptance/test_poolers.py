@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.management import pooler
+from console.management import team
 from tests.acceptance.server import wait_for_end
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.pgbouncer import PROGRAM, PgBouncer
@@ -49,16 +49,16 @@ def server(folder: Path) -> Iterator[Postgres]:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"pool_mode": "transaction"}, pooler.NO_SESSIONS),
-        ({"pool_mode": "statement"}, pooler.NO_SESSIONS),
+        ({"pool_mode": "transaction"}, team.NO_SESSIONS),
+        ({"pool_mode": "statement"}, team.NO_SESSIONS),
         (
             {"pool_mode": "transaction", "server_round_robin": 1, "min_pool_size": 5},
-            pooler.NO_SESSIONS,
+            team.NO_SESSIONS,
         ),
-        ({"pool_mode": "transaction", "default_pool_size": 1}, pooler.NO_SESSIONS),
-        ({"pool_mode": "session", "server_reset_query": ""}, pooler.NOT_RESET),
-        ({"pool_mode": "session", "server_reset_query": "DEALLOCATE ALL"}, pooler.NOT_RESET),
-        ({"pool_mode": "session", "default_pool_size": 1}, pooler.TOO_FEW),
+        ({"pool_mode": "transaction", "default_pool_size": 1}, team.NO_SESSIONS),
+        ({"pool_mode": "session", "server_reset_query": ""}, team.NOT_RESET),
+        ({"pool_mode": "session", "server_reset_query": "DEALLOCATE ALL"}, team.NOT_RESET),
+        ({"pool_mode": "session", "default_pool_size": 1}, team.TOO_FEW),
     ],
     ids=["transaction", "statement", "in-turn", "one", "not-reset", "half-reset", "too-few"],
 )

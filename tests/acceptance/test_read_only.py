@@ -12,6 +12,7 @@ import pytest
 from django.db import utils
 
 from console.db import postgres
+from console.db.pipeline import run_together
 from console.db.writer import is_outage
 from tests.chaos.team_server import TeamServer
 from tests.postgres import FAST, Postgres
@@ -28,7 +29,7 @@ def server() -> Iterator[Postgres]:
     """A PostgreSQL."""
     folder = Path(tempfile.mkdtemp(prefix="stateyard-read-only-"))
     folder.chmod(0o755)
-    server = Postgres(folder / "pg", *FAST)
+    server = Postgres(folder / "pg", *FAST, migrated=True)
     server.ask("CREATE TABLE written (n int)")
     yield server
     server.stop("fast")
@@ -61,10 +62,8 @@ def write(own: postgres.WatchedConnection) -> None:
 
 def write_by_pipeline(own: postgres.WatchedConnection) -> None:
     """Write a row as the thread does that commits for many."""
-    with own.pipeline():
-        postgres.execute_prepared(own, "BEGIN")
-        postgres.execute_prepared(own, "INSERT INTO written VALUES ($1)", [1])
-        postgres.execute_prepared(own, "COMMIT")
+    insert = ("INSERT INTO written VALUES ($1)", ["1"])
+    run_together(own, [("BEGIN", []), insert, ("COMMIT", [])])
 
 
 @pytest.mark.parametrize("writes", [write, write_by_pipeline, postgres.require_writes])

@@ -41,7 +41,7 @@ def server() -> Iterator[Postgres]:
     """A PostgreSQL."""
     folder = Path(tempfile.mkdtemp(prefix="stateyard-silence-"))
     folder.chmod(0o755)
-    server = Postgres(folder / "pg")
+    server = Postgres(folder / "pg", migrated=True)
     yield server
     server.stop("fast")
     shutil.rmtree(folder, ignore_errors=True)

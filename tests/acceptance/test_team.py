@@ -30,7 +30,7 @@ def yard() -> Iterator[TeamServer]:
     """A web process and two workers."""
     folder = Path(tempfile.mkdtemp(prefix="stateyard-team-"))
     folder.chmod(0o755)
-    server = Postgres(folder / "pg")
+    server = Postgres(folder / "pg", migrated=True)
     yard = TeamServer(folder, server.url)
     yard.start_web()
     yard.start_workers(2)

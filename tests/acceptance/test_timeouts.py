@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.acceptance.server import history, wait_for_end
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from tests.acceptance.server import Server
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 
 ROLE = "arn:aws:iam::123456789012:role/tests"
-LIMIT, MARGIN, BEAT = 2, 0.6, 0.4
+LIMIT, MARGIN, BEAT = 4, 1.5, 0.4
 LATE_S = 1.0
 CLOCKS = (
     "execution",
@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Tell whether the clock is on."""
+        """Return whether the clock is on."""
         return self.course != "NONE"
 
     @property
@@ -214,7 +214,7 @@ def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:
         target=lambda: took.append(sfn.get_activity_task(activityArn=activity)["taskToken"])
     )
     poll.start()
-    poll.join(20)
+    poll.join(PATIENCE_S)
     sfn.send_task_success(taskToken=took[0], output="1")
     assert wait_for_end(sfn, execution)["status"] == "SUCCEEDED"
     kinds = [event["type"] for event in history(sfn, execution)]

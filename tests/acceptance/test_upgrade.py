@@ -1,7 +1,7 @@
 """What an earlier commit has stored goes on after the upgrade: people, keys, links, executions.
 
-The product was called Stepyard then. The operator changes nothing: the variables and the files keep
-their former names.
+The product was called Stepyard then. The operator renames the variables; the files keep their
+former names.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ class Yard:
             self.server.end_workers()
         self.server.end_web()
         self.server.root = ROOT
+        for name in [name for name in self.server.env if name.startswith("STEPYARD_")]:
+            self.server.env[name.replace("STEPYARD", "STATEYARD")] = self.server.env.pop(name)
         self.start()
 
     def stop(self) -> None:
@@ -108,7 +110,7 @@ def send(
 
 
 def is_signed_in(client: httpx.Client, address: str) -> bool:
-    """Tell whether a browser has a session."""
+    """Return whether a browser has a session."""
     answer = client.get(f"{address}/machines/", follow_redirects=False)
     return answer.status_code == 200
 

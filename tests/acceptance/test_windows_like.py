@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.server import ROOT, Server, wait_for_end
 from tests.acceptance.windows_like import MODULES
-from tests.test_wheel import OF_A_TEAM, Browser
+from tests.test_wheel import Browser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,7 @@ import django, console, engine
 django.setup()
 for package in (engine, console):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if found.name not in sys.argv[1:]:
-            importlib.import_module(found.name)
+        importlib.import_module(found.name)
 print(len([name for name in sys.modules if name.startswith(("engine.", "console."))]))
 """
 _PROVIDER = '{"corp": {"issuer": "https://sso.example.com", "client_id": "yard"}}'
@@ -63,10 +62,9 @@ class WindowsLike(Server):
 
 
 def test_every_module_is_imported(tmp_path: Path) -> None:
-    """Those of a team need libraries that only it installs."""
-    team = [name.removesuffix(".py").replace("/", ".") for name in OF_A_TEAM]
+    """None needs what POSIX alone has."""
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS, *team],
+        [sys.executable, "-c", IMPORTS],
         cwd=ROOT,
         env={
             **os.environ,
@@ -106,7 +104,7 @@ def test_workers_that_would_be_forked_are_refused() -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--processes: got 2, wanted 1" in done.stderr
 
 

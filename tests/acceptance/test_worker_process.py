@@ -16,7 +16,7 @@ import pytest
 from psycopg_pool import ConnectionPool
 
 from console.db.postgres import WatchedConnection
-from tests.acceptance.server import ROOT, wait_for_end
+from tests.acceptance.server import ROOT
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
 from tests.waiting import PATIENCE_S, wait_until
@@ -34,7 +34,7 @@ def server() -> Iterator[Postgres]:
     """A PostgreSQL."""
     folder = Path(tempfile.mkdtemp(prefix="stateyard-worker-"))
     folder.chmod(0o755)
-    server = Postgres(folder / "pg")
+    server = Postgres(folder / "pg", migrated=True)
     yield server
     server.stop("fast")
     shutil.rmtree(folder, ignore_errors=True)
@@ -50,13 +50,13 @@ def yard(server: Postgres, tmp_path: Path) -> Iterator[TeamServer]:
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process is there, and is no zombie."""
+    """Return whether a process is there, and is no zombie."""
     status = Path(f"/proc/{pid}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def has_renewed(server: Postgres, pid: int, by_ms: int) -> bool:
-    """Tell whether a worker has had its lease for so long."""
+    """Return whether a worker has had its lease for so long."""
     return any(held >= LEASE_MS + by_ms for (held,) in server.ask(RENEWED.format(pid)))
 
 
@@ -174,7 +174,7 @@ def run(client: Any, shape: str, number: int) -> str:
 
 
 def lists(client: Any) -> bool:
-    """Tell whether a call is answered."""
+    """Return whether a call is answered."""
     try:
         client.list_state_machines()
     except client.exceptions.ClientError:
@@ -183,24 +183,28 @@ def lists(client: Any) -> bool:
 
 
 def ends(client: Any, arn: str) -> bool:
-    """Tell whether an execution has succeeded; False while nobody answers."""
+    """Return whether an execution has succeeded; False while nobody answers."""
     try:
         return bool(client.describe_execution(executionArn=arn)["status"] == "SUCCEEDED")
     except client.exceptions.ClientError:
         return False
 
 
-def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: TeamServer) -> None:
-    """PgQueuer would keep three rows a job for ever, and nobody reads them."""
+def test_an_execution_outlives_a_change_of_workers(server: Postgres, yard: TeamServer) -> None:
+    """A worker that was asked to stop gets no more signals; who starts later finds the rows."""
     yard.start_web()
-    yard.other_worker()
     yard.prepare()
     client = yard.client()
-    for number in range(3):
-        assert wait_for_end(client, run(client, "chain", number))["status"] == "SUCCEEDED"
-    wait_until(lambda: server.ask("SELECT count(*) FROM pgqueuer") == [(0,)])
-    assert server.ask("SELECT count(*) FROM pgqueuer_log") == [(0,)]
-    assert server.ask("SELECT count(*) FROM pgqueuer_statistics") == [(0,)]
+    arns = [run(client, "chain", number) for number in range(3)]
+    first = yard.other_worker()
+    for arn in arns:
+        wait_until(lambda arn=arn: ends(client, arn))
+    first.send_signal(signal.SIGTERM)
+    arns = [run(client, "chain", number) for number in range(3, 6)]
+    yard.other_worker()
+    for arn in arns:
+        wait_until(lambda arn=arn: ends(client, arn))
+    assert first.wait(PATIENCE_S) == 0
 
 
 # -- a start that cannot be ------------------------------------------------------------------------

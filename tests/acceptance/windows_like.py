@@ -52,7 +52,7 @@ _LIBRARY = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
 
 
 def _may_have(importing: dict[str, Any]) -> bool:
-    """Tell whether a module is Python's own, which imports something else on Windows."""
+    """Return whether a module is Python's own, which imports something else on Windows."""
     name, file = str(importing.get("__name__", "")), str(importing.get("__file__") or "")
     if not file:
         return name != "__main__"  # frozen, as Python's own loader is

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/explanation/performance.md"
-BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
 SQLITE, POSTGRES, MINISTACK = "SQLite", "PostgreSQL", "MiniStack"
 COST = "processor time"
 Figures = dict[str, dict[str, list[float]]]
@@ -120,8 +119,8 @@ def _text(figure: float | None) -> str:
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
-def circumstances(version: str, rounds: int) -> str:
-    """Return what the figures belong to: commit, processors, versions."""
+def circumstances(rounds: int, more: str = "") -> str:
+    """Return what the figures belong to: commit, processors, versions. ``more``: versions."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,
@@ -132,16 +131,16 @@ def circumstances(version: str, rounds: int) -> str:
     processors = len(os.sched_getaffinity(0))
     return (
         f"Commit {done.stdout.strip() or 'unknown'}, {processors} processors that also ran the "
-        f"client, Python {platform.python_version()}, MiniStack {version}, PostgreSQL with 1 web "
-        f"process and {WORKERS} workers; rounds: {rounds}, medians."
+        f"client, Python {platform.python_version()}{more}; rounds: {rounds}, medians."
     )
 
 
-def write(text: str) -> None:
-    """Replace what stands between the marks of the page."""
+def write(text: str, mark: str = "compare") -> None:
+    """Replace the text between two marks of the page."""
+    begin, end = f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->"
     page = PAGE.read_text(encoding="utf-8")
-    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    before, after = page.partition(begin)[0], page.partition(end)[2]
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -167,7 +166,10 @@ def main() -> None:
             MINISTACK: rival.serving,
         }
         figures = measure(starters, scenarios, options.rounds, folder)
-        text = f"{table(figures, scenarios)}\n\n{circumstances(rival.version, options.rounds)}"
+        versions = (
+            f", MiniStack {rival.version}, PostgreSQL with 1 web process and {WORKERS} workers"
+        )
+        text = f"{table(figures, scenarios)}\n\n{circumstances(options.rounds, versions)}"
     print(f"\n{text}")
     if options.write:
         write(text)

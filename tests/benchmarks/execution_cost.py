@@ -1,13 +1,14 @@
 """Measure what an execution costs a team's server: processor time, statements and round trips.
 
-``python -m tests.benchmarks.execution_cost [--executions 400] [--clients 16] [--shapes pass,map]``
-starts PostgreSQL, one web process and one worker, and gives them executions of four shapes: one
-Pass state, one call of a registered function, an inline Map of five calls, and one task of an
-activity, which four threads of the client poll and answer. The first run of a shape
-takes the processor time of the web process, the worker, and all processes of PostgreSQL; a second
-one goes through ``wire_count``, which counts. What the processes do without any execution is
-measured first, and taken off. Processor time says more than executions a second, because the
-client shares the machine.
+``python -m tests.benchmarks.execution_cost [--executions 400] [--clients 16] [--shapes pass,map]
+[--workers 1]`` starts PostgreSQL, one web process and workers, and gives them executions of six
+shapes: one Pass state, one call of a registered function, an inline Map of five calls, the same two
+with a function at a URL (another process, which answers at once), and one task of an activity,
+which four threads of the client poll and answer. The first run of a shape takes the processor time
+of the web process, the workers, and all processes of PostgreSQL; a second one goes through
+``wire_count``, which counts. What the processes do without any execution is measured first, and
+taken off.
+Processor time says more than executions a second, because the client shares the machine.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import contextlib
 import http.client
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -28,7 +31,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from tests.acceptance.server import ROOT
 from tests.benchmarks.wire_count import Counted, WireCount
+from tests.chaos.shapes import FUNCTIONS
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres, address
 
@@ -36,6 +41,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _ROLE = "arn:aws:iam::123456789012:role/benchmark"
 _ECHO = {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:echo"}
 _EACH = {"StartAt": "Echo", "States": {"Echo": {**_ECHO, "End": True}}}
+_OF_URL = json.loads(json.dumps(_EACH).replace("function:echo", "function:far"))
 _ITEMS = {"Type": "Pass", "Result": [3, 1, 2, 5, 4], "ResultPath": "$.items", "Next": "Map"}
 _MAP = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": _EACH, "End": True}
 _ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
@@ -44,6 +50,11 @@ SHAPES: dict[str, dict[str, Any]] = {
     "pass": {"StartAt": "Pass", "States": {"Pass": {"Type": "Pass", "End": True}}},
     "function": _EACH,
     "map": {"StartAt": "Items", "States": {"Items": _ITEMS, "Map": _MAP}},
+    "url": _OF_URL,
+    "urls": {
+        "StartAt": "Items",
+        "States": {"Items": _ITEMS, "Map": {**_MAP, "ItemProcessor": _OF_URL}},
+    },
     "activity": {
         "StartAt": "Work",
         "States": {"Work": {"Type": "Task", "Resource": _ACTIVITY, "End": True}},
@@ -53,6 +64,8 @@ _NAMES = {
     "pass": "1 Pass",
     "function": "1 function",
     "map": "Map of 5 functions",
+    "url": "1 function at a URL",
+    "urls": "Map of 5 functions at a URL",
     "activity": "1 activity task",
 }
 _IDLE_S = 4.0
@@ -85,13 +98,18 @@ def _children(pid: int) -> list[int]:
 
 
 class Yard:
-    """One web process and one worker on a PostgreSQL, and the client's connections."""
+    """One web process and workers on a PostgreSQL, and the client's connections."""
 
-    def __init__(self, folder: Path, server: Postgres, url: str) -> None:
+    def __init__(self, folder: Path, server: Postgres, url: str, workers: int) -> None:
         """Start them; ``url``: how they reach the PostgreSQL."""
         folder.mkdir()
         self._server = server
         self._processes = TeamServer(folder, url)
+        command = [sys.executable, "-m", "tests.benchmarks._url_function"]
+        self._far = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self._far.stdout is not None
+        far = f"http://127.0.0.1:{int(self._far.stdout.readline())}/invocations"
+        self._processes.env["STATEYARD_FUNCTIONS"] = json.dumps({**FUNCTIONS, "far": far})
         self._processes.start_web()
         self._processes.client()
         self._key = Credentials(*self._processes._key)
@@ -101,11 +119,13 @@ class Yard:
         for name, definition in SHAPES.items():
             text = json.dumps(definition)
             self.call("CreateStateMachine", name=name, definition=text, roleArn=_ROLE)
-        self._processes.start_workers(1)
+        self._processes.start_workers(workers)
 
     def stop(self) -> None:
         """End the processes."""
         self._processes.stop()
+        self._far.kill()
+        self._far.wait()
 
     def used(self) -> Used:
         """Return the processor time until now."""
@@ -223,6 +243,7 @@ def main() -> None:
     parser.add_argument("--executions", type=int, default=400)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     shapes = [name for name in options.shapes.split(",") if name]
     if unknown := sorted(set(shapes) - set(SHAPES)):
@@ -232,7 +253,7 @@ def main() -> None:
         folder.chmod(0o755)
         server = Postgres(folder / "postgres")
         try:
-            yard = Yard(folder / "plain", server, server.url)
+            yard = Yard(folder / "plain", server, server.url, options.workers)
             try:
                 times = _measure_time(yard, shapes, options.executions, options.clients)
             finally:
@@ -241,7 +262,8 @@ def main() -> None:
             with WireCount(folder / "wire", server.folder) as wire:
                 server.ask("DROP SCHEMA public CASCADE")
                 server.ask("CREATE SCHEMA public")
-                yard = Yard(folder / "counted", server, address(wire.folder))
+                url = address(wire.folder)
+                yard = Yard(folder / "counted", server, url, options.workers)
                 try:
                     counts, idle = _measure_wire(
                         yard, wire, shapes, options.executions, options.clients
@@ -250,7 +272,7 @@ def main() -> None:
                     yard.stop()
         finally:
             server.stop()
-    print("| shape | web, ms | worker, ms | PostgreSQL, ms | sum, ms |", end="")
+    print("| shape | web, ms | workers, ms | PostgreSQL, ms | sum, ms |", end="")
     print(" statements | round trips | executions/s |\n|---|---|---|---|---|---|---|---|")
     for shape in shapes:
         used, rate = times[shape]

@@ -108,11 +108,10 @@ def spent(client: Client, address: str) -> float:
 
 def forget() -> None:
     """Drop whatever this process keeps of executions."""
-    from console.web.execution import time_machine
     from console.web.history import traces
 
     traces._TRACES._known.clear()
-    time_machine._past.clear()
+    traces._past.clear()
 
 
 def looks(client: Client, address: str, execution: Execution) -> dict[str, float]:

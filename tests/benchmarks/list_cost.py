@@ -1,16 +1,19 @@
 """Measure whether a list of a million executions costs what one of a thousand costs.
 
-``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--postgres]`` fills a database for
-each size and prints the median time of a page for each query of a list, and of some whole pages
-with their frame. The databases take turns, each in a process of its own, so that other load on the
-machine affects them alike. On PostgreSQL the command first does what the server's own autovacuum
-does after such a load (VACUUM, ANALYZE, a checkpoint) and waits for it.
+``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--rounds 21] [--postgres|--write]``
+fills a database for each size and prints the median time of a page for each query of a list, and of
+some whole pages with their frame: processor time on SQLite, elapsed time on PostgreSQL. The newest
+executions, as many as a search examines, have histories. The databases take turns, each in a
+process of its own, so that other load on the machine affects them alike. On PostgreSQL the command
+first does what the server's own autovacuum does after such a load (VACUUM, ANALYZE, a checkpoint)
+and waits for it. ``--write``: put the table of SQLite into docs/explanation/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import atexit
+import json
 import multiprocessing
 import os
 import statistics
@@ -19,9 +22,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.benchmarks.compare import circumstances, write
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
+
+    from django.db.backends.utils import CursorWrapper
 
 ROLE = "arn:aws:iam::123456789012:role/bench"
 START = 1_767_355_200_000
@@ -54,7 +61,8 @@ PAGES = {
     "the whole page, one status": "status=SUCCEEDED",
 }
 """Asked as a browser does: the frame, the saved views and the table are in it."""
-ROUNDS = 21
+EVENTS = 12
+"""The number of events of each history."""
 
 
 def fill(rows: int, machine: Any, other: Any) -> None:
@@ -95,10 +103,37 @@ def fill(rows: int, machine: Any, other: Any) -> None:
             else f"INSERT INTO console_execution ({', '.join(names)}) "
             f"SELECT {chosen} FROM generate_series(1, {rows}) AS c(n)"
         )
+        _fill_histories(cursor)
         if connection.vendor == "postgresql":
             cursor.execute("VACUUM ANALYZE")
             cursor.execute("CHECKPOINT")
         cursor.execute("ANALYZE")
+
+
+def _fill_histories(cursor: CursorWrapper) -> None:
+    """Store the runs and events of the executions that a search in histories examines."""
+    from console.web.search.scan import WINDOW
+
+    newest = f"(SELECT id, start_ms FROM console_execution ORDER BY id DESC LIMIT {WINDOW}) AS x"
+    kind = (
+        "CASE WHEN n = 1 THEN 'ExecutionStarted' "
+        f"WHEN n = {EVENTS} THEN 'ExecutionSucceeded' "
+        "WHEN n % 2 = 0 THEN 'PassStateEntered' ELSE 'PassStateExited' END"
+    )
+    data = {"name": "State@n", "input": json.dumps({"orderId": "@id", "pad": "x" * 40})}
+    details = json.dumps(data).replace("@n", "' || n / 2 || '").replace("@id", "' || id || '")
+    cursor.execute(
+        "INSERT INTO console_historyevent "
+        "(execution_id, event_id, previous, at_ms, type, state, details) "
+        "WITH RECURSIVE c(n) AS "
+        f"(SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {EVENTS}) "
+        f"SELECT id, n, n - 1, start_ms + n, {kind}, 'State' || n / 2, '{details}' FROM {newest}, c"
+    )
+    cursor.execute(
+        "INSERT INTO console_runrow "
+        "(execution_id, version, next_event, snapshot, ready, failures, parked, children_end) "
+        f"SELECT id, 1, {EVENTS + 1}, '', FALSE, 0, '', FALSE FROM {newest}"
+    )
 
 
 def questions(rows: int) -> dict[str, Callable[[], Any]]:
@@ -171,37 +206,48 @@ def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
 
     django.setup()
     asked = questions(rows)
+    clock = time.perf_counter if postgres else time.process_time  # SQLite runs in this process
     ends.send(None)
     while name := ends.recv():
-        begun = time.perf_counter()
+        begun = clock()
         asked[name]()
-        ends.send((time.perf_counter() - begun) * 1000)
+        ends.send((clock() - begun) * 1000)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write the table where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1000,1000000")
+    parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    if options.postgres and options.write:
+        parser.error("--write: got --postgres, wanted SQLite, whose processor time is in the table")
     sizes = [int(size) for size in options.rows.split(",")]
+    lines = [f"| ms a page | {' | '.join(f'{size:,}' for size in sizes)} |"]
+    lines.append("|---" * (len(sizes) + 1) + "|")
     with tempfile.TemporaryDirectory() as folder:
         pipes = [begin(size, folder, postgres=options.postgres) for size in sizes]
         print(f"{'milliseconds a page':<30}" + "".join(f"{size:>12,}" for size in sizes))
         for name in (*QUESTIONS, *PAGES):
-            spans = alternate(name, pipes)
+            spans = alternate(name, pipes, options.rounds)
             print(f"{name:<30}" + "".join(f"{span:>12.1f}" for span in spans), end="")
             print(f"{spans[-1] / spans[0]:>8.1f}x", flush=True)
+            lines.append(f"| {name} | {' | '.join(f'{span:,.1f}' for span in spans)} |")
         for pipe in pipes:
             pipe.send(None)
         for process in multiprocessing.active_children():
             process.join()
+    if options.write:
+        text = "\n".join((*lines, "", circumstances(options.rounds)))
+        write(text, "lists")
 
 
-def alternate(name: str, pipes: list[Connection]) -> list[float]:
+def alternate(name: str, pipes: list[Connection], rounds: int) -> list[float]:
     """Return the median of each database's times, asked in turn after one that warms up."""
     spans: list[list[float]] = [[] for _ in pipes]
-    for _ in range(ROUNDS + 1):
+    for _ in range(rounds + 1):
         for pipe, own in zip(pipes, spans, strict=True):
             pipe.send(name)
             own.append(pipe.recv())

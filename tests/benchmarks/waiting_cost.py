@@ -38,7 +38,7 @@ def machine(client: Any) -> str:
 
 
 def submitted(client: Any, arn: str) -> bool:
-    """Tell whether an execution waits for its callback."""
+    """Return whether an execution waits for its callback."""
     told = client.get_execution_history(executionArn=arn, reverseOrder=True, maxResults=1)
     return bool(told["events"][0]["type"] == "TaskSubmitted")
 

@@ -110,7 +110,11 @@ Resources:
       DefinitionString: "{}"
   OrdersRole:
     Type: AWS::IAM::Role
-    Properties: {}
+    Properties:
+      Policies:
+        - PolicyName: orders
+          PolicyDocument:
+            Statement: [{Effect: Allow, Action: ["lambda:*", "xray:*"], Resource: "*"}]
 """
 SAM_DEFINITION = """
 # a comment, which JSON has none of

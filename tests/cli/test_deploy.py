@@ -66,6 +66,12 @@ def command(server: Server, *words: object) -> list[str]:
     return [sys.executable, "-m", "console.command_line", *map(str, words), *options]
 
 
+def event_types(client: Any, arn: str) -> list[str]:
+    """Return the types of the events of an execution."""
+    events = client.get_execution_history(executionArn=arn)["events"]
+    return [event["type"] for event in events]
+
+
 def clean() -> dict[str, str]:
     """Return an environment without settings of AWS."""
     return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
@@ -168,7 +174,7 @@ def test_a_rule_in_the_place_of_a_schedule_goes(server: Server, empty: Any, tmp_
 def test_a_parameter_without_a_value_is_named(server: Server, tmp_path: Path) -> None:
     """Nothing is deployed, and the line says what to add."""
     folder = projects.sam_project(tmp_path / "shop")
-    assert "--param TableName=VALUE" in run(server, "deploy", folder, code=1)
+    assert "--param TableName=VALUE" in run(server, "deploy", folder, code=2)
 
 
 @pytest.mark.slow
@@ -236,7 +242,7 @@ def test_a_plan_that_knows_no_definition_yet_is_refused(server: Server, tmp_path
     path = projects.terraform_state(tmp_path / "plan.json")
     text = path.read_text("utf-8").replace('"definition":', '"was":').replace('"values": {\n  "root', '"planned_values": {\n  "root')  # fmt: skip  # noqa: E501
     path.write_text(text, "utf-8")
-    assert "known after apply" in run(server, "deploy", path, code=1)
+    assert "known after apply" in run(server, "deploy", path, code=2)
 
 
 @pytest.mark.slow
@@ -302,7 +308,7 @@ def test_aws_itself_is_refused_unless_it_is_meant(server: Server, tmp_path: Path
     shown = run(
         server,
         *("deploy", tmp_path, "--endpoint-url", "https://states.us-east-1.amazonaws.com"),
-        code=1,
+        code=2,
     )
     assert "is AWS itself; --aws says that this is meant" in shown
 
@@ -372,10 +378,29 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
     assert "wanted a file, - or JSON" in run(server, "start", "hello", "--input", "x", code=2)
     stopped = run(server, "start", "hello", "--break-at", "P", "--name", "stopped").strip()
     assert empty.describe_execution(executionArn=stopped)["status"] == "RUNNING"
-    again = run(server, "start", "hello", "--break-at", "P", "--name", "stopped", code=2)
+    again = run(server, "start", "hello", "--break-at", "P", "--name", "stopped", code=1)
     assert "Execution Already Exists" in again
+    held = run(server, "start", "hello", "--break-at", "P if $not($states.input.n = 1)").strip()
+    assert empty.describe_execution(executionArn=held)["status"] == "RUNNING"
+    place = "P if $states.input.n = 1"
+    assert "{}" in run(server, "start", "hello", "--break-at", place, "--wait").splitlines()
+    refused = run(server, "start", "hello", "--break-at", "P if 1 =", code=2)
+    assert "the breakpoint at P, condition: got '1 ='" in refused
+    assert "got the state 'Q'" in run(server, "start", "hello", "--break-at", "Q if 1", code=2)
     assert "got the state 'Q'" in run(server, "start", "hello", "--break-at", "Q", code=2)
-    empty.stop_execution(executionArn=stopped)
+    words = ("--break-at", "P", "--break-when", "after", "--break-hits", 1)
+    after = run(server, "start", "hello", *words).strip()
+    wait_until(lambda: "PassStateEntered" in event_types(empty, after))
+    for each in (stopped, held, after):
+        assert empty.describe_execution(executionArn=each)["status"] == "RUNNING"
+        empty.stop_execution(executionArn=each)
+    often = ("--break-at", "P", "--break-hits", 2)
+    assert "{}" in run(server, "start", "hello", *often, "--wait").splitlines()
+    assert "got no --break-at before it" in run(server, "start", "a", "--break-hits", 2, code=2)
+    assert "got it twice for P" in run(server, "start", "a", *often, "--break-hits", 3, code=2)
+    assert "invalid choice: 'late'" in run(server, "start", "a", "--break-when", "late", code=2)
+    refused = run(server, "start", "hello", "--break-at", "P", "--break-hits", 0, code=2)
+    assert "the breakpoint at P, hits: got 0, wanted 1 to" in refused
 
 
 @pytest.mark.slow
@@ -503,3 +528,37 @@ def test_a_page_shows_what_changed_since_a_deployment(
     path.write_text(json.dumps(edited, indent=2), encoding="utf-8")
     run(server, "deploy", path)
     assert tag() == stored()
+
+
+@pytest.mark.slow
+def test_next_starts_are_set_listed_and_removed(server: Server, empty: Any, tmp_path: Path) -> None:
+    """Whatever starts them next stops; wrong use is refused before a call."""
+    (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
+    run(server, "deploy", tmp_path)
+    assert run(server, "next_starts").strip() == "no breakpoints and no faults for the next starts"
+    place = "P if $states.input = []"
+    more = ("--break-at", "P", "--break-when", "error", "--break-hits", 3)
+    numbers = ("--starts", 2, "--hours", 3)
+    told = run(server, "next_starts", "hello", "--break-at", place, *more, *numbers)
+    assert "hello: 0 of 2 starts taken, until " in told
+    assert "  Stops before P, with a condition" in told
+    assert "  Stops at an error of P, from hit 3 on" in told
+    arn = run(server, "start", "hello", "--input", "[]").strip()
+    assert empty.describe_execution(executionArn=arn)["status"] == "RUNNING"
+    assert "hello: 1 of 2 starts taken" in run(server, "next_starts", "hello")
+    twice = run(server, "next_starts", "hello", "--break-at", "P", code=1)
+    assert "has set some for the next start: remove these first." in twice
+    assert "removed: hello: 1 of 2" in run(server, "next_starts", "hello", "--remove")
+    assert "They are gone" in run(server, "next_starts", "hello", "--remove", code=1)
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("- state: P\n", "utf-8")
+    refused = run(server, "next_starts", "hello", "--fault", faults, code=2)
+    assert f"{faults}: faults[0].state: got P, a Pass" in refused
+    both = run(server, "next_starts", "hello", "--fault", faults, "--fault", faults, code=2)
+    assert "--fault: got two files, wanted one" in both
+    faults.write_text("- state: P\n  state: Q\n", "utf-8")
+    warned = run(server, "start", "hello", "--fault", faults, code=2)
+    assert f"warning: {faults}: line 2: the key 'state' stands twice" in warned
+    for words in (("--remove",), ("hello", "--starts", 2), ("hello", "--remove", "--hours", 1)):
+        assert "expected" in run(server, "next_starts", *words, code=2)
+    empty.stop_execution(executionArn=arn)

@@ -72,6 +72,16 @@ def test_projects_and_folders_are_searched(
     assert "wrong.asl.yml: 2 errors" in shown
 
 
+def test_a_folder_is_never_passed_over(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Templates below a folder are checked, as deploy reads them; a folder without any fails."""
+    code, _, told = lint(capsys, tmp_path)
+    assert (code, told.startswith(f"stateyard: {tmp_path}: got no definition")) == (2, True)
+    folder = projects.sam_project(tmp_path / "infra" / "sam")
+    code, shown, _ = lint(capsys, tmp_path, "--param", "TableName=t")
+    assert code == 0
+    assert f"{folder / 'template.yaml'}: Orders: 0 errors" in shown
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

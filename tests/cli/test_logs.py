@@ -165,13 +165,13 @@ def test_open_prints_the_address_of_a_page(server: Server) -> None:
     address = run(server, "open", arn, "--print").strip()
     assert address == f"{server.url}/arn/{arn}"
     assert run(server, "open", "Talks", "--print").strip().endswith(":stateMachine:Talks")
-    assert "StateMachineDoesNotExist" in run(server, "open", "Nobody", "--print", code=1)
+    assert "StateMachineDoesNotExist" in run(server, "open", "Nobody", "--print", code=2)
     wait_for_end(server.client(), arn)
 
 
 def test_wrong_names_are_said(server: Server) -> None:
     """With the exit code of a refusal."""
     assert "ExecutionDoesNotExist" in run(
-        server, "logs", "arn:aws:states:us-east-1:123456789012:execution:Talks:nobody", code=1
+        server, "logs", "arn:aws:states:us-east-1:123456789012:execution:Talks:nobody", code=2
     )
-    assert "StateMachineDoesNotExist" in run(server, "logs", "Nobody", code=1)
+    assert "StateMachineDoesNotExist" in run(server, "logs", "Nobody", code=2)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from console import command_line
+from console.cli.branches import call
+from console.cli.connection import add_connection_arguments, connect
+from console.resilience.writing import duration_words
 from tests.acceptance.server import Server, wait_for_end
+from tests.acceptance.test_branches import signed_in
 from tests.cli.test_deploy import run
 from tests.console.resilience.machines import FUNCTION, THROTTLED, WEAK, WELL_MADE
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from urllib.request import OpenerDirector
 
 ROLE = "arn:aws:iam::123456789012:role/r"
 
@@ -113,8 +120,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def browser(server: Server) -> OpenerDirector:
+    """A signed-in browser: the link of a server works once."""
+    return signed_in(server)
+
+
 @pytest.mark.acceptance
-def test_the_last_success_gives_input_and_answers(server: Server) -> None:
+def test_the_last_success_gives_input_and_answers(server: Server, browser: OpenerDirector) -> None:
     """Before it the states are tried by themselves; after it the whole way is run."""
     client = server.client()
     charge = {
@@ -146,12 +159,75 @@ def test_the_last_success_gives_input_and_answers(server: Server) -> None:
         "Charge Catch[0]: every call fails with Example.Error\n"
         "    caught by Charge/Catch[0], continues at Pause, failed with Lost, after 100 s" in text
     )
+    assert_page_is_equal(server, browser, "Orders")
+
+
+def assert_page_is_equal(
+    server: Server, browser: OpenerDirector, name: str, input_name: str = ""
+) -> None:
+    """Compare the trials of the page with those of the command, row by row."""
+    words = ("--input-name", input_name) if input_name else ()
+    (report,) = json.loads(run(server, "resilience", name, *words, "--format", "json"))
+    query = f"?input={input_name}" if input_name else ""
+    address = f"{server.url}/machines/{name}/resilience/{query}"
+    page = browser.open(address).read().decode()
+    rows = page[page.index('id="trials"') :].partition("<tbody>")[2].split("<tr>")[1:]
+    cells = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    assert len(cells) == len(report["trials"])
+    for cell, trial in zip(cells, report["trials"], strict=True):
+        named = (trial["state"], trial["field"], trial["error"], trial["caughtBy"], trial["next"])
+        for word in (*named, trial["endedWith"]):
+            assert not word or word in cell, (word, cell)
+        calls = f" {trial['calls']} "
+        assert calls in f"{cell} "
+        seconds = trial["seconds"]
+        assert seconds is None or duration_words(seconds) in cell
+    assert f">{report['execution']}</a>" in page
+
+
+@pytest.mark.acceptance
+def test_a_named_input_takes_the_place_of_the_last_one(
+    server: Server, browser: OpenerDirector
+) -> None:
+    """With the answers of the last success; an input that leads elsewhere is refused."""
+    client = server.client()
+    rule = {"Variable": "$.id", "NumericEquals": 2, "Next": "Charge"}
+    states = {
+        "Which": {"Type": "Choice", "Choices": [rule], "Default": "Bad"},
+        "Charge": {"Type": "Task", "Resource": FUNCTION, "Retry": [THROTTLED], "Next": "Done"},
+        "Done": {"Type": "Succeed"},
+        "Bad": {"Type": "Fail"},
+    }
+    arn = client.create_state_machine(
+        name="Named",
+        definition=json.dumps({"StartAt": "Which", "States": states}),
+        roleArn=ROLE,
+    )["stateMachineArn"]
+    parser = ArgumentParser()
+    add_connection_arguments(parser)
+    connection = connect(parser.parse_args(["--data", str(server.data)]))
+    for name, text in (("two", '{"id": 2}'), ("three", '{"id": 3}')):
+        call(connection, "POST", "/api/inputs", {"machine": "Named", "name": name, "input": text})
+    words = ("resilience", "Named", "--input-name")
+    assert "no execution has succeeded" in run(server, *words, "two", code=2)
+    started = client.start_execution(stateMachineArn=arn, name="good", input='{"id": 2, "n": 1}')
+    assert wait_for_end(client, started["executionArn"])["status"] == "SUCCEEDED"
+    text = run(server, *words, "two")
+    assert "with the named input two and the answers of execution good" in text
+    (report,) = json.loads(run(server, *words, "two", "--format", "json"))
+    assert (report["execution"], report["inputName"]) == ("good", "two")
+    assert_page_is_equal(server, browser, "Named", "two")
+    assert "got 'three', wanted an input with which" in run(server, *words, "three", code=2)
+    assert "four" in run(server, *words, "four", code=2)
 
 
 @pytest.mark.acceptance
 def test_an_unknown_name_ends_with_2(server: Server) -> None:
     """It is neither a file nor a state machine."""
     assert "StateMachineDoesNotExist" in run(server, "resilience", "Nobody", code=2)
+    for name in ("flows/orders.asl.json", "orders.yaml"):
+        assert f"{name}: got no such file" in run(server, "resilience", name, code=2)
+        assert f"{name}: got no such file" in run(server, "role", name, code=2)
 
 
 @pytest.mark.acceptance

@@ -22,6 +22,7 @@ _SIGNED = {
     "/api/branches": "branches",
     "/api/executions/paused": "pause",
     "/api/inputs": "named_inputs",
+    "/api/next-starts": "next_starts",
     "/api/projects": "projects",
     "/api/schedules/paused": "notifications",
     "/api/settings": "project_settings",
@@ -86,5 +87,5 @@ def test_an_unknown_feature_is_refused() -> None:
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        f"STATEYARD_FEATURES: got 'alarm', wanted none, or of: {', '.join(NAMES)}"
+        f"stateyard: STATEYARD_FEATURES: got 'alarm', wanted none, or of: {', '.join(NAMES)}"
     ]

@@ -17,6 +17,8 @@ NEEDS = {
     "approvals": ("notifications",),
     "branches": ("projects",),
     "hot_states": ("metrics",),
+    "next_starts": ("breakpoints", "faults"),
+    "review": ("metrics",),
 }
 """Feature -> the features without which it does not work."""
 
@@ -38,7 +40,7 @@ def test_a_feature_is_refused_without_what_it_needs(name: str, needed: str) -> N
     chosen = ",".join((name, *(each for each in NEEDS[name] if each != needed)))
     line = f"STATEYARD_FEATURES: {name} needs {needed}, which is left out"
     said, code = run("manage.py", "check", features=chosen)
-    assert (said, code) == ([line], 1)
+    assert (said, code) == ([f"stateyard: {line}"], 1)
     said, code = run("-c", "import django; django.setup()", features=chosen)
     assert said[-1].endswith(f"ImproperlyConfigured: {line}")
     assert code == 1

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from console.feature import chosen_features
 from console.features import NAMES
 from tests.acceptance.server import Server, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LEFT_OUT = (
-    *("alarms", "approvals", "hot_states", "logs", "metrics", "notifications"),
-    "test_state",
-)
+LEFT_OUT = {"alarms", "logs", "metrics", "notifications", "test_state"}
 ROLE = "arn:aws:iam::123456789012:role/r"
 PASS = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
 ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,7 +40,9 @@ TASKS = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running ``manage.py up`` without the features that have actions, and what needs them."""
-    features = ",".join(name for name in NAMES if name not in LEFT_OUT)
+    needs = {feature.name: {*feature.needs} for feature in chosen_features()}
+    chosen = (name for name in NAMES if not {name, *needs[name]} & LEFT_OUT)
+    features = ",".join(chosen)
     up = Server(tmp_path_factory.mktemp("left-out") / "data", STATEYARD_FEATURES=features).start()
     yield up
     up.stop()

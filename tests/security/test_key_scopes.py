@@ -185,6 +185,7 @@ def test_a_refusal_names_action_and_resource(
     )
 
 
+@pytest.mark.postgres_too
 def test_the_answer_to_a_task_belongs_to_the_state_machine_that_waits(
     project: Project, key: Callable[[KeyScope], str]
 ) -> None:

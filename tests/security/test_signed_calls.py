@@ -249,6 +249,7 @@ def forms(secret: str, key_id: str, master: bytes) -> list[bytes]:
     return [*texts, master, master.hex().encode(), base64.b64encode(master)]
 
 
+@pytest.mark.postgres_too
 def test_no_table_holds_a_secret(project: Project, key: AccessKey, tmp_path: Path) -> None:
     """S7: a dump has the key's id and, in no form, its secret or what makes it."""
     send(signed(key.key_id, access.secret_for(key.key_id)))

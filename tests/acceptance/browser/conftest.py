@@ -43,7 +43,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start ``manage.py up`` on a free port with an empty data folder."""
     data = tmp_path_factory.mktemp("yard") / "data"
     # for the pages that there are with a mail server only; no mail is taken there
-    server = Server(data, STATEYARD_MAIL="smtp://127.0.0.1:9").start()
+    # for its form only, too: nothing is fetched
+    profiles = "*=production-read-only"
+    server = Server(
+        data, STATEYARD_MAIL="smtp://127.0.0.1:9", STATEYARD_FETCH_PROFILES=profiles
+    ).start()
     _copy_samples(server)
     yield server
     server.stop()

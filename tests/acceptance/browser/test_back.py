@@ -143,11 +143,11 @@ def test_a_textarea_changed_behind_the_editor_is_not_sent(page: Page, server: Se
 
 @pytest.fixture
 def caching_page(
-    browser: Browser, chromium: str, server: Server, signed_in: Path
+    browser: Browser, whole_chromium: str, server: Server, signed_in: Path
 ) -> Iterator[Page]:
     """Return a page of a chromium with its back/forward cache, which Playwright switches off."""
     caching = browser.browser_type.launch(
-        executable_path=chromium,
+        executable_path=whole_chromium,
         args=ARGS,
         ignore_default_args=["--disable-back-forward-cache"],
     )

@@ -129,7 +129,7 @@ def test_a_save_with_a_note_is_a_revision_that_can_be_restored(page: Page, serve
     expect(page.locator(".diff .added .text")).to_contain_text('"Seconds": 71')
     page.go_back()
     rows.last.get_by_text("Restore", exact=False).first.click()
-    page.get_by_role("button", name="Save revision 1 as a new one").click()
+    page.get_by_role("button", name="Save revision 1 as a new revision").click()
     expect(rows).to_have_count(3)
     expect(rows.first).to_contain_text("Restored revision 1")
 

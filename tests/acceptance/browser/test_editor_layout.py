@@ -53,7 +53,7 @@ def chain(count: int) -> dict[str, Any]:
 
 
 def is_whole_in(page: Page, frame: str, part: str) -> bool:
-    """Tell whether every part stands within a frame."""
+    """Return whether every part stands within a frame."""
     return bool(
         page.evaluate(
             """([frame, part]) => {

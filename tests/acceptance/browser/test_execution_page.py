@@ -290,7 +290,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
         },
     )
     page.fill("#machine", json.dumps({"definition": described["definition"], "name": "theirs"}))
-    page.click("button.main")
+    page.get_by_role("button", name="Import").click()
     expect(page.locator("#status")).to_have_text("Failed")
     expect(page.locator("#actions")).to_contain_text("read-only")
     page.click("#outcome >> text=View step details")

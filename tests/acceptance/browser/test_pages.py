@@ -1,11 +1,8 @@
-"""Pages keep what the reader did, read without a script, show names as typed, fit a phone.
-
-(Above 300 lines: what holds for every page, over one list of pages.)
-"""
+"""Pages keep what the reader did, read without a script, show names as typed, fit a phone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,8 +11,6 @@ from playwright.sync_api import expect
 from tests.acceptance.browser.yard import (
     create,
     login_of,
-    map_run,
-    over,
     start,
     unique,
     waits,
@@ -38,129 +33,6 @@ HOSTILE = [
     "\u202egnp.exe \\N\\G\\E",
     "bell\u0007 emoji 🎉 日本語",
 ]
-
-
-@pytest.fixture(scope="module")
-def paths(server: Server) -> dict[str, str]:
-    """Return the addresses of every page, with something to see on each."""
-    machine = create(server, waits(600))
-    running = start(server, machine)
-    start(server, machine, name="other")
-    spread = create(server, over(waits(600)))
-    running_map = start(server, spread, list(range(70)))
-    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
-    activity = server.client().create_activity(name=unique("ask"))["activityArn"]
-    approve = {"Type": "Task", "Resource": activity, "End": True}
-    asking = create(server, {"StartAt": "Approve refund", "States": {"Approve refund": approve}})
-    asked = start(server, asking, {"order": 4711})
-    start(server, asking, {"order": 4712}, name="alike")  # so that both can be answered together
-    server.client("cloudwatch").put_metric_alarm(
-        AlarmName=f"{machine} fails",
-        Namespace="AWS/States",
-        MetricName="ExecutionsFailed",
-        Dimensions=[{"Name": "StateMachineArn", "Value": arn.replace("execution", "stateMachine")}],
-        Statistic="Sum",
-        Period=60,
-        EvaluationPeriods=1,
-        Threshold=0,
-        ComparisonOperator="GreaterThanThreshold",
-    )
-    return {
-        "overview": "/",
-        "connect": "/connect/",
-        "project settings": "/settings/",
-        "machines": "/machines/",
-        "machine": f"/machines/{machine}/",
-        "no executions": "/machines/Wait/",
-        "definition": "/machines/OrderProcessing/definition/",
-        "versions": "/machines/OrderProcessing/versions/",
-        "changes": "/machines/OrderProcessing/diff/",
-        "settings": "/machines/OrderProcessing/settings/",
-        "logs": "/machines/OrderProcessing/logs/",
-        "grid": f"/machines/{machine}/grid/",
-        "insights": f"/machines/{machine}/insights/",
-        "hot states": f"/machines/{machine}/hot-states/?by=p95",
-        "executions of a state": f"/machines/{machine}/hot-states/executions/?state=Nap&figure=p95",
-        "resilience": "/machines/OrderProcessing/resilience/",
-        "named inputs": f"/machines/{machine}/inputs/",
-        "new": "/machines/new/",
-        "edit": "/machines/OrderProcessing/edit/",
-        "start": f"/machines/{machine}/start/",
-        "test": "/machines/OrderProcessing/test/",
-        "test with recorded input": f"/machines/{machine}/test/?state=Nap&origin=run",
-        "delete": f"/machines/{machine}/delete/",
-        "calls": f"/machines/{asking}/calls/",
-        "start with recent inputs": f"/machines/{asking}/start/",
-        "open task": f"{asked}tasks/3/",
-        "dry run of a stop": f"/executions/bulk/?action=stop&all=1&machine={asking}",
-        "keys": "/keys/",
-        "executions": "/executions/",
-        "filtered": "/executions/?status=RUNNING&from=2026-01-01&q=run&find=input.x+%3D+1",
-        "bad filter": "/executions/?min=x&find=x+%3D",
-        "dry run": "/executions/bulk/?action=redrive&all=1",
-        "dry run of replays": "/executions/bulk/?action=replay&all=1",
-        "bulk jobs": "/executions/bulk/",
-        "compare": f"/compare/?a={arn}:run&b={arn}:other",
-        "compare form": "/compare/",
-        "failures": "/failures/",
-        "dry run of a pause": f"/executions/bulk/?action=pause&all=1&machine={asking}",
-        "pause of all schedules": "/schedules/pause/",
-        "notifications": "/notifications/",
-        "audit": "/audit/?act=-StartExecution",
-        "server audit": "/server-audit/",
-        "activities": "/activities/",
-        "activity": "/activities/Add/",
-        "targets": "/targets/",
-        "search that finds nothing": "/executions/?find=caught+%3D+Nobody+duration+%3E+9d",
-        "execution tree": f"{running_map}tree/",
-        "alarms": "/alarms/",
-        "tasks": "/tasks/?columns=order.id",
-        "tasks with a bad column": "/tasks/?columns=a+b",
-        "approval that is closed": "/approval/none/",
-        "machine's alarms": f"/machines/{machine}/alarms/",
-        "execution": running,
-        "step": f"{running}?step=Nap",
-        "event": f"{running}events/1/",
-        "events": f"{running}events/?open=1.2",
-        "definition it ran with": f"{running}definition/",
-        "comparison with what differs": f"/compare/?a={arn}:run&b={arn}:other&only=differing",
-        "compare with another": f"/compare/?a={arn}:run",
-        "steps": f"{running}?view=steps&sort=-name",
-        "timeline": f"{running}?view=timeline&step=Nap&tab=attempts",
-        "map run": map_run(server, running_map),
-        "map run's failed children": f"{map_run(server, running_map)}?status=FAILED",
-        "past": f"{running}?at=3&step=Before&tab=flow",
-        "import": "/import/",
-        "stop": f"{running}stop/",
-        "breakpoints": f"{running}breakpoints/",
-        "halted-lines": "/breakpoints/",
-        "faults": f"{running}faults/",
-        "replay": f"{running}replay/?step=Before",
-        "share": f"{running}share/",
-        "operations": "/operations/",
-        "members": "/members/",
-        "password": "/password/",
-        "limits of a key": f"/keys/{server.keys()[0]}/limits/",
-        "service accounts": "/service-accounts/",
-        "sign-in": "/sign-in/",
-        "account": "/account/",
-        "second factor": "/account/second-factor/",
-        "projects": "/projects/",
-        "quotas": "/settings/quotas/",
-        "denied actions": "/settings/denied-actions/",
-        "retention": "/settings/retention/",
-        "mocks": "/settings/mocks/",
-        "settings file": "/settings/file/",
-        "own targets": "/settings/targets/",
-        "own service": "/settings/targets/edit/service/",
-        "own address": "/settings/targets/edit/address/",
-        "own connection": "/settings/targets/edit/connection/?type=OAUTH_CLIENT_CREDENTIALS",
-        "own function": "/settings/targets/edit/function/",
-        "confirmation of an address": "/account/mail/none/",
-        "new password by mail": "/password-reset/",
-        "link for a new password that is closed": "/password-reset/MQ/none/",
-        "missing": "/machines/nowhere/",
-    }
 
 
 @pytest.mark.row("X5")
@@ -339,60 +211,6 @@ def test_hostile_names_are_shown_as_typed(page: Page, server: Server) -> None:
         page.click("#panel [data-tab=io]")
     expect(page.locator("#outcome")).to_contain_text(HOSTILE[1])
     assert page.locator("main script, main img").count() == 0
-
-
-TARGET_SIZE = "target-size"
-"""Rule of WCAG 2.5.8 that axe runs on request only: 24 by 24 pixels, or that much room around."""
-
-
-def axe_faults(page: Page, **options: Any) -> list[str]:
-    """Return what axe reports about an open page that has axe's script."""
-    result = page.evaluate("options => axe.run(options)", options)
-    rules = result["violations"]
-    rules += [rule for rule in result["incomplete"] if rule["id"] == TARGET_SIZE]
-    return [f"  {rule['id']}: {node['html'][:120]}" for rule in rules for node in rule["nodes"][:5]]
-
-
-def only(rule: str) -> dict[str, Any]:
-    """Return axe's option to run one rule."""
-    return {"type": "rule", "values": [rule]}
-
-
-@pytest.mark.row("X18", "E16")
-def test_no_page_breaks_an_accessibility_rule(page: Page, paths: dict[str, str]) -> None:
-    """Axe finds nothing on any page, and no contrast that is too low in the dark theme.
-
-    The themes differ by colours alone, and an open page follows the system from one to the other.
-    """
-    faults = []
-    for name, path in paths.items():
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        page.goto(path)
-        page.evaluate(Axe().axe_script)
-        page.wait_for_timeout(150)
-        lines = axe_faults(page, rules={TARGET_SIZE: {"enabled": True}})
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        page.wait_for_timeout(150)
-        lines += axe_faults(page, runOnly=only("color-contrast"))
-        if page.evaluate("document.documentElement.scrollWidth") > 1440:
-            lines.append("  it scrolls sideways")
-        faults += [f"{name}:", *lines] if lines else []
-    assert not faults, "\n".join(faults)
-
-
-@pytest.mark.parametrize("width", [390, 320])
-def test_no_page_scrolls_sideways(page: Page, paths: dict[str, str], width: int) -> None:
-    """Only tables and graphs scroll, inside their own regions; targets stay large enough."""
-    page.set_viewport_size({"width": width, "height": 800})
-    faults = []
-    for name, path in paths.items():
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-        if width == 390:
-            page.evaluate(Axe().axe_script)
-            lines = axe_faults(page, runOnly=only(TARGET_SIZE))
-            faults += [f"{name}:", *lines] if lines else []
-    assert not faults, "\n".join(faults)
 
 
 def test_theme_and_clock_are_kept(page: Page) -> None:

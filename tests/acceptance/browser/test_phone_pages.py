@@ -48,7 +48,7 @@ def imported(server: Server) -> str:
 
 
 def is_whole(part: Locator) -> bool:
-    """Tell whether nothing of a text is cut off."""
+    """Return whether nothing of a text is cut off."""
     return bool(
         part.evaluate(
             "part => part.scrollWidth <= part.clientWidth + 1"

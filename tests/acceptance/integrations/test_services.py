@@ -129,6 +129,13 @@ def test_the_history_names_service_and_action(sfn: Any, aws: Moto) -> None:
 # -- what goes on elsewhere ------------------------------------------------------------------------
 
 
+def received_token(aws: Moto, queue: str) -> str:
+    """Return the token in the next message of a queue."""
+    client = aws.client("sqs")
+    (message,) = wait_until(lambda: client.receive_message(QueueUrl=queue).get("Messages"))
+    return str(json.loads(message["Body"])["token"])
+
+
 def test_a_callback_ends_the_task(sfn: Any, aws: Moto) -> None:
     """The token travels in the message; whoever has it sends the result."""
     queue = aws.client("sqs").create_queue(QueueName="callbacks")["QueueUrl"]
@@ -136,8 +143,9 @@ def test_a_callback_ends_the_task(sfn: Any, aws: Moto) -> None:
     state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
     arn = create_machine(sfn, **state, Parameters=body)
     started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    messages = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    token = json.loads(messages[0]["Body"])["token"]
+    token = received_token(aws, queue)
+    # The queue hands the message out before its answer to SendMessage is in the history.
+    wait_until(lambda: "TaskSubmitted" in [event["type"] for event in history(sfn, started)])
     sfn.send_task_heartbeat(taskToken=token)
     sfn.send_task_success(taskToken=token, output='{"paid": true}')
     assert output_of(wait_for_end(sfn, started)) == {"paid": True}
@@ -150,17 +158,16 @@ def test_a_silent_callback_times_out(sfn: Any, aws: Moto) -> None:
     queue = aws.client("sqs").create_queue(QueueName="silent")["QueueUrl"]
     body = {"QueueUrl": queue, "MessageBody": {"token.$": "$$.Task.Token"}}
     state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
-    arn = create_machine(sfn, **state, Parameters=body, HeartbeatSeconds=2)
+    arn = create_machine(sfn, **state, Parameters=body, HeartbeatSeconds=4)
     started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
-    messages = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    token = json.loads(messages[0]["Body"])["token"]
-    for _ in range(4):
+    token = received_token(aws, queue)
+    for _ in range(6):
         time.sleep(0.8)
         beaten = time.time()
         sfn.send_task_heartbeat(taskToken=token)
     ended = wait_for_end(sfn, started)
     assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
-    assert 2 <= ended["stopDate"].timestamp() - beaten < 10
+    assert 4 <= ended["stopDate"].timestamp() - beaten < 12
     with pytest.raises(ClientError, match="TaskTimedOut"):
         sfn.send_task_success(taskToken=token, output="1")
 

@@ -163,7 +163,9 @@ def yard(request: pytest.FixtureRequest, packages: Path) -> Iterator[SignInYard]
     """Return a running server with its providers."""
     folder = Path(tempfile.mkdtemp(prefix="stateyard-sign-in-"))
     folder.chmod(0o755)
-    postgres = Postgres(folder / "pg", *FAST) if request.param == "postgres" else None
+    postgres = (
+        Postgres(folder / "pg", *FAST, migrated=True) if request.param == "postgres" else None
+    )
     yard = SignInYard(packages, folder, postgres.url if postgres else "")
     yield yard
     yard.stop()

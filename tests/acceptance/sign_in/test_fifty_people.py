@@ -99,7 +99,7 @@ class Yard:
     """Two web processes with their providers, two workers, and what owners register there."""
 
     def __init__(self, packages: Path, folder: Path) -> None:
-        self.postgres = Postgres(folder / "pg", *FAST)
+        self.postgres = Postgres(folder / "pg", *FAST, migrated=True)
         self.team = TeamServer(folder / "one", self.postgres.url)
         self.other = TeamServer(folder / "two", self.postgres.url)
         self.provider = Provider(packages, "localhost", "corp", self.team.port, self.other.port)
@@ -301,7 +301,7 @@ def serve_oneself(yard: Yard, client: httpx.Client, project: str) -> Key:
 
 
 def is_signed_in(client: httpx.Client, web: str) -> bool:
-    """Tell whether a browser has a session at a web process."""
+    """Return whether a browser has a session at a web process."""
     answer = client.get(f"{web}/preferences/", follow_redirects=False)
     return "/login/" not in answer.headers.get("Location", "")
 

@@ -31,7 +31,7 @@ def new_key(yard: SignInYard, client: httpx.Client) -> Any:
 
 
 def is_refused(api: Any) -> bool:
-    """Tell whether a call with a key is refused."""
+    """Return whether a call with a key is refused."""
     try:
         api.list_state_machines()
     except ClientError as error:

@@ -35,7 +35,7 @@ def form_token(client: httpx.Client, path: str) -> str:
 
 
 def is_signed_in(client: httpx.Client) -> bool:
-    """Tell whether the browser has a session."""
+    """Return whether the browser has a session."""
     answer = client.get("/preferences/", follow_redirects=False)
     return "/login/" not in answer.headers.get("Location", "")
 

@@ -44,7 +44,7 @@ def sign_in(client: Client, name: str = "owner") -> str:
 
 
 def is_signed_in(client: Client) -> bool:
-    """Tell whether a browser has a session that may see pages."""
+    """Return whether a browser has a session that may see pages."""
     return client.get("/machines/").status_code == 200
 
 

@@ -52,7 +52,7 @@ def elsewhere(name: str = "owner", agent: str = FIREFOX, address: str = "203.0.1
 
 
 def is_signed_in(client: Client) -> bool:
-    """Tell whether a browser still has its session."""
+    """Return whether a browser still has its session."""
     return client.get("/account/").status_code == 200
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from console.features.alarms.alarm_display import threshold_text
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.alarms.models import Alarm, AlarmChange
+from console.features.notifications.store import rules
 from console.statuses import AlarmKind
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from tests.console.store.helpers import PASS, REGION, WAIT, create
@@ -47,6 +49,29 @@ def on_metric(machine: StateMachine, **more: Any) -> Alarm:
 def reason(alarm: Alarm) -> str:
     """Return why an alarm is in the state that an evaluation finds."""
     return evaluate_alarm(alarm, clock.now_ms()).reason
+
+
+def test_the_page_lists_rules_that_match_an_alarm_of_the_account(
+    project: Project, client: Client
+) -> None:
+    """Such an alarm has no state machine; a rule for another alarm does not count."""
+    alarm = on_metric(create(project, PASS))
+    Alarm.objects.filter(pk=alarm.pk).update(machine=None, resource="")
+
+    def rule_for(alarm_name: str) -> None:
+        pattern = {"source": ["aws.cloudwatch"], "detail": {"alarmName": [alarm_name]}}
+        target = {"Id": "1", "Arn": "https://example.com/hook"}
+        matched = json.dumps(pattern)
+        rules.save_rule(project, REGION, f"of-{alarm_name}", target, actor=BY, pattern=matched)
+
+    rule_for("another")
+    shown = text(client.get(f"/alarms/{alarm.pk}/"))
+    assert "The whole account" in shown
+    assert "No rule matches state changes of this alarm." in shown
+    rule_for(alarm.name)
+    answer = client.get(f"/alarms/{alarm.pk}/")
+    assert [rule.name for rule in answer.context["rules"]] == [f"of-{alarm.name}"]
+    assert "No rule matches" not in text(answer)
 
 
 def test_each_change_of_state_is_kept(

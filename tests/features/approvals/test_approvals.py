@@ -179,9 +179,9 @@ def test_the_list_says_what_is_asked_without_chosen_columns(
 )
 def test_an_input_that_is_no_object(payload: str, shown: list[tuple[str, str]]) -> None:
     """Is shown whole where it is short; what cannot be read is left out."""
-    from console.web.tasks import input_columns
+    from console.web.tasks import task_views
 
-    summary = input_columns._summary(payload, is_call=False)
+    summary = task_views._summary(payload, is_call=False)
     assert [(field.name, field.value) for field in summary.fields] == shown
 
 
@@ -441,11 +441,11 @@ def test_a_link_answers_its_own_task_only(project: Project, client: Client) -> N
 
 def test_values_of_odd_inputs_are_empty() -> None:
     """A path through what is no object or list leads nowhere, and raises nothing."""
-    from console.web.tasks import input_columns
+    from console.web.tasks import task_views
 
     cases: list[Any] = [("4", ("a",)), ("[]", (0,)), ("{", ("a",)), ('{"a": 1}', ("a", "b"))]
     for payload, path in cases:
-        assert input_columns._value_text(payload, path) == ""
+        assert task_views._value_text(payload, path) == ""
 
 
 @pytest.mark.parametrize("address", ["link", "/tasks/"])

@@ -23,7 +23,7 @@ from console.models.key_scope import ActionSet, KeyScope
 from console.own_api import Caller
 from console.store.machines import machines, tags
 from console.store.people import people
-from console.web.machines.drift import DEPLOYED
+from console.web.machines.definition_diff import DEPLOYED
 from tests.console.store.helpers import PASS, REGION, ROLE, create, one
 from tests.features.branches.conftest import BY
 from tests.features.projects.test_api import call

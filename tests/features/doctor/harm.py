@@ -11,6 +11,7 @@ from django.db.models import F
 from console.models import (
     Definition,
     Execution,
+    HaltedExecution,
     HistoryEvent,
     InboxMessage,
     MapRun,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Made = dict[str, Execution]
     Act = Callable[[Made], object]
 
-IN_ROWS = {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11", "I15", "I17"}
+IN_ROWS = {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11", "I15", "I17", "I18"}
 """What rows alone can show; the others need a client's log, or a page of the API."""
 
 
@@ -70,6 +71,11 @@ def task(name: str, /, **to: Any) -> Act:
 def map_run(name: str, /, **to: Any) -> Act:
     """Change the Map Run of an execution."""
     return lambda executions: MapRun.objects.filter(parent=executions[name]).update(**to)
+
+
+def halted(name: str, /, **to: Any) -> Act:
+    """Change the row of the lines at breakpoints of an execution."""
+    return lambda executions: HaltedExecution.objects.filter(pk=executions[name].pk).update(**to)
 
 
 def gone(model: Any, name: str) -> Act:
@@ -203,6 +209,7 @@ def definition_lost(executions: Made) -> None:
     row("chain", definition_id="0" * 64)(executions)
 
 
+_LISTED = {"since_ms": 1, "count": 1, "newest": 1, "lines": '[[1,"W","before",1]]'}
 HARMS: dict[str, tuple[set[str], Act]] = {
     "a timer is lost": ({"I1"}, gone(Timer, "sleeps")),
     "one of two waits is lost": ({"I1"}, gone(Timer, "forks")),
@@ -294,5 +301,9 @@ HARMS: dict[str, tuple[set[str], Act]] = {
     "a step after the end": ({"I15"}, run("chain", ready=True)),
     "a value after the end": ({"I15"}, new(RunValue, "chain", key="1/i/0", text="1")),
     "a Map Run after the end": ({"I15"}, old_run),
+    "a line at a breakpoint is not listed": ({"I18"}, gone(HaltedExecution, "stands")),
+    "a line is listed that has continued": ({"I18"}, halted("stands", newest=2)),
+    "a line is listed of one without any": ({"I18"}, new(HaltedExecution, "sleeps", **_LISTED)),
+    "a line is listed after the end": ({"I18"}, new(HaltedExecution, "chain", **_LISTED)),
 }
 """What is done -> the invariants that must tell it, and nothing else."""

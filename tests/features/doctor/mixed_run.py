@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console.models import Execution, TaskRow, Timer
 from console.store.executions import redrive
 from console.store.executions.stop import stop_execution
@@ -124,9 +125,11 @@ SHAPES: dict[str, tuple[dict[str, Any], Any, str]] = {
     "sleeps": (LONG, 1, "RUNNING"),
     "forks": (one("Two", Type="Parallel", Branches=[LONG, WAITING]), 1, "RUNNING"),
     "patient": (PATIENT, "always", "RUNNING"),
+    "stands": (CHAIN, 1, "RUNNING"),
     "open-children": (distributed(WAITING), [1], "RUNNING"),
 }
 """Name -> machine, input, and how it ends."""
+BREAKPOINTS = {"stands": [engine.Breakpoint("P3")]}
 
 
 def run_all(project: Project) -> dict[str, Execution]:
@@ -135,7 +138,8 @@ def run_all(project: Project) -> dict[str, Execution]:
         activities.create_activity(project, REGION, name)
     BROKEN.update({"once", "always", "later"})
     executions = {
-        name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()
+        name: start(create(project, text, name), data, breakpoints=BREAKPOINTS.get(name, ()))
+        for name, (text, data, _) in SHAPES.items()
     }
     take("silent")
     complete.succeed(take("sent").token, '"answer"')

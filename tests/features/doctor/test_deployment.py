@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from console.features.doctor import addresses, deployment
+from console.features.doctor import deployment
 from console.features.doctor.deployment import Connections, Finding, Questions, Verdict
 from console.management.commands import doctor
 from console.models import Worker
@@ -233,21 +233,21 @@ def test_the_public_address(settings: Any, monkeypatch: pytest.MonkeyPatch) -> N
     """A name that cannot be reached is a warning, a wrong certificate a failure."""
     settings.STATEYARD_HTTPS, settings.STATEYARD_HOSTS = True, ["web", "yard.example.com"]
     answers = {
-        Verdict.OK: addresses.PageAnswer(True, 80),
-        Verdict.WARNING: addresses.PageAnswer(True, 3),
-        Verdict.FAILED: addresses.PageAnswer(True, 0, "It is wrong.", "Renew it."),
+        Verdict.OK: deployment.PageAnswer(True, 80),
+        Verdict.WARNING: deployment.PageAnswer(True, 3),
+        Verdict.FAILED: deployment.PageAnswer(True, 0, "It is wrong.", "Renew it."),
     }
     for expected, answer in answers.items():
-        monkeypatch.setattr(addresses, "open_page", lambda _, answer=answer: answer)
+        monkeypatch.setattr(deployment, "open_page", lambda _, answer=answer: answer)
         assert verdict("tls")[0] is expected
-    unreachable = addresses.PageAnswer(False, 0, "No answer.", "Check DNS.")
-    monkeypatch.setattr(addresses, "open_page", lambda _: unreachable)
+    unreachable = deployment.PageAnswer(False, 0, "No answer.", "Check DNS.")
+    monkeypatch.setattr(deployment, "open_page", lambda _: unreachable)
     assert verdict("tls")[0] is Verdict.WARNING
 
 
 def test_a_name_without_a_server() -> None:
     """It is not reached; the answer names the kind of error, and nothing else."""
-    answer = addresses.open_page("127.0.0.1:9")
+    answer = deployment.open_page("127.0.0.1:9")
     assert (answer.reached, answer.days) == (False, 0)
     assert "ConnectionRefusedError" in answer.problem
 
@@ -286,4 +286,4 @@ def test_free_disk(free: int, expected: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_loopback_addresses() -> None:
     """They need no encryption."""
     hosts = ("127.0.0.1", "::1", "localhost", "10.0.0.1", "db.example.com")
-    assert [addresses.is_loopback(host) for host in hosts] == [True, True, True, False, False]
+    assert [deployment.is_loopback(host) for host in hosts] == [True, True, True, False, False]

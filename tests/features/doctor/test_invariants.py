@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from console.features.doctor import found
+from console.features.doctor import stored_executions
 from console.features.doctor.clients import Log
 from console.features.doctor.invariants import Checked, check
 from console.features.doctor.watch import Watch
@@ -219,10 +219,10 @@ def test_the_command(project: Project, tmp_path: Path) -> None:
 
 def test_nobody_is_held_up(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a batch is looked at, others write; the batch does not see it."""
-    monkeypatch.setattr(found, "_EXECUTIONS", 1)
+    monkeypatch.setattr(stored_executions, "_EXECUTIONS", 1)
     machine = create(project, PASS)
     drain(start(machine, 1))
-    looked = found.batches(Execution.objects.all())
+    looked = stored_executions.batches(Execution.objects.all())
     first = next(looked)
     (second,) = crowd(1, lambda _: drain(start(machine, 2)))  # in a thread of its own
     assert second.status == "SUCCEEDED"

@@ -54,7 +54,7 @@ def talk(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     settings.STATEYARD_FUNCTIONS = {"talk": "talking:talk"}
     (tmp_path / "talking.py").write_text(TALK, encoding="utf-8")
     yield tmp_path
-    pool.close_processes()
+    pool._current.close()
 
 
 def run(project: Project, event: Any, definition: dict[str, Any] | None = None) -> Execution:

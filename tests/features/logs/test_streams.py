@@ -54,6 +54,19 @@ def group(project: Project) -> LogGroup:
     return log_groups.get_group(project, REGION, GROUP)
 
 
+def test_a_name_that_begins_with_another_comes_first(project: Project) -> None:
+    """A hyphen sorts before the slash behind the name of a state machine."""
+    for name in ("orders", "orders-eu"):
+        drain(start_execution(machine(project, PASSES, name), input="{}"))
+    upwards = list(streams.streams_by_name(group(project)))
+    names = [stream.name for stream in upwards]
+    assert names == sorted(names)
+    after = (upwards[0].span.machine_arn, *upwards[0].place)
+    assert [each.name for each in streams.streams_by_name(group(project), after=after)] == names[1:]
+    downwards = streams.streams_by_name(group(project), descending=True)
+    assert [each.name for each in downwards] == names[::-1]
+
+
 def only_stream(project: Project) -> streams.Stream:
     """Return the only stream there is."""
     (stream,) = streams.streams_by_name(group(project))

@@ -121,7 +121,8 @@ def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: 
     shown = " ".join(text(client.get(address)).split())
     assert "<span data-count>1</span>" in shown
     assert (
-        "The bar counts 2 executions; 1 was redriven or deleted since and is not listed." in shown
+        "The bar in the chart counted 2 executions; 1 was redriven or deleted since and is not"
+        " listed." in shown
     )
 
 

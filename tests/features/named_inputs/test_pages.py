@@ -54,8 +54,10 @@ def test_an_input_is_saved_offered_and_started_with(machine: StateMachine, clien
 def test_the_form_without_a_named_input_has_no_select(
     machine: StateMachine, client: Client
 ) -> None:
-    """A name that is not there any more leaves the suggested input."""
-    shown = text(client.get(f"{START}?saved=gone"))
+    """A name that is not there any more leaves the suggested input, and the page says so."""
+    shown = text(client.get(f"{START}?saved=gone"), 404)
+    assert "machine has no input “gone”." in shown
+    assert "Named input gone" not in shown
     assert "saved-choice" not in shown
     assert 'name="saved" id="saved"' in shown
 
@@ -135,6 +137,10 @@ def test_hidden_values_are_masked_and_still_started_with(
         shown = text(client.get(address))
         assert "4111-2222" not in shown
         assert "(masked)" in shown
+    gone = {"name": "x", "saved": "gone", "input": '{"card": "(masked)"}'}
+    assert "has no input “gone”." in text(client.post(START, gone), 422)
+    moved = {"name": "x", "saved": "paid", "input": '{"moved": "(masked)"}'}
+    assert "is not known at this place" in text(client.post(START, moved), 422)
     sent = {"name": "x", "saved": "paid", "input": '{"card": "(masked)", "n": 2}'}
     client.post(START, sent)
     started = Execution.objects.get(name="x").input

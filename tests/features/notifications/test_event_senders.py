@@ -15,7 +15,7 @@ from console.features.notifications.store.scheduler import (
 )
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
 from console.store.events import outbox
-from console.web.people.audit_rows import audit_row
+from console.web.people.audit_views import audit_row
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, start
 from tests.features.notifications.relay import carry_all, rule_to
 from tests.features.notifications.test_event_actions import ENTRY, ask

@@ -157,7 +157,7 @@ def test_the_pages_pause_and_resume(project: Project, client: Client, machine: s
         *EventRule.objects.filter(schedule_name="s1").values_list("name", flat=True),
         "tick",
     }
-    assert "skipped, not made up for" in text(page)
+    assert "are skipped and do not start after the resume" in text(page)
     assert not SchedulePause.objects.exists()
     shown: Any = client.post("/schedules/pause/", {"note": "<look>"}, follow=True)
     assert "&lt;look&gt;" in shown.content.decode()

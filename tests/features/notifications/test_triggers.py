@@ -341,7 +341,7 @@ def test_the_rules_for_the_events_of_a_machine_are_listed(
     StateMachine.objects.filter(pk=machine.pk).update(type="EXPRESS")
     express = signed_in("editor").get("/machines/machine/triggers/")
     assert express.context["event_rows"] == []
-    assert "Executions of Express state machines have no events" in text(express)
+    assert "Executions of Express state machines send no status change events" in text(express)
 
 
 def test_a_link_beyond_its_rate_is_told_so(

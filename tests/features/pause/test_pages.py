@@ -42,7 +42,7 @@ def test_an_execution_is_paused_and_resumed(client: Client, execution: Execution
     text = answer.content.decode()
     assert "Paused by" in text
     assert "&lt;look&gt; first" in text
-    assert "Its timers stand still." in " ".join(text.split())
+    assert "Its timers are stopped." in " ".join(text.split())
     assert "The engine stopped" not in text
     assert f'href="{PAGE}pause/"' not in text
     assert Pause.objects.get(execution=execution).stops_clock
@@ -119,7 +119,7 @@ def test_a_machine_pauses_and_resumes_all_that_run(
     answer: Any = client.post(
         "/executions/bulk/", sent | {"clock": "stops", "note": "<look>"}, follow=True
     )
-    assert "Timers stand still" in text(answer)
+    assert "Timers stop during the pause." in " ".join(text(answer).split())
     assert "&lt;look&gt;" in answer.content.decode()
     work_off_jobs()
     assert "1 paused" in text(client.get(answer.redirect_chain[-1][0]))

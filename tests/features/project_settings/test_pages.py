@@ -165,7 +165,7 @@ def test_the_operator_sets_the_ceiling(
     settings.STATEYARD_QUOTAS = {"activities": 5, "ceiling": {"activities": 30}}
     quotas.forget()
     assert quotas.quotas_of("default").activities == 30
-    assert "Above today's ceiling, which counts instead." in text(owner.get("/settings/quotas/"))
+    assert "Above the ceiling, so the ceiling applies." in text(owner.get("/settings/quotas/"))
     settings.STATEYARD_QUOTAS = {"projects": {"default": {"activities": 7}}}
     quotas.forget()
     assert quotas.quotas_of("default").activities == 7
@@ -332,7 +332,7 @@ def test_a_mock_configuration_counts_at_once(
     settings.STATEYARD_MOCKS = {"StateMachines": {"machine": {"TestCases": {"Of file": {}}}}}
     assert mocks.test_cases(MACHINE) == ["Of file"]
     shown = text(owner.get("/settings/mocks/"))
-    assert "The operator's file counts instead." in shown
+    assert "The operator's file is used instead." in shown
     sent = {"remove": "", "revision": revision("mocks")}
     assert owner.post("/settings/mocks/", sent).status_code == 302
     assert not mocks.mentions_own_state("Pay")

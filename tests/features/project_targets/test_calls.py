@@ -76,7 +76,7 @@ def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.shutdown()
     server.server_close()
     targets._client.cache_clear()
-    outbound._client.cache_clear()
+    outbound.close_idle()
 
 
 def try_it(owner: Client, kind: str, name: str) -> str:
@@ -122,7 +122,7 @@ def test_nobody_answers(owner: Client, project: Project, monkeypatch: pytest.Mon
     owner.post(f"{EDIT}service/", {"name": "sqs", "endpoint_url": "http://127.0.0.1:9", **KEYS})
     assert "http://127.0.0.1:9 cannot be called: " in try_it(owner, "service", "sqs")
     targets._client.cache_clear()
-    outbound._client.cache_clear()
+    outbound.close_idle()
 
 
 def test_a_setting_that_is_not_allowed_any_more(owner: Client, settings: Settings) -> None:
@@ -142,7 +142,7 @@ def test_a_name_that_leads_to_a_forbidden_address(
 ) -> None:
     """The client of an owner's target does not connect; the operator's does."""
     port = emulator.rpartition(":")[2]
-    monkeypatch.setattr(outbound, "_resolved", lambda *_: [address])
+    monkeypatch.setattr(outbound, "_resolve_host", lambda *_: [address])
     entry = {"endpoint_url": f"http://inside.example.com:{port}", **KEYS}
     client = targets.make_client("sts", {**entry, targets.OF_PAGE: "yes"}, limit_s=2)
     with pytest.raises(BotoCoreError) as refused:
@@ -154,7 +154,7 @@ def test_a_name_that_leads_to_a_forbidden_address(
 def test_a_guarded_client_connects_by_name(monkeypatch: pytest.MonkeyPatch, emulator: str) -> None:
     """The request has the name of the host, whatever address it was sent to."""
     port = emulator.rpartition(":")[2]
-    monkeypatch.setattr(outbound, "_resolved", lambda *_: ["127.0.0.1"])
+    monkeypatch.setattr(outbound, "_resolve_host", lambda *_: ["127.0.0.1"])
     monkeypatch.setattr(outbound, "check_address", lambda *_: None)
     entry = {"endpoint_url": f"http://moto.example.com:{port}", **KEYS, targets.OF_PAGE: "yes"}
     client = targets.make_client("sts", entry, limit_s=5)
@@ -171,7 +171,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield host.url
     host.close()
     wait_until(lambda: not trial._running)
-    outbound._client.cache_clear()
+    outbound.close_idle()
 
 
 SILENT: list[tuple[str, dict[str, str]]] = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.features.project_targets import folders, hosts
+from console.features.project_targets import entries, folders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def test_hosts(
 ) -> None:
     """Loopback takes the operator's word on a server that others reach."""
     settings.STATEYARD_TARGET_HOSTS, settings.STATEYARD_HOSTS = allowed, hosts_of_server
-    refusal = hosts.refusal_of_address(url)
+    refusal = entries.refusal_of_address(url)
     assert refused in refusal
     assert bool(refusal) == bool(refused)
     assert "secret" not in refusal

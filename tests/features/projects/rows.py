@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import count
 from typing import Any
 
@@ -50,6 +51,8 @@ class RowsOfProject:
         if model is Tag and field.name == "arn":
             account = self._project.account_id
             return f"arn:aws:states:us-east-1:{account}:stateMachine:{number}"
+        if field.name == "next_starts":
+            return self._next_starts(model, number)
         if field.choices:
             return field.choices[0][0]
         if isinstance(field, models.CharField):
@@ -59,6 +62,15 @@ class RowsOfProject:
         if isinstance(field, models.BinaryField):
             return self._project.name.encode()
         return True if isinstance(field, models.BooleanField) else number
+
+    def _next_starts(self, model: Any, number: int) -> str:
+        name = self._project.name
+        values: dict[str, Any] = {"set_by": name, "set_ms": number, "starts": 2}
+        if model is Execution:
+            values |= {"number": 1, "breakpoints": [name]}
+        else:
+            values |= {"until_ms": 2**50, "breakpoints": "[]", "faults": {}}
+        return json.dumps(values)
 
 
 def content() -> dict[str, list[tuple[Any, ...]]]:

@@ -93,6 +93,13 @@ def test_the_life_of_a_project(key: str) -> None:
         ),
         ("", "[]", 400, "SerializationException", "must be a JSON object, not list"),
         ("", "{", 400, "SerializationException", "is not JSON"),
+        (
+            "",
+            '{"name": "a", "name": "b"}',
+            400,
+            "SerializationException",
+            "the key 'name' stands twice",
+        ),
         ("", {"name": "default"}, 409, "ConflictException", "is taken"),
         ("", {"name": "x", "owner": "anna"}, 400, "ValidationException", "nobody called 'anna'"),
         ("/nothing/archive", None, 404, "ResourceNotFound", "no project 'nothing'"),
