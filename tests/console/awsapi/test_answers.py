@@ -1,7 +1,4 @@
-"""Every output field of the service model appears in some answer.
-
-(Above 300 lines: one list of calls that together fill the model.)
-"""
+"""Every output field of the service model appears in some answer."""
 
 from __future__ import annotations
 
@@ -359,7 +356,7 @@ def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) 
 
 
 def excused(action: str, name: str) -> bool:
-    """Tell whether a field needs no answer here: all of inspectionData is in ``test_trials``."""
+    """Return whether a field needs no answer here: all of inspectionData is in ``test_trials``."""
     parts = name.split(".")
     if action == "TestState":
         return parts[0] == "inspectionData" and len(parts) > 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.awsapi.operations.call import Call
-from console.awsapi.regions import answer_elsewhere
+from console.awsapi.services import answer_elsewhere
 from console.db.audit import NOBODY
 from console.errors import ErrorCode, ValidationException
 from console.models import Execution, MapRun
@@ -146,6 +146,7 @@ def test_an_express_child_of_a_map_run_is_described_alone(world: World) -> None:
         world.ask("DescribeExecution", executionArn=alone)
 
 
+@pytest.mark.postgres_too
 def test_a_history_is_read_from_both_ends(world: World) -> None:
     """``reverseOrder`` over pages gives the same events, the newest first."""
     execution = world.start(world.fresh(PASS))
@@ -163,6 +164,7 @@ def test_a_history_is_read_from_both_ends(world: World) -> None:
     assert ids == [4, 3, 2, 1]
 
 
+@pytest.mark.postgres_too
 def test_children_are_filtered_by_redrive(world: World, worker: Embedded) -> None:
     """Of a Map Run only; with a state machine the filter is refused."""
     del worker
@@ -184,6 +186,7 @@ def test_children_are_filtered_by_redrive(world: World, worker: Embedded) -> Non
         world.ask("ListExecutions", stateMachineArn=world.machine, redriveFilter="REDRIVEN")
 
 
+@pytest.mark.postgres_too
 def test_children_that_wait_for_a_redrive_say_so(world: World, worker: Embedded) -> None:
     """One at a time is redriven; the others have ended badly, and are to be done again."""
     del worker
@@ -221,6 +224,7 @@ def test_children_that_wait_for_a_redrive_say_so(world: World, worker: Embedded)
         world.ask("ListExecutions", stateMachineArn=world.machine, statusFilter="PENDING_REDRIVE")
 
 
+@pytest.mark.postgres_too
 def test_creating_the_same_again_is_the_same(world: World) -> None:
     """A machine, an activity and a running execution; a role and tags do not count."""
     text = definition(PASS)

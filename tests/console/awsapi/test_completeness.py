@@ -1,7 +1,4 @@
-"""The API serves every action of the service model and raises every error that it names.
-
-(Above 300 lines: one table of the model's actions and errors.)
-"""
+"""The API serves every action of the service model and raises every error that it names."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ NUMERIC = [
         for case in NUMERIC
     ],
 )
+@pytest.mark.postgres_too
 def test_a_number_is_refused_in_the_shape_of_aws_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str, path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def texts_in(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
 
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
+@pytest.mark.postgres_too
 def test_a_request_without_one_of_its_members_is_refused_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_request_without_one_of_its_members_is_refused_or_taken(
 
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
+@pytest.mark.postgres_too
 def test_a_text_that_is_none_of_its_values_or_has_a_nul_is_refused_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
@@ -115,6 +118,7 @@ def test_a_text_that_is_none_of_its_values_or_has_a_nul_is_refused_or_taken(
 
 
 @pytest.mark.parametrize("member", ["EvaluationPeriods", "ComparisonOperator", "Threshold"])
+@pytest.mark.postgres_too
 def test_an_alarm_on_a_metric_has_members_that_the_model_does_not_require(
     world: World, samples: dict[str, Any], member: str
 ) -> None:
@@ -139,6 +143,7 @@ def test_an_alarm_on_a_metric_has_members_that_the_model_does_not_require(
         ("ListTagsForResource", "resourceArn"),
     ],
 )
+@pytest.mark.postgres_too
 def test_a_version_that_no_database_can_hold_does_not_exist(
     world: World, action: str, member: str
 ) -> None:
@@ -148,6 +153,7 @@ def test_a_version_that_no_database_can_hold_does_not_exist(
         outcome(lambda arn=arn: world.ask(action, **{member: arn}))
 
 
+@pytest.mark.postgres_too
 def test_a_number_beyond_all_columns_in_a_map_run(world: World, samples: dict[str, Any]) -> None:
     """What is taken by UpdateMapRun is kept by either database."""
     most = {"maxConcurrency": 2**31 - 1, "toleratedFailureCount": 2**31 - 1}

@@ -91,6 +91,7 @@ def pages(world: World, **params: Any) -> list[list[Any]]:
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("size", [7, 100, 1000])
+@pytest.mark.postgres_too
 def test_both_ways_give_the_same_events(world: World, arn: str, size: int, reverse: bool) -> None:
     """Every type, every kind of details, each page, in both directions."""
     event_pages = pages(world, executionArn=arn, maxResults=size, reverseOrder=reverse)
@@ -140,6 +141,7 @@ def test_joined_texts_are_the_bytes_of_the_values(
 
 
 @pytest.mark.parametrize("missing", [1, 2, 9, 50])
+@pytest.mark.postgres_too
 def test_what_lacks_an_event_is_read_all_the_same(world: World, arn: str, missing: int) -> None:
     """No event is ever removed; but a page must not end at one that is, nor shift the ids."""
     HistoryEvent.objects.filter(execution__arn=arn, event_id=missing).delete()
@@ -190,6 +192,7 @@ def test_without_data_no_payload_is_read_into_the_answer(world: World, arn: str)
         assert members - allowed <= {"error", "cause", "roleArn"}
 
 
+@pytest.mark.postgres_too
 def test_a_page_takes_one_query_for_its_events(world: World, arn: str) -> None:
     """However many there are."""
     with CaptureQueriesContext(connection) as queries:

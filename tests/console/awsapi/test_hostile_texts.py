@@ -115,6 +115,7 @@ ACTIONS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("service", "action"), ACTIONS)
+@pytest.mark.postgres_too
 def test_a_value_is_refused_in_the_shape_of_aws_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:

@@ -122,6 +122,7 @@ def reads(caller: Caller, run: Execution) -> dict[str, Any]:
     return answers
 
 
+@pytest.mark.postgres_too
 def test_a_masked_value_is_in_no_answer_to_a_viewer(
     run: Execution, caller: Callable[[str], Caller]
 ) -> None:
@@ -181,6 +182,7 @@ def test_a_read_after_ten_minutes_is_another_row(
     assert rows.count() == 2
 
 
+@pytest.mark.postgres_too
 def test_what_comes_while_it_runs_is_masked_and_recorded(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:
@@ -279,7 +281,7 @@ SEAM = {
 
 
 def sensitive(shape: Shape | None, seen: frozenset[str] = frozenset()) -> bool:
-    """Tell whether an answer has a member that its model calls sensitive."""
+    """Return whether an answer has a member that its model calls sensitive."""
     if shape is None or shape.name in seen:
         return False
     if shape.metadata.get("sensitive"):
@@ -305,6 +307,7 @@ def test_every_answer_that_can_hold_payloads_is_accounted_for() -> None:
             assert access.least_role(name) == "operator"
 
 
+@pytest.mark.postgres_too
 def test_long_lines_of_logs_are_masked_before_they_are_cut(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:

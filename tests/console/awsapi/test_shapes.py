@@ -27,7 +27,7 @@ def test_every_pattern_of_the_model_is_understood() -> None:
         model = shapes.service_model(service.name)
         shapes_of_it = [model.shape_for(name) for name in model.shape_names]
         for pattern in filter(None, (shape.metadata.get("pattern") for shape in shapes_of_it)):
-            assert hasattr(shapes._compiled(pattern), "search"), pattern
+            assert hasattr(shapes._compile_pattern(pattern), "search"), pattern
     check("StartExecution", stateMachineArn=ARN, traceHeader="Root=1-5759e988-bd862e3fe1be46a9")
     with pytest.raises(ValidationException, match="traceHeader"):
         check("StartExecution", stateMachineArn=ARN, traceHeader="é")
@@ -120,6 +120,9 @@ def test_tokens_are_bound_to_their_query() -> None:
         {**query, "stateMachineArn": ARN + "y"},
         {**query, "nextToken": token[:-4] + "AAAA"},
         {**query, "nextToken": "nonsense"},
+        {**query, "nextToken": f"{token}x"},
+        {**query, "nextToken": f"{token}="},
+        {**query, "nextToken": f"!{token}"},
         {**query, "nextToken": ""},
     ):
         with pytest.raises(InvalidToken):

@@ -26,8 +26,10 @@ pytestmark = [pytest.mark.postgres_only, pytest.mark.usefixtures("own_connection
 
 def statements() -> list[Statement]:
     """Return all statements of the store that look for rows."""
+    gc.unfreeze()  # get_objects leaves out what conftest.py has frozen
     # By type, not by isinstance: a lazy object of Django's is asked for its class, and made.
     statements = [statement for statement in gc.get_objects() if type(statement) is Statement]
+    gc.freeze()
     return [statement for statement in statements if not statement.for_many.startswith("INSERT")]
 
 
@@ -50,7 +52,7 @@ def test_rows_are_found_by_an_index() -> None:
         connection.connection.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
         # what autovacuum has found out about the rows of earlier tests
         connection.connection.execute("DELETE FROM pg_statistic WHERE starelid > 16383")
-        cursor.execute(merged._BEGIN[1])
+        cursor.execute(merged._BEGIN[1][0])
         for statement in statements():
             text = f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.for_many}"
             [[answer]] = connection.connection.execute(text).fetchall()
@@ -80,6 +82,34 @@ def test_a_plan_of_a_table_that_changed_is_made_anew(project: Project) -> None:
             )
     assert Execution.objects.get(pk=executions[2].pk).status == "SUCCEEDED"
     assert_nothing_wrong()
+
+
+def test_a_commit_waits_once_a_round_trip(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each wait the thread that commits would have to wait for the other threads, too."""
+    machine = create(project, PASS)
+    changes = [recorded_step(start(machine)) for _ in range(2)]
+    assert merged.commit(changes[:1]) == {}
+    waits: list[object] = []
+    wait = psycopg.Connection.wait
+
+    def counted(own: psycopg.Connection[Any], *arguments: Any, **options: Any) -> Any:
+        waits.append(own)
+        return wait(own, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "wait", counted)
+    assert merged.commit(changes[1:]) == {}
+    assert len(waits) == 2
+
+
+def test_a_statement_that_the_server_has_forgotten_is_parsed_again(project: Project) -> None:
+    """After a rollback by Django, psycopg makes the server forget all prepared statements."""
+    machine = create(project, PASS)
+    changes = [recorded_step(start(machine)) for _ in range(2)]
+    assert merged.commit(changes[:1]) == {}
+    connection.connection.execute("DEALLOCATE ALL")
+    assert merged.commit(changes[1:]) == {}
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ from typing import Any, NoReturn
 import psycopg
 import pytest
 from django.core.management.base import CommandError
-from django.db import OperationalError, connection
+from django.db import connection
 
 from console.management import capacity
 from console.management.base import DataFolderCommand
-from console.worker import queue_consumer
-from tests.loops import threaded
 
 _LOST = psycopg.OperationalError("connection refused")
 
@@ -44,16 +42,3 @@ def test_a_command_says_in_one_line_that_a_driver_was_refused(
 
     with pytest.raises(CommandError, match=r"^the database refused: connection refused$"):
         Command().execute(no_color=True, force_color=False, skip_checks=True)
-
-
-def test_a_queue_without_a_database_raises_what_commands_know(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """PgQueuer's driver has errors of its own, and some have no words."""
-
-    async def refuse() -> NoReturn:
-        raise TimeoutError
-
-    monkeypatch.setattr(queue_consumer, "connect", refuse)
-    with pytest.raises(OperationalError, match="TimeoutError"):
-        threaded(queue_consumer.install_queue)

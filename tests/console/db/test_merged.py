@@ -174,16 +174,16 @@ def test_a_connection_that_dies_at_the_commit_is_an_outage(
     """Nobody knows what became of it: the callers hear so, and the sweep looks at the rows."""
     execution = start(create(project, PASS))
     change = recorded_step(execution)
-    send = merged._send_signals
+    send = merged._signals
 
-    def cut(changes: Any) -> None:
-        send(changes)
+    def cut(changes: Any) -> Any:
         pid = connection.connection.info.backend_pid
         with psycopg.connect(**_address(), autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        return send(changes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(merged, "_send_signals", cut)
+        patch.setattr(merged, "_signals", cut)
         with pytest.raises(OperationalError) as caught:
             merged.commit([change])
     assert writer.is_outage(caught.value)

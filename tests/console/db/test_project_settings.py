@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from threading import Barrier, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,25 @@ def test_a_change_counts_at_once(project: Project) -> None:
         ("ana", "PutProjectSetting", "target sqs", ""),
         ("ana", "RemoveProjectSetting", "target sqs", ""),
     ]
+
+
+def test_expired_rows_are_read_by_one_thread(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others return the rows of before meanwhile: all calls of a moment would read them anew."""
+    put(project, "sqs", 1)
+    _, rows = project_settings.read_settings("default", KIND), project_settings._remembered
+    monkeypatch.setattr(project_settings, "_GRACE_S", 60.0)
+    rows["default"] = time.monotonic(), rows["default"][1]
+    meanwhile: list[Any] = []
+
+    def read_too(execute: Any, *statement: Any) -> Any:
+        meanwhile.append(project_settings.read_value("default", KIND, "sqs"))
+        return execute(*statement)
+
+    with connection.execute_wrapper(read_too):
+        assert project_settings.read_value("default", KIND, "sqs") == 1
+    assert meanwhile == [1]
 
 
 def test_a_lost_signal_delays_it_by_a_second(project: Project) -> None:

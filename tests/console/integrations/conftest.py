@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from console.db import project_settings
@@ -16,23 +14,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _clients_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Give a test HTTP clients of its own, and close them.
+def _connections_are_closed() -> Iterator[None]:
+    """Close the idle connections of a test.
 
     Python warns of an open socket that is dropped, and pytest fails the test that runs just then.
     """
-    clients: list[httpx.Client] = []
-
-    class Client(httpx.Client):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(**options)
-            clients.append(self)
-
-    monkeypatch.setattr(httpx, "Client", Client)
-    monkeypatch.setattr(outbound, "_client", lru_cache(32)(outbound._client.__wrapped__))
     yield
-    for client in clients:
-        client.close()
+    outbound.close_idle()
 
 
 @pytest.fixture(autouse=True)

@@ -64,7 +64,7 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     write(tmp_path, "forks", FORKS)
     write(tmp_path, "writes", WRITES)
     yield tmp_path
-    pool.close_processes()
+    pool._current.close()
 
 
 @pytest.mark.parametrize("way", ["returns", "waits"])

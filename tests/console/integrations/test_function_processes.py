@@ -57,7 +57,7 @@ def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
     settings.STATEYARD_FUNCTION_PROCESSES = 4
     (tmp_path / "work.py").write_text(BASIC, encoding="utf-8")
     yield tmp_path
-    pool.close_processes()
+    pool._current.close()
 
 
 @pytest.fixture(params=["poll", "no poll"])
@@ -89,12 +89,12 @@ def test_calls_at_once_have_a_process_each(folder: Path) -> None:
     with ThreadPoolExecutor(6) as threads:
         calls = [threads.submit(call, "work:nap", event) for event in events]
         wait_until(lambda: sum(path.exists() for path in begun) == 4)
-        assert len(pool.process_ids()) == 4
+        assert len(pool._current.get().pids) == 4
         go.touch()
         pids = {result(each.result()) for each in calls}
     assert len(pids) <= 4
     assert result(call("work:echo", 1, name="third")) == 1
-    assert len(pool.process_ids()) == 4
+    assert len(pool._current.get().pids) == 4
 
 
 def test_idle_processes_end_after_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_idle_processes_end_after_a_while(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(pool, "_IDLE_S", 0.2)
     pid = result(call("work:count"))["pid"]
     wait_until(lambda: not is_running(pid))
-    assert pool.process_ids() == []
+    assert pool._current.get().pids == []
     assert result(call("work:count"))["pid"] != pid
 
 
@@ -204,7 +204,7 @@ def test_a_process_that_ends_is_the_end_of_a_call_only(
         assert said in report(outcome, "Runtime.ExitError")["errorMessage"]
     if handler == "leave":
         assert outcome.record.output == "before the end\n"
-    assert pool.process_ids() == []
+    assert pool._current.get().pids == []
     assert result(call("work:echo", 1)) == 1
 
 
@@ -344,12 +344,8 @@ def test_an_interpreter_of_the_users_choice(folder: Path) -> None:
     assert "only_there" in function.find_problem(targets.read_function("of_venv:f", "", {}))
 
 
-PYTHONS = find_pythons()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("python", PYTHONS)
-def test_each_python_of_this_machine_runs_functions(folder: Path, python: str) -> None:
+def test_each_python_of_this_machine_runs_functions(folder: Path) -> None:
     """From 3.9 on: results and errors are the same."""
     write(
         folder,
@@ -360,16 +356,17 @@ def test_each_python_of_this_machine_runs_functions(folder: Path, python: str) -
         "def g(event, context): return {1, 2}\n"
         "def h(event, context): return event['absent']\n",
     )
-    outcome = call({"handler": "results:f", "python": python}, "é")
-    assert outcome == Succeeded('{"d":1.10,"p":[{"x":1}],"b":"x","1":"é"}')
-    report(call({"handler": "results:g", "python": python}), "Runtime.MarshalError")
-    stack = report(call({"handler": "results:h", "python": python}, {}), "KeyError")["stackTrace"]
-    assert len(stack) == 1
-    assert 'File "results.py", line 6, in h' in stack[0]
-    problem = function.find_problem(
-        targets.read_function({"handler": "results:absent", "python": python}, "", {})
-    )
-    assert problem == "Runtime.HandlerNotFound: Handler 'absent' missing on module 'results'"
+    for python in find_pythons():
+        outcome = call({"handler": "results:f", "python": python}, "é")
+        assert outcome == Succeeded('{"d":1.10,"p":[{"x":1}],"b":"x","1":"é"}'), python
+        report(call({"handler": "results:g", "python": python}), "Runtime.MarshalError")
+        error = report(call({"handler": "results:h", "python": python}, {}), "KeyError")
+        assert len(error["stackTrace"]) == 1
+        assert 'File "results.py", line 6, in h' in error["stackTrace"][0]
+        problem = function.find_problem(
+            targets.read_function({"handler": "results:absent", "python": python}, "", {})
+        )
+        assert problem == "Runtime.HandlerNotFound: Handler 'absent' missing on module 'results'"
 
 
 @pytest.mark.parametrize("module", [runner, target_check])
@@ -401,7 +398,7 @@ def test_a_broken_function_is_known_before_and_at_the_call(
     assert problem.startswith(f"{name}: ")
     assert said in problem
     assert said in report(call(entry), name)["errorMessage"]
-    assert pool.process_ids() == []
+    assert pool._current.get().pids == []
 
 
 def test_an_error_of_the_import(folder: Path) -> None:

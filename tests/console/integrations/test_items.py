@@ -11,9 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from pyarrow import parquet
 
 from console.apps import InstalledPlatform
 from console.integrations import items, targets
@@ -157,11 +155,15 @@ def test_an_inventory(read: Any) -> None:
 
 def parquet_file(rows: list[dict[str, Any]]) -> bytes:
     """Return a Parquet file."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
     file = io.BytesIO()
     parquet.write_table(pa.Table.from_pylist(rows), file, row_group_size=2)
     return file.getvalue()
 
 
+@pytest.mark.slow  # pyarrow is in the extra test-full
 def test_parquet(read: Any) -> None:
     """Rows as JSON has them, in any number of row groups."""
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -1,7 +1,4 @@
-"""Calls to a cluster are what Kubernetes and EKS expect, and go to named clusters only.
-
-(Above 300 lines: one stand-in for a cluster, and every way to ask it.)
-"""
+"""Calls to a cluster are what Kubernetes and EKS expect, and go to named clusters only."""
 
 from __future__ import annotations
 

@@ -10,12 +10,8 @@ from collections import namedtuple
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 import structlog
-from aws_lambda_powertools import Logger, Tracer
-from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, idempotent
-from moto import mock_aws
 
 import engine
 from console.config.functions_file import FunctionsFile
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:work"
 Point = namedtuple("Point", ["x", "y"])  # noqa: PYI024 - as functions have them
-logger = Logger(service="tests")
 RESULTS: dict[str, Any] = {
     "decimals": {"price": Decimal("1.10"), "count": Decimal(3)},
     "tuple": (1, Point(1, 2)),
@@ -123,52 +118,6 @@ def test_the_context_is_lambdas() -> None:
         "client_context": None,
         "identity": None,
     }
-
-
-@logger.inject_lambda_context(log_event=True)
-def log_with_powertools(event: Any, _: Any) -> Any:
-    """Log a line, as users of the package do."""
-    logger.info("working")
-    return event
-
-
-def test_the_logger_of_powertools_works(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its decorator reads five members of the context."""
-    handler = logger.registered_handler
-    handler.setStream(sys.stdout)  # type: ignore[attr-defined]
-    assert called(f"{__name__}:log_with_powertools", 5) == Succeeded("5")
-    line = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert line["message"] == "working"
-    assert line["function_arn"] == ARN
-    assert line["function_memory_size"] == "128"
-
-
-def test_tracer_and_idempotency_of_powertools_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second call gets the answer of the first, out of a table of DynamoDB."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    calls = []
-
-    def count(event: Any, _: Any) -> Any:
-        calls.append(event)
-        return len(calls)
-
-    with mock_aws():
-        session = boto3.Session(region_name="us-east-1")
-        key = {"AttributeName": "id"}
-        session.client("dynamodb").create_table(
-            TableName="calls",
-            KeySchema=[{**key, "KeyType": "HASH"}],
-            AttributeDefinitions=[{**key, "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
-        layer = DynamoDBPersistenceLayer(table_name="calls", boto3_session=session)
-        once: Any = idempotent(persistence_store=layer)(count)
-        traced = Tracer(service="tests").capture_lambda_handler(once)
-        monkeypatch.setattr(sys.modules[__name__], "work", traced, raising=False)
-        outcomes = [called(f"{__name__}:work", event) for event in ({"n": 1}, {"n": 1}, {"n": 2})]
-    assert outcomes == [Succeeded("1"), Succeeded("1"), Succeeded("2")]
-    assert calls == [{"n": 1}, {"n": 2}]
 
 
 # -- results and errors ----------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""An outbound request reaches no forbidden address and has limits of time and size.
-
-(Above 300 lines: one listener that misbehaves in every way, and who must bear it.)
-"""
+"""An outbound request reaches no forbidden address and has limits of time and size."""
 
 from __future__ import annotations
 
@@ -11,12 +8,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
+from urllib3.util.wait import wait_for_read
 
 import engine
 from console.integrations import kubernetes, outbound, web
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +59,9 @@ def listener() -> Iterator[Listener]:
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     """Keep no connection from test to test."""
-    outbound._client.cache_clear()
+    outbound.close_idle()
     yield
-    outbound._client().close()
-    outbound._client.cache_clear()
+    outbound.close_idle()
 
 
 def says(data: bytes) -> Any:
@@ -94,8 +91,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
 
 def get(url: str, limit_s: float = 5) -> bytes:
     """Return the body behind an address."""
-    with outbound.stream_answer("GET", url, limit_s) as answer:
-        return outbound.read_body(answer, engine.MAX_BYTES)
+    return outbound.send_request("GET", url, limit_s, most=engine.MAX_BYTES).body
 
 
 # -- R1, R2: addresses -----------------------------------------------------------------------------
@@ -105,7 +101,7 @@ def get(url: str, limit_s: float = 5) -> bytes:
 def test_loopback_in_disguise_is_refused(listener: Listener, host: str) -> None:
     """However it is written, but as loopback is usually written, and before anything connects."""
     refused = r"never called|does not say so|Invalid IPv4 address"
-    with pytest.raises((httpx.ConnectError, httpx.InvalidURL), match=refused):
+    with pytest.raises((outbound.ConnectError, outbound.InvalidURL), match=refused):
         get(f"http://{host}:{listener.port}/")
     assert listener.heard == []
 
@@ -173,7 +169,7 @@ def test_one_bad_address_among_good_ones(
 ) -> None:
     """A name that leads to both is refused whole."""
     leads_to(monkeypatch, ["10.255.255.1", "127.0.0.1"])
-    with pytest.raises(httpx.ConnectError, match="does not say so"):
+    with pytest.raises(outbound.ConnectError, match="does not say so"):
         get(f"http://rebind.example.com:{listener.port}/")
     assert listener.heard == []
 
@@ -199,16 +195,16 @@ def test_the_environment_sets_no_proxy(monkeypatch: pytest.MonkeyPatch, listener
 @pytest.mark.parametrize("url", ["gopher://127.0.0.1/", "file:///etc/passwd", "ftp://127.0.0.1/"])
 def test_other_schemes(url: str) -> None:
     """Only http and https are spoken."""
-    with pytest.raises(httpx.UnsupportedProtocol):
+    with pytest.raises(outbound.UnsupportedProtocol):
         get(url)
 
 
 def test_a_user_before_the_host(settings: Any) -> None:
     """Nobody has named an origin with somebody's name in it."""
     settings.STATEYARD_TARGETS = {"http": {"endpoints": ["https://api.example.com"]}}
-    assert web._allowed("http", "https://api.example.com/a")
-    assert not web._allowed("http", "https://someone@api.example.com/a")
-    assert not web._allowed("http", "https://api.example.com@127.0.0.1/a")
+    assert web._is_allowed("http", "https://api.example.com/a")
+    assert not web._is_allowed("http", "https://someone@api.example.com/a")
+    assert not web._is_allowed("http", "https://api.example.com@127.0.0.1/a")
 
 
 def test_no_cookie_comes_back(listener: Listener) -> None:
@@ -313,12 +309,193 @@ def test_an_answer_that_is_packed(settings: Any, listener: Listener) -> None:
     assert engine.loads(outcome.output)["ResponseBody"] == {"a": 1}
 
 
+def test_a_packed_answer_without_its_end(settings: Any, listener: Listener) -> None:
+    """The part of the text that can be unpacked is not taken for all of it."""
+    packed = gzip.compress(b"paid: no, refunded" * 1_000)[:-12]
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
+    listener.answer = says(head.encode() + packed)
+    outcome = http_task(settings, listener)
+    assert isinstance(outcome, Failed)
+    assert "its end is missing" in (outcome.cause or "")
+
+
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\x00b"])
 def test_line_ends_in_a_header(settings: Any, listener: Listener, value: str) -> None:
     """No header can be made out of another one's value."""
     outcome = http_task(settings, listener, Headers={"X-Mine": value})
     assert isinstance(outcome, Failed)
     assert not any(b"X-Evil" in request for request in listener.heard)
+
+
+# -- connections and the protocol ------------------------------------------------------------------
+
+
+def serves(*answers: bytes) -> Any:
+    """Return an answer for each request of a connection, until there is no further one."""
+
+    def answer(connection: socket.socket) -> None:
+        for number, data in enumerate(answers):
+            if number and not connection.recv(65_536):
+                return
+            connection.sendall(data)
+        connection.recv(65_536)
+
+    return answer
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def test_a_connection_is_kept(listener: Listener) -> None:
+    """Two requests use one connection; a connection that its host has closed is not used."""
+    listener.answer = serves(OK, OK)
+    url = f"http://127.0.0.1:{listener.port}/"
+    assert [get(url), get(url)] == [b"{}", b"{}"]
+    assert len(listener.heard) == 1
+    listener.answer = says(OK)
+    outbound.close_idle()
+    get(url)
+    wait_until(lambda: not outbound._IDLE._entries or wait_for_read(idle_connection(), timeout=0))
+    assert get(url) == b"{}"
+    assert len(listener.heard) == 3
+
+
+def idle_connection() -> socket.socket:
+    """Return the only idle connection."""
+    ((_, _, connection),) = outbound._IDLE._entries
+    return connection
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        b"garbage",
+    ],
+)
+def test_more_than_one_response(listener: Listener, more: bytes) -> None:
+    """The next request does not take what a server sent beside a response."""
+    listener.answer = serves(OK + more)
+    url = f"http://127.0.0.1:{listener.port}/"
+    assert get(url) == b"{}"
+    listener.answer = serves(OK)
+    assert get(url) == b"{}"
+    assert len(listener.heard) == 2
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (CHUNKED + b"2\r\n{\n\r\n1\r\n}\r\n0\r\n\r\n", b"{\n}"),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + OK, b"{}"),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.0 200 OK\r\n\r\nto the end", b"to the end"),
+        (b"HTTP/1.1 200 OK\nContent-Length: 2\n\n{}", b"{}"),
+        (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+    ],
+)
+def test_ways_to_answer(listener: Listener, answer: bytes, body: bytes) -> None:
+    """Chunks, interim responses, a body until the end, and lines that end without a return."""
+    listener.answer = says(answer)
+    assert get(f"http://127.0.0.1:{listener.port}/") == body
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"", "Server disconnected without sending a response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "without sending the complete"),
+        (CHUNKED + b"2\r\n{}\r\n", "without sending the complete"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "without sending the complete"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000, "larger than 102400 bytes"),
+    ],
+)
+def test_a_broken_response(listener: Listener, answer: bytes, problem: str) -> None:
+    """No part of a response is taken for the whole."""
+    listener.answer = says(answer)
+    with pytest.raises(outbound.CallError, match=problem):
+        get(f"http://127.0.0.1:{listener.port}/")
+
+
+def test_a_response_to_head(listener: Listener) -> None:
+    """It has the length of a body and no body."""
+    listener.answer = serves(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n", OK)
+    url = f"http://127.0.0.1:{listener.port}/"
+    answer = outbound.send_request("HEAD", url, 5, most=100)
+    assert (answer.body, answer.header("content-length")) == (b"", "900")
+    assert get(url) == b"{}"
+
+
+def test_a_response_to_head_with_a_body(listener: Listener) -> None:
+    """The next request on the connection would take the body's rest for its response."""
+    listener.answer = serves(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{", OK)
+    url = f"http://127.0.0.1:{listener.port}/"
+    assert outbound.send_request("HEAD", url, 5, most=100).body == b""
+    listener.answer = serves(OK)
+    assert get(url) == b"{}"
+    assert len(listener.heard) == 2
+
+
+def test_trailers_are_no_headers(listener: Listener) -> None:
+    """A trailer does not say how the body before it is packed."""
+    listener.answer = serves(CHUNKED + b"2\r\n{}\r\n0\r\nContent-Encoding: br\r\n\r\n")
+    answer = outbound.send_request("GET", f"http://127.0.0.1:{listener.port}/", 5, most=100)
+    assert (answer.body, answer.headers) == (b"{}", [("transfer-encoding", "chunked")])
+
+
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [
+        (b"0\r\n", b"X-Trailer: a\r\n" * 5_000),
+        (b"0\r\nX-Trailer: ", b"x" * 65_536),
+        (b"2;extension=", b"x" * 65_536),
+    ],
+)
+def test_framing_without_end(listener: Listener, start: bytes, part: bytes) -> None:
+    """Trailers and extensions of chunks count, too: they would fill the memory."""
+    sent: list[int] = []
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(CHUNKED + start)
+        while len(sent) < 1_000:
+            connection.sendall(part)
+            sent.append(len(part))
+
+    listener.answer = answer
+    with pytest.raises(ValueError, match="the answer is larger than 1000 bytes"):
+        outbound.send_request("GET", f"http://127.0.0.1:{listener.port}/", 30, most=1_000)
+
+
+@pytest.mark.parametrize("method", ["GET /x HTTP/1.1\r\nA: b\r\n\r\nGET", "GET ", ""])
+def test_a_method_that_is_no_word(listener: Listener, method: str) -> None:
+    """It would begin another request."""
+    with pytest.raises(outbound.CallError, match="Illegal method"):
+        outbound.send_request(method, f"http://127.0.0.1:{listener.port}/", 5)
+
+
+def test_how_an_address_is_sent(listener: Listener) -> None:
+    """Characters that no URL has are encoded once, a user becomes a header."""
+    at = f"127.0.0.1:{listener.port}"
+    get(f"http://us%40er:pass@{at}/a b/%2F/é?q=ö&r=%20+#fragment")
+    (request,) = listener.heard
+    line, *headers = request.decode().split("\r\n")
+    assert line == "GET /a%20b/%2F/%C3%A9?q=%C3%B6&r=%20+ HTTP/1.1"
+    assert f"Host: {at}" in headers
+    assert f"Authorization: {outbound.basic_authorization('us@er', 'pass')}" in headers
+
+
+@pytest.mark.parametrize(
+    "url", ["http://straße.example/", "http:///path", "http://a\nb/", "http://" + "é" * 80]
+)
+def test_addresses_of_no_host(url: str) -> None:
+    """A name that two versions of IDNA spell in two ways could be another host."""
+    with pytest.raises(outbound.InvalidURL):
+        get(url)
 
 
 # -- the same for clusters -------------------------------------------------------------------------

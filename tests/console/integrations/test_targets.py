@@ -283,7 +283,7 @@ def test_a_connection_is_its_project_s_own(project: str, machine: str, value: st
 def test_addresses_of_one_project_are_not_called_for_another() -> None:
     """Neither by an HTTP Task nor by an event rule."""
     for project, ports in {"a": {7}, "b": {3}, "default": {3}, "all": {3}}.items():
-        may = {n for n in range(1, 9) if web._allowed("http", AT.format(n), key("", project))}
+        may = {n for n in range(1, 9) if web._is_allowed("http", AT.format(n), key("", project))}
         assert may == ports, project
     with pytest.raises(web_parameters.BadRequestError):
         web.post_request(AT.format(7), b"", {}, 1, key("", "b"))

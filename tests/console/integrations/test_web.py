@@ -33,11 +33,11 @@ def test_only_named_origins_are_called(
         "http": {"endpoints": ["https://api.example.com"]},
         "apigateway": {"endpoint_url": "http://127.0.0.1:9000"},
     }
-    assert web._allowed(service, url) is allowed
+    assert web._is_allowed(service, url) is allowed
 
 
 def test_nothing_is_called_without_a_target(settings: Any) -> None:
     """The default is to call nobody."""
     settings.STATEYARD_TARGETS = {}
     for service in ("http", "apigateway"):
-        assert not web._allowed(service, "https://abc.execute-api.eu-west-1.amazonaws.com/dev")
+        assert not web._is_allowed(service, "https://abc.execute-api.eu-west-1.amazonaws.com/dev")

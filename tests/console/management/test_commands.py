@@ -16,7 +16,6 @@ from console.config import public_address
 from console.management import addresses
 from console.models import AccessKey, Membership, StateMachine, Tag
 from console.store.machines import tags
-from console.worker import queue_consumer
 from tests.console.store.helpers import PASS, WAIT, create
 
 if TYPE_CHECKING:
@@ -122,12 +121,9 @@ def test_the_address_that_is_printed_can_be_opened(
 @pytest.mark.django_db(transaction=True)
 def test_a_database_is_prepared_as_a_step_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """As each process of a team does first; twice is as good as once."""
-    queues: list[str] = []
     monkeypatch.setattr("console.management.capacity.fit_pool", lambda _: None)
-    monkeypatch.setattr(queue_consumer, "install_queue", lambda: queues.append("installed"))
     for _ in range(2):
         assert said("prepare_database") == "the database is prepared\n"
-    assert queues == ["installed"] * 2
 
 
 @pytest.mark.sqlite_only

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from importlib import import_module
 from io import StringIO
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.db import connection, models
 from django.db.migrations import operations
@@ -17,6 +20,7 @@ from django.db.migrations.loader import MigrationLoader
 from console.db.columns import AddFieldInTurns
 from console.db.indexes import AddIndexConcurrently
 from console.migrations import READABLE_SINCE
+from console.models import Tag
 from tests.console.config.test_settings import run
 from tests.console.migrations.migration_steps import (
     StepLoader,
@@ -38,7 +42,7 @@ _ADDS = (operations.CreateModel, operations.AddIndex, operations.RunPython)
 
 
 def only_adds(operation: Any) -> bool:
-    """Tell whether an operation leaves alone what an earlier version reads and writes."""
+    """Return whether an operation leaves alone what an earlier version reads and writes."""
     if isinstance(operation, operations.AddField):
         field = operation.field
         return bool(field.null or field.has_db_default() or field.many_to_many)
@@ -179,3 +183,17 @@ def test_a_database_of_a_version_between_two_releases_is_upgraded(tmp_path: Path
     with contextlib.closing(sqlite3.connect(tmp_path / "stateyard.sqlite3")) as database:
         columns = database.execute("PRAGMA table_info(console_auditentry)").fetchall()
     assert [column[3] for column in columns if column[1] == "execution"] == [0]
+
+
+@pytest.mark.django_db
+def test_tags_of_the_former_name_are_renamed() -> None:
+    """Both names were read until 0.3.0. Where a resource has both tags, the current one counts."""
+    pairs = [("a", "stepyard:simulate", "NONE"), ("a", "team", "blue")]
+    pairs += [("b", "stepyard:simulate", "NONE"), ("b", "stateyard:simulate", "ALL")]
+    Tag.objects.bulk_create(Tag(arn=arn, key=key, value=value) for arn, key, value in pairs)
+    editor = SimpleNamespace(connection=connection)
+    import_module("console.migrations.0081_former_tags").rename(apps, editor)
+    assert set(Tag.objects.values_list("arn", "key", "value")) == {
+        ("a", "stateyard:simulate", "NONE"),
+        *pairs[1:],
+    }

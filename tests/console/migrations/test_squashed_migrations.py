@@ -52,6 +52,7 @@ def test_a_squashed_migration_leaves_the_models_of_the_replaced_ones() -> None:
         assert _deconstructed(model) == _deconstructed(replaced[key]), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", VERSIONS.values(), ids=list(VERSIONS))
 def test_a_database_of_an_earlier_version_is_upgraded(last: str, tmp_path: Path) -> None:
     """Its rows stay as they are, and its tables become those of a new database."""

@@ -97,6 +97,7 @@ def test_each_retrier_and_catcher_is_reached(name: str) -> None:
     assert_all_reached(json.dumps(definition))
 
 
+@pytest.mark.slow
 def test_each_retrier_and_catcher_of_published_machines_is_reached() -> None:
     """Of all definitions that people published, where they are at hand."""
     texts = published()

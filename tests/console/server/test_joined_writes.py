@@ -36,7 +36,7 @@ class Recorder(asyncio.Transport):
         self.closed = True
 
     def is_closing(self) -> bool:
-        """Tell whether it takes no more."""
+        """Return whether it takes no more."""
         return self.closed
 
 

@@ -24,7 +24,7 @@ from console.db.writer import Change
 from console.errors import ErrorCode, ProtocolError
 from console.models import Activity, Execution
 from console.own_api import LongPoll
-from console.server.threads import Threads, run_in_loop, written
+from console.server.threads import Threads, await_write, run_in_loop
 from console.statuses import Topic
 from console.store.executions.find import get_execution
 from console.store.state import throttle
@@ -104,7 +104,10 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
 
     async def ask() -> tuple[Any, ...]:
         spare = Threads(1, "spare")
-        both = written(make("kept", fails=False), spare), written(make("gone", fails=True), spare)
+        both = (
+            await_write(make("kept", fails=False), spare),
+            await_write(make("gone", fails=True), spare),
+        )
         return tuple(await asyncio.gather(*both, return_exceptions=True))
 
     answer, gone = looped(ask)
@@ -127,7 +130,7 @@ def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
 
     pending: Change[str] = Change(fails, str, rescue)
     spare = Threads(1, "spare")
-    assert looped(lambda: written(pending, spare)) == "in spite of disk I/O error"
+    assert looped(lambda: await_write(pending, spare)) == "in spite of disk I/O error"
     assert where == ["spare-0"]
     assert pending.result() == "in spite of disk I/O error"
 
@@ -251,7 +254,7 @@ def test_what_is_looked_at_beside_a_call_leaves_no_connection_behind(
         failed: Change[Any] = Change(lambda: None, rescue=look, mergeable=True)
         assert failed.may_be_handed_over()
         monkeypatch.setattr(merged, "commit", refuse)
-        await written(failed, threads)
+        await await_write(failed, threads)
 
     looped(ask)
     assert len(seen) == 3

@@ -8,7 +8,7 @@ import pytest
 
 from console.config import quotas
 from console.db import clock, project_settings
-from console.integrations import mocks, permissions
+from console.integrations import mocks, permissions, role_rehearsal
 from console.store.executions import retention
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def known_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     forever = float("inf")
     none = project_settings._InUse(forever, (), ())
-    kinds = (quotas.KIND, mocks.KIND, permissions.KIND, retention.KIND)
+    kinds = (quotas.KIND, mocks.KIND, permissions.KIND, retention.KIND, role_rehearsal.KIND)
     monkeypatch.setattr(project_settings, "_used", dict.fromkeys(kinds, none))
     monkeypatch.setattr(project_settings, "_remembered", {"default": (forever, {})})
 

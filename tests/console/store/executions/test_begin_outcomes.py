@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import engine
+from console.db import project_settings
 from console.models import Execution, InboxMessage, RunRow, StateMachine, TaskRow
 from console.store.executions import step
 from console.store.executions.stop import stop_execution
@@ -66,9 +67,12 @@ def test_the_outcome_ends_the_task_and_moves_the_execution(
 
 @pytest.mark.postgres_only
 def test_the_claim_reads_the_run_that_its_outcome_steps(
-    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+    project: Project,
+    django_assert_num_queries: DjangoAssertNumQueries,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A worker that gets a call of an execution it never saw reads nothing more for its outcome."""
+    monkeypatch.setattr(project_settings, "_KEPT_S", 60.0)  # a loaded machine takes longer than 1 s
     execution = start(create(project, CALL), 1)
     drain(execution)
     kept_runs.forget(execution.pk)

@@ -14,12 +14,23 @@ from console.features.doctor.invariants import check
 from console.models import AuditEntry, Execution, RunRow, TaskRow, Timer
 from console.statuses import MachineType
 from console.store.executions import faults
+from console.store.executions.outcome_steps import step_ahead
 from console.store.executions.redrive import redrive_execution
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
 from console.store.machines.versions import Target
 from console.store.state import caches
-from tests.console.store.helpers import assert_nothing_wrong, create, drain, function, types
+from console.store.tasks import activities, claim, complete
+from tests.console.store.helpers import (
+    ACTIVITY,
+    REGION,
+    assert_nothing_wrong,
+    create,
+    drain,
+    function,
+    one,
+    types,
+)
 
 if TYPE_CHECKING:
     from console.models import Project, StateMachine
@@ -93,6 +104,42 @@ def test_a_delayed_call_waits_in_a_timer(project: Project) -> None:
     assert_nothing_wrong()
     stop_execution(execution)
     assert not Timer.objects.filter(execution=execution).exists()
+    assert_nothing_wrong()
+
+
+@pytest.mark.parametrize("ahead", [None, step_ahead], ids=["posted", "ahead"])
+def test_a_late_answer_waits_in_a_timer(project: Project, ahead: Any) -> None:
+    """Its sender is told so at once, a second one is refused; no event is written until then."""
+    activities.create_activity(project, REGION, "work")
+    ask = {"Type": "Task", "Resource": ACTIVITY, "TimeoutSeconds": 600, "HeartbeatSeconds": 300}
+    late = {"state": "Ask", "type": "delay-callback", "seconds": 60}
+    twice = {"state": "Ask", "type": "duplicate-callback"}
+    execution = inject(create(project, one("Ask", **ask)), late, twice)
+    work = claim.take_activity_task(ACTIVITY, "w1")
+    assert work is not None
+    drain(execution)
+    before = types(execution)
+    complete.pending_success(work.token, '{"paid":1}', None, ahead).result()
+    with pytest.raises(ServiceError, match="Task Timed Out"):
+        complete.succeed(work.token, '{"paid":2}')
+    caches.kept_runs.__init__(1_000, 32_000_000)
+    drain(execution)
+    assert types(execution) == before
+    timer = Timer.objects.get(execution=execution)
+    assert timer.name.startswith("delay-")
+    assert timer.due_ms >= execution.start_ms + 60_000
+    assert_nothing_wrong()
+    Timer.objects.update(due_ms=1)
+    execution = drain(execution)
+    assert (execution.status, execution.output) == ("SUCCEEDED", '{"paid":1}')
+    assert types(execution) == [
+        *before,
+        "ActivitySucceeded",
+        "TaskStateExited",
+        "ExecutionSucceeded",
+    ]
+    struck = [strike.text for strike in faults.strikes_of(execution)]
+    assert struck == ["Ask gets its answer 60 s late", "Ask gets its answer twice"]
     assert_nothing_wrong()
 
 

@@ -80,7 +80,7 @@ def sender(execution: Execution, work: claim.ClaimedTask) -> Callable[[int], str
 
 
 def is_task_timed_out(fault: Exception) -> bool:
-    """Tell whether a caller was refused because the task has ended."""
+    """Return whether a caller was refused because the task has ended."""
     return isinstance(fault, ServiceError) and fault.code == ErrorCode.TaskTimedOut
 
 

@@ -260,4 +260,4 @@ def test_what_reads_a_run_that_succeeds_meanwhile_finds_none(project: Project) -
     RunRow.objects.filter(pk=execution.pk).update(snapshot="")
     execution.refresh_from_db()
     assert waiting.waiting_part(execution).lines == ()
-    assert redrive.again(execution) == []
+    assert redrive.repeated_states(execution) == []

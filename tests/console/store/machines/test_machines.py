@@ -151,14 +151,14 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
     # On PostgreSQL a start has locked its machine when the second half of its transaction begins.
     in_one = connection.vendor == "postgresql"
     module: Any = merged if in_one else start_module
-    name = "_send_signals" if in_one else "insert_execution"
+    name = "_signals" if in_one else "insert_execution"
     inside = getattr(module, name)
 
-    def slowly(*arguments: Any, **more: Any) -> None:
+    def slowly(*arguments: Any, **more: Any) -> Any:
         if not inserting.is_set():
             inserting.set()
             time.sleep(0.3)
-        inside(*arguments, **more)
+        return inside(*arguments, **more)
 
     def act(number: int) -> None:
         if number:

@@ -13,7 +13,7 @@ from console.db import clock
 from console.models import Project, ReadinessMinute
 from console.store.state import health, readiness
 from console.store.state.readiness import MINUTE_MS, NOBODY_LOOKED
-from console.web.operations import availability
+from console.web.operations import views
 from console.worker import readiness_probe
 from tests.acceptance.server import free_port
 
@@ -105,8 +105,8 @@ def test_minutes_without_a_look_count_as_lost(project: Project) -> None:
         put(minute, 4)
     ReadinessMinute.objects.filter(minute_ms=T + 7 * MINUTE_MS).update(ready=2, reason="full disk")
     minutes = readiness.measured_minutes(T, T + 10 * MINUTE_MS)
-    availability = readiness.availability_of(minutes)
-    assert (availability.minutes, availability.lost, availability.share) == (10, 2.5, 0.75)
+    views = readiness.availability_of(minutes)
+    assert (views.minutes, views.lost, views.share) == (10, 2.5, 0.75)
     gaps = list(readiness.interruptions_of(minutes))
     assert [(gap.from_ms - T, gap.lost_ms, gap.reason) for gap in gaps] == [
         (3 * MINUTE_MS, 2 * MINUTE_MS, NOBODY_LOOKED),
@@ -121,7 +121,7 @@ def test_nothing_is_ready_before_the_first_start(project: Project) -> None:
     put(0, 3, looks=3)
     put(1, 4)
     assert readiness.measured_since() == T + 15_000
-    report = availability.make_report(T + 2 * MINUTE_MS)
+    report = views.make_report(T + 2 * MINUTE_MS)
     assert report.steady_since_ms == report.since_ms == T + 15_000
     assert [(figure.measured_ms, figure.lost_ms) for figure in report.figures] == [(105_000, 0)]
     assert project
@@ -131,7 +131,7 @@ def test_minutes_beside_a_stop_count_in_part(project: Project) -> None:
     """Stopped from 2:20 to 5:40: the list of interruptions adds up to the figure."""
     for minute, looks in ((0, 4), (1, 3), (2, 1), (5, 1), (6, 4), (7, 5)):
         put(minute, looks, looks=looks)
-    report = availability.make_report(T + 8 * MINUTE_MS)
+    report = views.make_report(T + 8 * MINUTE_MS)
     (gap,) = report.interruptions
     assert (gap.from_ms - T, gap.until_ms - T, gap.reason) == (135_000, 345_000, NOBODY_LOOKED)
     assert report.steady_since_ms == gap.until_ms
@@ -143,7 +143,7 @@ def test_a_stop_within_a_minute_is_seen(project: Project) -> None:
     """Of four looks two are missing, and no minute is without one."""
     for minute, looks in ((0, 4), (1, 2), (2, 4)):
         put(minute, looks, looks=looks)
-    report = availability.make_report(T + 3 * MINUTE_MS)
+    report = views.make_report(T + 3 * MINUTE_MS)
     assert [(gap.from_ms - T, gap.lost_ms) for gap in report.interruptions] == [
         (MINUTE_MS, MINUTE_MS // 2)
     ]
@@ -161,17 +161,17 @@ def test_a_report_is_never_better_than_the_truth(project: Project) -> None:
             if minute not in (60, day - 1)
         ]
     )
-    report = availability.make_report(T + day * MINUTE_MS)
+    report = views.make_report(T + day * MINUTE_MS)
     assert [figure.percent for figure in report.figures] == ["99.861 %"]
     assert {figure.label.word for figure in report.figures} == {"Missed"}
     assert report.steady_since_ms is None
     put(day - 1, 4)
-    report = availability.make_report(T + day * MINUTE_MS + 30_000)
+    report = views.make_report(T + day * MINUTE_MS + 30_000)
     assert [figure.percent for figure in report.figures] == ["99.93 %"]
     assert {figure.label.word for figure in report.figures} == {"Met"}
     assert report.steady_since_ms == T + 61 * MINUTE_MS
-    assert availability.percent_text(0.9999999) == "99.999 %"
-    assert availability.percent_text(1.0) == "100 %"
+    assert views.percent_text(0.9999999) == "99.999 %"
+    assert views.percent_text(1.0) == "100 %"
 
 
 def test_a_restart_of_seconds_is_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,19 +183,19 @@ def test_a_restart_of_seconds_is_seen(project: Project, monkeypatch: pytest.Monk
     put(0, 3, looks=3)
     monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: False))
     readiness_probe.note_start()
-    assert availability.make_report(T + MINUTE_MS).interruptions == ()
+    assert views.make_report(T + MINUTE_MS).interruptions == ()
     monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: True))
     readiness_probe.note_start()
-    (gap,) = availability.make_report(T + MINUTE_MS).interruptions
+    (gap,) = views.make_report(T + MINUTE_MS).interruptions
     assert (gap.lost_ms, gap.reason) == (15_000, NOBODY_LOOKED)
     assert project
 
 
 def test_nothing_is_reported_before_a_minute_is_over(project: Project) -> None:
     """Neither 0 % nor 100 %."""
-    assert availability.make_report(T).figures == ()
+    assert views.make_report(T).figures == ()
     put(0, 4)
-    assert availability.make_report(T + 30_000).figures == ()
+    assert views.make_report(T + 30_000).figures == ()
     assert project
 
 

@@ -135,11 +135,11 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     execution = start(create(project, chain(5)))
     rate = quotas.Rate(4, 0.001)
     write(lambda: throttle.take(project.pk, transition_rate.BUCKET, rate, 2))
-    there = throttle.there
-    monkeypatch.setattr(throttle, "there", lambda *_: 4.0)
+    original = throttle.available_tokens
+    monkeypatch.setattr(throttle, "available_tokens", lambda *_: 4.0)
     assert step.step_execution(execution.pk)
     assert entered(execution) == 0
-    monkeypatch.setattr(throttle, "there", there)
+    monkeypatch.setattr(throttle, "available_tokens", original)
     drain(execution)
     assert entered(execution) == 2
 

@@ -1,7 +1,4 @@
-"""A task is ended once, and only by a caller with its token.
-
-(Above 300 lines: taking and ending are tested on the same rows.)
-"""
+"""A task is ended once, and only by a caller with its token."""
 
 from __future__ import annotations
 

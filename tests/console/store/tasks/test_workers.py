@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 
-from console.db import epoch, signals
+from console.db import clock, epoch, signals
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
 from console.statuses import Topic
 from console.store.executions import step
@@ -41,6 +43,16 @@ def called(project: Project) -> tuple[Execution, int, str]:
     return execution, number, name
 
 
+def read_team() -> str | None:
+    """Return the leases of all workers as a sweep reads them; SQLite has no team."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT ({workers.TEAM_SQL})")
+            return str(cursor.fetchone()[0])
+    rows = Worker.objects.order_by("name")
+    return json.dumps([(row.name, row.host, row.pid, row.lease_until_ms) for row in rows])
+
+
 def end_lease(name: str) -> None:
     """Let a lease end."""
     Worker.objects.filter(name=name).update(lease_until_ms=1)
@@ -51,7 +63,7 @@ def test_a_lease_that_is_renewed_stands(called: tuple[Execution, int, str]) -> N
     _, _, name = called
     assert workers.renew_lease(name, steps=3, fenced=1)
     other = workers.register()
-    assert workers.team_share(other)[1] == []
+    assert workers.team_share(other, read_team())[1] == []
     assert workers.remove_dead([]) == 0
     row = Worker.objects.get(name=name)
     assert (row.steps, row.fenced) == (3, 1)
@@ -62,7 +74,7 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     execution, number, name = called
     end_lease(name)
     other = workers.register()
-    part, dead = workers.team_share(other)
+    part, dead = workers.team_share(other, read_team())
     assert (part, dead) == (workers.Share(0, 1), [name])
     assert workers.remove_dead(dead) == 1
     claim.set_worker_name(other)
@@ -87,7 +99,7 @@ def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(project: Project
         os._exit(0)
     os.waitpid(child, 0)
     Worker.objects.filter(name=name).update(pid=child)
-    assert workers.team_share(other)[1] == [name]
+    assert workers.team_share(other, read_team())[1] == [name]
 
 
 def test_a_process_of_another_machine_is_only_known_by_its_lease(project: Project) -> None:
@@ -95,7 +107,21 @@ def test_a_process_of_another_machine_is_only_known_by_its_lease(project: Projec
     del project
     name, other = workers.register(), workers.register()
     Worker.objects.filter(name=name).update(pid=2**22 + 1, host="elsewhere")
-    assert workers.team_share(other)[1] == []
+    assert workers.team_share(other, read_team())[1] == []
+
+
+def test_others_sweep_the_share_of_a_worker_that_misses_renewals(project: Project) -> None:
+    """It may hang, or its machine may be gone: its lease goes on, and its own share stays."""
+    del project
+    first, second, hung = sorted(workers.register() for _ in range(3))
+    behind_ms = clock.now_ms() + 10_000 - workers.missed_ms()
+    Worker.objects.exclude(name=hung).update(lease_until_ms=behind_ms + workers.missed_ms())
+    Worker.objects.filter(name=hung).update(lease_until_ms=behind_ms + 1)
+    assert workers.team_share(second, read_team()) == (workers.Share(1, 3), [])
+    Worker.objects.filter(name=hung).update(lease_until_ms=behind_ms)
+    assert workers.team_share(first, read_team()) == (workers.Share(0, 2), [])
+    assert workers.team_share(second, read_team()) == (workers.Share(1, 2), [])
+    assert workers.team_share(hung, read_team()) == (workers.Share(2, 3), [])
 
 
 def test_who_leaves_hands_over(called: tuple[Execution, int, str]) -> None:
@@ -114,7 +140,7 @@ def test_shares_cover_everything_once(project: Project) -> None:
         while step.step_execution(number):
             pass
     names = [workers.register() for _ in range(3)]
-    parts = [workers.team_share(name)[0] for name in names]
+    parts = [workers.team_share(name, read_team())[0] for name in names]
     assert sorted(part.rank for part in parts) == [0, 1, 2]
     assert sum(part.leads for part in parts) == 1
     executions = [
@@ -167,9 +193,12 @@ class RecordingTransport:
         """Remember the signal."""
         self.added.append((*channel, *values))
 
-    def send_all(self, batch: Sequence[tuple[signals.Channel, tuple[object, ...]]]) -> None:
+    def statements(
+        self, batch: Sequence[tuple[signals.Channel, tuple[object, ...]]]
+    ) -> Sequence[tuple[str, Sequence[str]]]:
         """Write the signals of a transaction of several changes."""
         self.written += [(*channel, *values) for channel, values in batch]
+        return ()
 
     def flush(self) -> None:
         """Write."""

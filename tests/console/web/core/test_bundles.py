@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.staticfiles import finders
 
-from console.web.core.bundles import BUNDLES
+from console.web.core.static_files import BUNDLES
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import text
 

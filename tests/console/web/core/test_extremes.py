@@ -35,6 +35,7 @@ def patient(signed_in: Callable[[str], Client], project: Project) -> Client:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", HUGE, ids=lambda value: ascii(value[:25]))
+@pytest.mark.postgres_too
 def test_every_page_answers_any_value_of_all_that_it_reads(patient: Client, value: str) -> None:
     """Each value in every name of a query that any page knows, at every address."""
     asked = {name: value for name in asked_names() if name != "region"}
@@ -46,6 +47,7 @@ def test_every_page_answers_any_value_of_all_that_it_reads(patient: Client, valu
 
 
 @pytest.mark.parametrize("digits", [19, 23, 400, 5_000])
+@pytest.mark.postgres_too
 def test_an_address_with_a_number_that_no_row_has_is_not_there(
     patient: Client, digits: int
 ) -> None:
@@ -59,6 +61,7 @@ def test_an_address_with_a_number_that_no_row_has_is_not_there(
 
 
 @pytest.mark.parametrize("share", ["9" * 19, "9" * 5_000, "٣", "-1", "101", "1e2"])
+@pytest.mark.postgres_too
 def test_a_share_that_is_none_is_told(patient: Client, project: Project, share: str) -> None:
     """The form comes back with the value sent and the accepted ones."""
     del project
@@ -76,6 +79,7 @@ def test_a_share_that_is_none_is_told(patient: Client, project: Project, share: 
         {"act": "delete-version", "number": "9" * 5_000},
     ],
 )
+@pytest.mark.postgres_too
 def test_a_version_with_a_number_that_none_has_is_not_there(
     patient: Client, project: Project, typed: dict[str, str]
 ) -> None:
@@ -98,6 +102,7 @@ def test_a_whole_number_is_one_that_a_column_holds(written: str, number: int | N
     assert whole_number(written) == number
 
 
+@pytest.mark.postgres_too
 def test_a_role_that_no_column_holds_is_told(patient: Client) -> None:
     """The editor says so, and keeps what was typed."""
     role = "arn:aws:iam::123456789012:role/" + "x" * 400
@@ -109,6 +114,7 @@ def test_a_role_that_no_column_holds_is_told(patient: Client) -> None:
     assert "Invalid Role Arn" in text(patient.post(reverse("new"), typed), 422)
 
 
+@pytest.mark.postgres_too
 def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
     """No text of PostgreSQL holds one: in address, query, form and cookie."""
     refused = "Bad request"
@@ -129,6 +135,7 @@ _FORM = "application/x-www-form-urlencoded"
 @pytest.mark.parametrize(
     "following", ["x", "é", "overview", "//evil.org", "javascript:x", "a" * 99]
 )
+@pytest.mark.postgres_too
 def test_what_is_no_address_is_not_led_to(patient: Client, following: str) -> None:
     """Django takes a word without a slash for a view's name, and fails if there is none."""
     answer = patient.post(reverse("preferences"), {"theme": "dark", "next": following})

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from console.web.core import icons
+from console.web.templatetags import stateyard
 
 
 def test_the_archive_is_opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,17 +19,17 @@ def test_the_archive_is_opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
             opened.append(1)
             super().__init__(*parts)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(icons, "ZipFile", Archive)
-    icons._archive.cache_clear()
-    icons.icon_svg.cache_clear()
-    drawn = [icons.icon_svg(name, 14) for name in ("play", "timer", "circle-x", "workflow")]
+    monkeypatch.setattr(stateyard, "ZipFile", Archive)
+    stateyard._archive.cache_clear()
+    stateyard.icon_svg.cache_clear()
+    drawn = [stateyard.icon_svg(name, 14) for name in ("play", "timer", "circle-x", "workflow")]
     assert len(set(drawn)) == 4
     assert len(opened) == 1
 
 
 def test_an_icon_is_decoration_of_the_size_asked_for() -> None:
     """It has no namespace, which a page does not need, and the colour of its text."""
-    icon = icons.icon_svg("timer", 14)
+    icon = stateyard.icon_svg("timer", 14)
     head = re.match(r"<svg [^>]*>", icon)
     assert head
     assert 'width="14" height="14"' in head[0]
@@ -41,4 +41,4 @@ def test_an_icon_is_decoration_of_the_size_asked_for() -> None:
 def test_an_icon_that_does_not_exist_is_an_error() -> None:
     """A misspelt name fails the page's test instead of drawing nothing."""
     with pytest.raises(KeyError):
-        icons.icon_svg("no-such-icon", 14)
+        stateyard.icon_svg("no-such-icon", 14)

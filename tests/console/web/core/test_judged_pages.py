@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -21,8 +22,6 @@ from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     SignIn = Callable[[str], Client]
 
@@ -104,6 +103,7 @@ def test_the_audit_is_worded_and_grouped_by_day(project: Project, client: Client
         assert f'href="/arn/{arn}"' not in shown, "it leads to nowhere"
 
 
+@pytest.mark.postgres_too
 def test_the_audit_of_a_person_uses_an_index(project: Project, client: Client) -> None:
     """It did not: whose last act was long ago had the whole audit read backwards."""
     AuditEntry.objects.bulk_create(

@@ -129,7 +129,7 @@ def test_a_functions_cause_is_taken_apart() -> None:
 
 
 def overlap(box: Box, other: Box) -> bool:
-    """Tell whether two boxes share room."""
+    """Return whether two boxes share room."""
     return (
         box.x < other.x + other.width
         and other.x < box.x + box.width

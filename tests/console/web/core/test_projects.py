@@ -29,6 +29,7 @@ def owner(project: Project) -> User:
     return user
 
 
+@pytest.mark.postgres_too
 def test_the_chosen_project_is_the_one_that_is_shown(
     client: Client, project: Project, owner: User
 ) -> None:
@@ -56,6 +57,7 @@ def test_the_samples_are_not_said_to_have_executions(client: Client, owner: User
     assert "finished" not in shown
 
 
+@pytest.mark.postgres_too
 def test_an_empty_project_leads_to_the_samples(client: Client, owner: User) -> None:
     """The overview of a new server has the button."""
     client.force_login(owner)
@@ -81,6 +83,7 @@ def test_nobody_chooses_a_project_of_others(client: Client, project: Project, ow
     assert b"Look at the samples" not in client.get("/").content
 
 
+@pytest.mark.postgres_too
 def test_a_reset_keeps_people_and_the_audit(
     client: Client, project: Project, owner: User, settings: Settings
 ) -> None:

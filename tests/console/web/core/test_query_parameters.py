@@ -24,6 +24,7 @@ _FILE = re.compile(r"\.(csv|json|svg|mmd|txt|asl\.json)$|/export/|<str:field>/$|
 _PROGRAMS = {
     *("prometheus", "reset", "api-project", "api-projects", "api-branches", "api-settings"),
     *("api-executions-paused", "api-schedules-paused", "api-inputs"),
+    "api-next-starts",
 }
 
 

@@ -75,8 +75,8 @@ def test_every_page_names_what_it_does_not_read(
         response = owner.get(joined)
         if response.status_code in (200, 422):
             shown = text(response, response.status_code)
-            assert "does not read the parameter “nonsense”" in shown, address
-            assert "does not read the parameter “machin”" in shown, address
+            assert "ignores the parameter “nonsense”" in shown, address
+            assert "ignores the parameter “machin”" in shown, address
 
 
 def test_a_misspelt_filter_has_a_suggestion(client: Client, yard: list[str]) -> None:
@@ -96,6 +96,22 @@ def test_a_misspelt_filter_has_a_suggestion(client: Client, yard: list[str]) -> 
     assert UNREAD not in text(client.get("/executions/?status=FAILED&find=&q=&before="))
 
 
+def test_a_doubled_parameter_is_named(client: Client, yard: list[str]) -> None:
+    """One value has an effect; where several are read, all of them have."""
+    assert yard
+    for query, name in (
+        ("/executions/?find=a&find=b", "find"),
+        ("/machines/?sort=name&sort=-name", "sort"),
+        ("/failures/?span=7d&span=1d", "span"),
+    ):
+        words = f"The parameter “{name}” stands several times in this address: its last value"
+        assert words in text(client.get(query)), query
+    assert UNREAD not in text(client.get("/executions/?status=FAILED&status=RUNNING&find=a"))
+    shown = text(client.get("/executions/?statsu=FAILED&statsu=RUNNING"))
+    assert "ignores the parameter “statsu”" in shown
+    assert "stands several times" not in shown
+
+
 def test_a_file_with_a_misspelt_filter_is_refused(client: Client, yard: list[str]) -> None:
     """It would have every row, and its reader could not see that."""
     execution = next(address for address in yard if address.endswith("/led/"))
@@ -107,6 +123,7 @@ def test_a_file_with_a_misspelt_filter_is_refused(client: Client, yard: list[str
 
 
 @pytest.mark.slow
+@pytest.mark.postgres_too
 def test_no_link_of_a_page_has_a_parameter_that_is_not_read(
     signed_in: Callable[[str], Client], yard: list[str]
 ) -> None:

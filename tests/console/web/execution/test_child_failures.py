@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.models import Execution, MapRun
 from console.web.execution import child_counts
 from tests.console.store.helpers import create, ended, start
@@ -12,7 +14,6 @@ from tests.console.web.helpers import page, text
 from tests.console.web.map_runs.test_map_run import over
 
 if TYPE_CHECKING:
-    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -166,6 +167,7 @@ def test_items_are_counted_where_they_are_no_executions(
     assert "item" not in tallies[1]
 
 
+@pytest.mark.postgres_too
 def test_a_kind_of_children_is_redriven_by_its_parents(
     project: Project, worker: Embedded, client: Client
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.models import HistoryEvent, Timer
 from console.store.executions.stop import stop_execution
 from console.web.history import traces
@@ -116,6 +118,7 @@ def test_a_full_table_points_to_the_newest_events(project: Project, client: Clie
         assert 'id="e2"' not in shown
 
 
+@pytest.mark.postgres_too
 def test_25000_events_come_in_pages(project: Project, client: Client) -> None:
     """The page stays small, filters are exact, a deep link shows its row."""
     machine = create(project, one("P", Type="Pass"))

@@ -166,6 +166,7 @@ def test_a_family_of_ten_thousand_is_bounded(large: Execution, client: Client) -
 
 
 @pytest.mark.slow
+@pytest.mark.postgres_too
 def test_what_is_beyond_the_bound_is_told(
     large: Execution, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

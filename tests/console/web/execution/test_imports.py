@@ -10,7 +10,7 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import AuditEntry, Execution, HistoryEvent, RunRow, Timer
-from console.store.executions import imports
+from console.recordings.printed import read_printed
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.execution.test_iterations import demo
 from tests.console.web.helpers import text
@@ -65,7 +65,7 @@ HISTORY = {
             5,
             4,
             "LambdaFunctionScheduled",
-            lambdaFunctionScheduledEventDetails={"resource": "arn:f"},
+            lambdaFunctionScheduledEventDetails={"resource": WORK["Resource"]},
         ),
         line(6, 5, "LambdaFunctionStarted"),
         line(7, 6, "LambdaFunctionSucceeded", lambdaFunctionSucceededEventDetails={"output": "5"}),
@@ -152,6 +152,7 @@ def test_nothing_can_touch_what_was_imported(project: Project, client: Client) -
     assert "so far" in text(client.get(f"{path}_step?step=B"))
 
 
+@pytest.mark.postgres_too
 def test_what_a_server_exports_it_can_import(project: Project, client: Client) -> None:
     """The JSON file of the event table comes back as the same picture, iterations and all."""
     here = drain(start(create(project, demo((1, 3))), {"items": list(range(5))}, "x"))
@@ -225,12 +226,10 @@ def test_only_who_may_run_may_import(
 def test_a_history_is_put_in_order() -> None:
     """Printed newest first, it is the same history."""
     reverse = json.dumps({"events": HISTORY["events"][::-1]})
-    read = imports.read_printed(reverse, GIVEN["machine"])
+    read = read_printed(reverse, GIVEN["machine"])
     assert [event.id for event in read.events] == list(range(1, 14))
     with pytest.raises(ValidationException, match="25,000"):
-        imports.read_printed(
-            json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"]
-        )
+        read_printed(json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"])
 
 
 def file_of(name: str, content: str) -> io.BytesIO:
@@ -338,3 +337,50 @@ def test_an_imported_map_may_lie_at_the_time_0(project: Project, client: Client)
     rows = client.get(f"{brought(client, **fields)}?view=steps").context["steps"].rows
     [summary] = [row for row in rows if row.kind == "Iterations"]
     assert (summary.entered_ms, summary.left_ms, summary.took) == (0, 0, 0)
+
+
+HALF = "a\ud800b"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"execution": {"executionArn": HALF, "name": "run-7"}},
+        {"execution": {"executionArn": ARN, "name": "run-7", "stateMachineArn": HALF}},
+        {"machine": {"definition": json.dumps(DEFINITION), "roleArn": HALF}},
+        {
+            "machine": {
+                "definition": json.dumps({**DEFINITION, "Comment": HALF}, ensure_ascii=False)
+            }
+        },
+    ],
+)
+def test_half_a_character_in_a_file(
+    project: Project, client: Client, fields: dict[str, Any]
+) -> None:
+    """No database stores it, so another one is in its place."""
+    del project
+    path = brought(client, **{name: json.dumps(value) for name, value in fields.items()})
+    assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "problem"),
+    [
+        (5, {"type": HALF}, "this is no event (KeyError"),
+        (4, {"stateEnteredEventDetails": {"name": "B", "input": {}}}, "input: got dict"),
+        (4, {"stateEnteredEventDetails": {"name": 5, "input": "1"}}, "name: got int"),
+        (13, {"executionSucceededEventDetails": {"output": [5]}}, "output: got list"),
+        (7, {"lambdaFunctionSucceededEventDetails": {"output": True}}, "output: got bool"),
+    ],
+)
+def test_an_event_whose_details_are_no_text(
+    project: Project, client: Client, number: int, change: dict[str, Any], problem: str
+) -> None:
+    """It is refused, instead of a page that fails later."""
+    del project
+    history = json.loads(GIVEN["history"])
+    history["events"][number - 1] |= change
+    answer = client.post("/import/", {**GIVEN, "history": json.dumps(history)})
+    assert problem in text(answer, 422)
+    assert not Execution.imports.exists()

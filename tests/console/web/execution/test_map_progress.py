@@ -17,8 +17,7 @@ from console.store.executions.stop import stop_execution
 from console.web.execution.child_counts import ChildCounts
 from console.web.execution.iterations import MapProgress
 from console.web.execution.picture_export import outline_text
-from console.web.graph.font_metrics import text_width_px
-from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM
+from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM, text_width_px
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import markup, page, text
@@ -147,6 +146,7 @@ def test_a_map_around_a_distributed_one_keeps_its_box(
     assert shown(client, execution, "?step=P")["panel"].shown.picker is None
 
 
+@pytest.mark.postgres_too
 def test_a_retry_counts_the_last_map_run(
     project: Project, worker: Embedded, client: Client
 ) -> None:

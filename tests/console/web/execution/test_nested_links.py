@@ -14,8 +14,7 @@ from console.db.audit import Actor
 from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow, Timer
 from console.store.executions.start import start_execution
 from console.web.core.json_view import payload_view
-from console.web.execution.child_signs import child_signs
-from console.web.execution.parent_execution import parent_of
+from console.web.execution.child_signs import child_signs, parent_of
 from console.web.history.traces import open_trace
 from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
@@ -122,6 +121,7 @@ def test_a_child_of_a_deleted_parent_says_so(order: Execution, client: Client) -
     assert order.name not in markup(client.get(page(child)))
 
 
+@pytest.mark.postgres_too
 def test_the_step_and_its_events_lead_to_the_child(order: Execution, client: Client) -> None:
     """With its status; a step that starts nothing needs no query for it."""
     for state, child in children(order).items():
@@ -143,6 +143,7 @@ def test_the_step_and_its_events_lead_to_the_child(order: Execution, client: Cli
         assert word in event
 
 
+@pytest.mark.postgres_too
 def test_the_banner_leads_to_the_child_that_failed(order: Execution, client: Client) -> None:
     """From the failure of the parent to that of the child in one press."""
     shown = markup(client.get(page(order)))

@@ -42,6 +42,7 @@ def redriven(project: Project) -> Execution:
     return execution
 
 
+@pytest.mark.postgres_too
 def test_iterations_are_not_drawn_while_the_execution_had_ended(
     client: Client, redriven: Execution
 ) -> None:
@@ -138,6 +139,7 @@ def test_insights_count_failures_that_a_redrive_repaired(
     assert "Median per execution" in grid
 
 
+@pytest.mark.postgres_too
 def test_the_overview_says_why_more_ends_than_executions_count(
     client: Client, redriven: Execution
 ) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.models import AuditEntry, Execution
+from console.errors import ValidationException
+from console.features.bulk.replays import read_beginning
+from console.models import AuditEntry, Execution, Project
 from console.store.executions import redrive as redrives
 from console.store.executions import replay
 from console.store.machines import machines
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
-
-    from console.models import Project
 
 DEFINITION: dict[str, Any] = {
     "QueryLanguage": "JSONata",
@@ -177,3 +177,29 @@ def test_x20_a_start_in_a_state_survives_its_snapshot() -> None:
     assert [event.type for event in step.events] == ["ExecutionStarted", "TaskStateEntered"]
     (frame,) = step.run.frames.values()
     assert (frame.phase, frame.state, frame.variables) == ("ready", "Pay", '{"n":1}')
+
+
+@pytest.mark.postgres_too
+def test_a_hidden_value_stays_hidden(project: Project, client: Client) -> None:
+    """A state has it under another path: an execution that begins there would show it."""
+    states = {
+        "Take": {"Type": "Pass", "Parameters": {"number.$": "$.card", "card": 1}, "Next": "Pay"},
+        "Pay": {**function("pay"), "End": True},
+    }
+    machine = create(project, {"StartAt": "Take", "States": states})
+    execution = drain(start(machine, {"card": "4242 4242"}))
+    execution = answer(execution, "Pay", ("Bad", "it broke"))
+    Project.objects.filter(pk=project.pk).update(masked="$.card")
+    address = page(execution, "replay/?step=Pay")
+    sent = {"input": '{"number": "(masked)", "card": "(masked)"}', "variables": ""}
+    answered = client.post(address, sent)
+    assert "has values that the project masks at another path" in text(answered, 422)
+    fixed = json.dumps({"Comment": "fixed", "StartAt": "Take", "States": states})
+    machines.update_machine(machine, definition=fixed)
+    with pytest.raises(ValidationException, match="masks at another path"):
+        read_beginning(Execution.objects.get(pk=execution.pk))
+    sent["input"] = '{"number": "5", "card": "(masked)"}'
+    assert client.post(address, sent).status_code == 302
+    Project.objects.filter(pk=project.pk).update(masked="$.card\n$.number")
+    assert client.post(address, sent).status_code == 302
+    assert read_beginning(Execution.objects.get(pk=execution.pk)).state == "Pay"

@@ -66,6 +66,7 @@ def test_the_limit_is_named(
     assert said in text(client.get(page(execution)))
 
 
+@pytest.mark.postgres_too
 def test_an_express_execution_has_a_limit_of_its_own(project: Project) -> None:
     """Five minutes."""
     execution = ended(project)
@@ -120,6 +121,7 @@ def test_children_are_counted(project: Project, client: Client, policy: str, sai
         ({}, True, "for up to one year since its last redrive"),
     ],
 )
+@pytest.mark.postgres_too
 def test_the_event_names_the_limit_and_the_policy(
     project: Project, client: Client, more: dict[str, Any], limit: str, *, redriven: bool
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from console.models import HistoryEvent, Timer
 from console.web.core import formatting
-from console.web.execution import time_machine
+from console.web.history import traces
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import CHAIN, markup, page, text
 
@@ -92,7 +92,7 @@ def test_moving_on_reads_only_what_lies_between(client: Client, three: Execution
     HistoryEvent.objects.filter(execution_id=three.pk, event_id=2).delete()
     assert "A succeeded" in coloured(client, three, 5)
     assert "A running" not in coloured(client, three, 2)
-    time_machine._past.clear()
+    traces._past.clear()
 
 
 def test_nonsense_is_the_present(client: Client, three: Execution) -> None:
@@ -124,6 +124,7 @@ def event_of(execution: Execution, kind: str, place: int = 0) -> int:
     return events.order_by("event_id")[place].event_id
 
 
+@pytest.mark.postgres_too
 def test_the_panel_is_about_the_iteration_of_the_event(client: Client, crossed: Execution) -> None:
     """Also where a state was chosen before; what the address names wins."""
     ended, later = (event_of(crossed, "WaitStateExited", place) for place in (0, 1))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from console.web.graph.font_metrics import text_width_px
-from console.web.graph.shapes import NAME_SIZE, SIGNS
+from console.web.graph.shapes import NAME_SIZE, SIGNS, text_width_px
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +133,7 @@ def _meet(first: Area, second: Area) -> bool:
 
 
 def crosses(way: Sequence[Point], area: Area) -> bool:
-    """Tell whether a line leads through an area."""
+    """Return whether a line leads through an area."""
     return any(_cuts(*piece, area) for piece in pairwise(way))
 
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.web.graph import svg
-from console.web.graph.folding import FOLD_ABOVE, fold_groups, states_inside
-from console.web.graph.font_metrics import text_width_px
-from console.web.graph.graph_view import GraphView
-from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM, fitting_line
+from console.web.graph.graph_view import FOLD_ABOVE, GraphView, fold_groups, states_inside
+from console.web.graph.shapes import DETAIL_SIZE, STATUS_ROOM, fitting_line, text_width_px
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.graph.graph_geometry import find_flaws
 from tests.console.web.graph.workflows import maps

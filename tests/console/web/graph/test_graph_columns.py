@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from console.web.graph import plain_layers
-from console.web.graph.columns import in_columns
+from console.web.graph.compose import in_columns
 from console.web.graph.diagram import Arrow, Diagram, Direction, Rectangle
 
 WIDE, HIGH = 200.0, 66.0

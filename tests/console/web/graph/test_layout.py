@@ -41,7 +41,7 @@ def hopeless() -> str:
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process is there, other than as a zombie."""
+    """Return whether a process is there, other than as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.web.graph import layout_cache, svg
+from console.web.graph import svg
 from console.web.graph.layout_pool import LayoutFailure, LayoutPool
 from tests.acceptance.server import ROOT
 from tests.console.web.graph.workflows import caught, chain, choices, maps
@@ -40,7 +40,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def overlap(box: Box, other: Box) -> bool:
-    """Tell whether two boxes share room."""
+    """Return whether two boxes share room."""
     return (
         box.x < other.x + other.width
         and other.x < box.x + box.width
@@ -50,7 +50,7 @@ def overlap(box: Box, other: Box) -> bool:
 
 
 def is_sound(picture: Picture) -> bool:
-    """Tell whether no two boxes of a group overlap and all lie inside the picture."""
+    """Return whether no two boxes of a group overlap and all lie inside the picture."""
     groups: dict[str, list[Box]] = {}
     for box in picture.boxes:
         groups.setdefault(box.node.group, []).append(box)
@@ -111,12 +111,10 @@ def test_what_was_too_slow_is_tried_again_later(
 ) -> None:
     """A busy processor says little of a graph: it is asked again after ten minutes."""
     text = chain(4)
-    layout_cache.write_layout(
-        layout_cache.layout_digest(text), layout_cache.with_time_limit(LayoutFailure.SLOW)
-    )
+    svg.write_layout(svg.layout_digest(text), svg.with_time_limit(LayoutFailure.SLOW))
     assert svg.definition_picture(text).notices
-    begun_ms = layout_cache.now_ms()
-    monkeypatch.setattr(layout_cache, "now_ms", lambda: begun_ms + 11 * 60 * 1000)
+    begun_ms = svg.now_ms()
+    monkeypatch.setattr(svg, "now_ms", lambda: begun_ms + 11 * 60 * 1000)
     assert not svg.definition_picture(text).notices
     del folder
 
@@ -177,7 +175,7 @@ def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
 
 def signed(text: str) -> str:
     """Return a file with the right checksum."""
-    return f"{layout_cache.layout_digest(text)}\n{text}"
+    return f"{svg.layout_digest(text)}\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -217,12 +215,12 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(settings: Any) -> None:
 
 def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not used for the longest time goes first."""
-    monkeypatch.setattr(layout_cache, "MOST_FILES", 5)
+    monkeypatch.setattr(svg, "MOST_FILES", 5)
     for number in range(5):
-        layout_cache.write_layout(f"key{number}", layout_cache.Layout())
-        os.utime(folder / f"key{number}-{layout_cache._FORMAT}", ns=(number, number))
-    assert layout_cache.read_layout("key0") is not None  # it is used
-    layout_cache.write_layout("another", layout_cache.Layout())
+        svg.write_layout(f"key{number}", svg.Layout())
+        os.utime(folder / f"key{number}-{svg._FORMAT}", ns=(number, number))
+    assert svg.read_layout("key0") is not None  # it is used
+    svg.write_layout("another", svg.Layout())
     keys = {path.name.partition("-")[0] for path in folder.iterdir()}
     assert keys == {"key0", "key2", "key3", "key4", "another"}
 

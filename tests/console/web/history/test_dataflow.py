@@ -84,6 +84,7 @@ def test_what_children_left_behind_is_a_result(project: Project, client: Client)
     assert (told["Result"], json.loads(told["After ResultSelector"])) == ("[5]", {"x": 5})
 
 
+@pytest.mark.postgres_too
 def test_variables_of_an_iteration_stay_in_it(project: Project, client: Client) -> None:
     """An inner line of control sees the outer ones, never its neighbours."""
     inner = {

@@ -33,6 +33,7 @@ def numbers(client: Client, execution: Execution, query: str) -> list[int]:
     return [row.id for row in client.get(page(execution, query)).context["events"].rows]
 
 
+@pytest.mark.postgres_too
 def test_events_are_found_by_what_is_written_in_them(client: Client, chain: Execution) -> None:
     """A text matches type, state and payloads, also where these are JSON within JSON."""
     assert numbers(client, chain, "?text=4711") == [1, 2]
@@ -43,6 +44,7 @@ def test_events_are_found_by_what_is_written_in_them(client: Client, chain: Exec
     assert "No matching events" in text(client.get(page(chain, "?text=nowhere")))
 
 
+@pytest.mark.postgres_too
 def test_events_are_found_by_time(client: Client, chain: Execution) -> None:
     """Both ends are included and count as UTC, to the millisecond."""
     begin = chain.start_ms
@@ -73,6 +75,7 @@ def test_moments_are_read_as_utc(written: str, told: int | None) -> None:
     assert parse_moment(written) == told
 
 
+@pytest.mark.postgres_too
 def test_the_table_has_an_address_of_its_own(client: Client, chain: Execution) -> None:
     """``events/?at=3`` marks the row; the page says how many events there are in all."""
     shown = markup(client.get(page(chain, "events/?at=3")))
@@ -88,6 +91,7 @@ def test_an_event_leads_to_the_one_it_followed(client: Client, chain: Execution)
     assert 'events/?at=3#e3" data-event="3"' in shown
 
 
+@pytest.mark.postgres_too
 def test_downloads_hold_what_the_filter_lets_through(client: Client, chain: Execution) -> None:
     """CSV and JSON carry the same events; the JSON has the shape that AWS prints."""
     answer = client.get(page(chain, "events.csv?type=WaitStateEntered"))
@@ -181,6 +185,7 @@ def test_the_time_range_is_open_where_it_filters(client: Client, chain: Executio
     assert '<details class="time-range" open>' in text(client.get(address))
 
 
+@pytest.mark.postgres_too
 def test_each_row_says_how_long_after_the_start_and_after_the_event_before(
     client: Client, chain: Execution
 ) -> None:
@@ -204,6 +209,7 @@ def test_each_row_says_how_long_after_the_start_and_after_the_event_before(
     assert [(row.id, row.after) for row in rows] == [(4, 7_000)]
 
 
+@pytest.mark.postgres_too
 def test_the_page_of_an_event_says_where_and_when_it_was(project: Project, client: Client) -> None:
     """Its iteration, a way to its step, and how long after the start and the event before."""
     inner = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.store.executions.stop import stop_execution
-from console.web.execution import steps, time_machine
+from console.web.execution import steps
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
@@ -53,7 +53,7 @@ def executions(project: Project) -> dict[str, Execution]:
 def look(client: Client, address: str) -> tuple[Any, int]:
     """Look at a page for the first time; return its context and how many queries it took."""
     traces._TRACES._known.clear()
-    time_machine._past.clear()
+    traces._past.clear()
     with CaptureQueriesContext(connection) as asked:
         answer = client.get(address)
     assert answer.status_code == 200

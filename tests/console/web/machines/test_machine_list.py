@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.models import StateMachine
 from console.samples import ROLE_END
 from console.store.machines.tags import put_tags
@@ -26,6 +28,7 @@ def names(client: Client, query: str = "") -> list[str]:
     return [row.machine.name for row in client.get(f"/machines/{query}").context["machines"].rows]
 
 
+@pytest.mark.postgres_too
 def test_the_list_is_sorted_by_its_headings(project: Project, client: Client) -> None:
     """By name, last start or creation; a second press turns the order, pages keep it."""
     machines = [create(project, PASS, name) for name in ("b", "a", "c")]
@@ -109,6 +112,7 @@ def test_deleting_is_not_beside_starting(
     )
 
 
+@pytest.mark.postgres_too
 def test_a_tag_leads_to_the_state_machines_that_have_it(project: Project, client: Client) -> None:
     """Exactly this one, in this project; options of the server are no tags of anybody."""
     machines = {name: create(project, PASS, name) for name in ("a", "b", "c")}

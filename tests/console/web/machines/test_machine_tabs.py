@@ -190,6 +190,7 @@ def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Clien
     assert "<script>alert" not in client.get("/machines/machine/logs/").content.decode()
 
 
+@pytest.mark.postgres_too
 def test_lines_of_many_executions_cost_the_same(project: Project, client: Client) -> None:
     """However many streams there are."""
     create(project, PASS)
@@ -310,6 +311,7 @@ def test_versions_and_revisions_name_each_other(project: Project, client: Client
     assert '<details class="body" id="create-alias" open>' in refused
 
 
+@pytest.mark.postgres_too
 def test_versions_and_aliases_lead_to_their_executions(project: Project, client: Client) -> None:
     """One by the alias, one by the version itself: the alias has one, its version both."""
     machine = create(project, PASS)

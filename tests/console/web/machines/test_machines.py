@@ -13,6 +13,7 @@ from console.models import AuditEntry, Execution, StateMachine
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions
 from console.web.graph import definition_text
+from console.web.machines import start_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, ended, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
@@ -272,6 +273,9 @@ def test_a_taken_name_is_told_beside_the_name(project: Project, client: Client) 
 def test_a_new_execution_is_prefilled_from_an_old_one(project: Project, client: Client) -> None:
     """The input of the execution it was pressed on stands in the form."""
     execution = drain(start(create(project, PASS), {"order": 4711}))
+    missing = text(client.get("/machines/machine/start/?origin=nope"), 404)
+    assert "machine has no execution “nope”." in missing
+    assert "Input copied from" not in missing
     shown = text(client.get(f"/machines/machine/start/?origin={execution.name}"))
     assert '{"order": 4711}' in shown
 
@@ -325,6 +329,23 @@ def test_stopping_tells_error_and_cause(project: Project, client: Client) -> Non
     assert MARKUP not in client.get(page(execution)).content.decode()
     assert "The execution has already ended" in text(client.get(page(execution, "stop/")))
     assert AuditEntry.objects.get(action="StopExecution").actor == "editor"
+
+
+def test_the_form_never_runs_another_definition_than_its_link_named(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version that is too old for the list is selected, and one that is gone is an error."""
+    monkeypatch.setattr(start_views, "_MOST_VERSIONS", 1)
+    machine = create(project, PASS)
+    versions.publish_version(machine)
+    machines.update_machine(machine, definition=json.dumps(WAIT))
+    versions.publish_version(machine)
+    address = "/machines/machine/start/"
+    assert '<option value="1" selected>Version 1' in text(client.get(f"{address}?run=1"))
+    gone = text(client.get(f"{address}?run=9"), 404)
+    assert "State Machine Does Not Exist" in gone
+    form = {"name": "x", "input": "{}", "run": "9"}
+    assert '<option value="9" selected>' in text(client.post(address, form), 422)
 
 
 def test_a_version_or_an_alias_is_started_from_the_form(project: Project, client: Client) -> None:

@@ -10,10 +10,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+import engine
 from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.machines import machines
 from console.web.execution import steps
-from console.web.history.traces import open_trace
+from console.web.history.traces import details_of, open_trace
 from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, ended, function, start
 from tests.console.web.helpers import MARKUP, markup, text
@@ -93,6 +94,7 @@ def shift(execution: Execution, state: str, by_ms: int) -> None:
         )
 
 
+@pytest.mark.postgres_too
 def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> None:
     """Status and visits of every state, in all fates, are those of the execution's own graph."""
     runs = past_executions.last_executions(mixed(project), 10)
@@ -140,6 +142,7 @@ def test_long_histories_make_fewer_columns(
     assert len(past_executions.last_executions(machine, 25)) == 1
 
 
+@pytest.mark.postgres_too
 def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Client) -> None:
     """Of seven executions the one that took a minute in a state; each cell leads to its step."""
     machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
@@ -155,6 +158,7 @@ def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Cli
     assert shown.count("▲") == 2  # the cell, and the legend
 
 
+@pytest.mark.postgres_too
 def test_iterations_side_by_side_take_no_longer_than_their_map(
     project: Project, client: Client
 ) -> None:
@@ -357,10 +361,12 @@ def test_insights_count_and_name_what_was_never_tried(project: Project, client: 
     )
     assert row is not None
     assert re.sub(r"<[^>]*>|\s+", " ", row[0]).split()[:6] == ["One", "Choice", "2", "of", "5", "5"]
-    assert never(shown) == {("Retrier", "Each", "Wrong")}
-    cannot_tell = shown.partition("Unknown: 2")[2]
-    assert "$.k == 3" in cannot_tell
-    assert "$.k == 4" in cannot_tell
+    assert never(shown) == {
+        ("Choice rule", "Sort", "$.k == 4"),
+        ("Transition", "Both", "to Last"),
+        ("Map size", "Each", "0 items"),
+        ("Map size", "Each", "1 item"),
+    }
     assert client.get("/machines/machine/insights/").content.decode().count(MARKUP) == 0
 
 
@@ -379,8 +385,51 @@ def test_what_was_not_tried_is_named(project: Project, client: Client) -> None:
         ("Default", "Sort", "default"),
         ("Choice rule", "One", "$ > 1"),
         ("Catcher", "Each", "States.ALL"),
-        ("Retrier", "Each", "Wrong"),
+        ("Retrier", "Each", "Wrong, exhausted"),
+        ("Transition", "Both", "to Last"),
+        ("Map size", "Each", "0 items"),
+        ("Map size", "Each", "many items"),
     }
+
+
+def test_insights_read_without_payloads_what_whole_histories_tell(
+    project: Project, client: Client
+) -> None:
+    """The page and ``stateyard coverage`` name the same points."""
+    machine = mixed(project)
+    reader = engine.CoverageReader(engine.parse(machine.definition.text))
+    reached: set[str] = set()
+    for execution in Execution.objects.all():
+        rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
+        reached |= reader.read(
+            engine.Event(
+                row.event_id, row.previous, row.at_ms, row.type, details_of(row.details), row.state
+            )
+            for row in rows
+        ).keys
+    holes = [point for point in reader.points if point.key not in reached]
+    assert never(text(client.get("/machines/machine/insights/"))) == {
+        (str(point.kind), point.state, point.detail or "-") for point in holes
+    }
+
+
+def test_ways_that_a_history_does_not_tell_apart_are_unknown(
+    project: Project, client: Client
+) -> None:
+    """Two rules with one target, which ask for the time: neither covered nor missing."""
+    rules = [
+        {"Variable": "$$.State.EnteredTime", "StringGreaterThan": text, "Next": "End"}
+        for text in ("1", "2")
+    ]
+    states = {"Now": {"Type": "Choice", "Choices": rules}, "End": {"Type": "Succeed"}}
+    drain(start(create(project, {"StartAt": "Now", "States": states}), {}))
+    shown = text(client.get("/machines/machine/insights/"))
+    assert never(shown) == set()
+    assert "Covered, except for 2 unknown" in shown
+    assert "Everything is covered" not in shown
+    unknown = shown.partition("Unknown: 2")[2]
+    assert "StringGreaterThan" not in unknown
+    assert unknown.count("$$.State.EnteredTime > ") == 2
 
 
 def test_children_of_a_distributed_map_count_for_its_states(

@@ -246,6 +246,7 @@ def test_a_draft_that_only_python_takes_for_the_same_is_shown(
     assert (DRAFT in text(client.get("/machines/machine/"))) == differs
 
 
+@pytest.mark.postgres_too
 def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
     """Creating and updating both; a refused save keeps it."""
     for address in ("/machines/new/", "/machines/machine/edit/"):
@@ -259,6 +260,7 @@ def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
         assert not DefinitionDraft.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_a_draft_that_arrives_after_its_save_is_not_kept(project: Project, client: Client) -> None:
     """What the page sent before the save is not shown as unsaved; another page's draft is."""
     machine = create(project, PASS)

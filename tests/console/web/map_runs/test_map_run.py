@@ -1,7 +1,4 @@
-"""E18: the page of a Map Run counts, lists and changes what it should.
-
-(Above 300 lines: one Map Run in each of its states, seen from every side.)
-"""
+"""E18: the page of a Map Run counts, lists and changes what it should."""
 
 from __future__ import annotations
 
@@ -217,6 +214,7 @@ def test_e18_children_are_listed_and_filtered(tolerant: MapRun, client: Client) 
     ("order", "items"), [("failed", [2, 0, 1, 3, 4]), ("item", [0, 1, 2, 3, 4])]
 )
 @pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.postgres_too
 def test_e18_children_come_in_pages(
     tolerant: MapRun,
     client: Client,
@@ -226,7 +224,7 @@ def test_e18_children_come_in_pages(
     size: int,
 ) -> None:
     """By the last one, so nothing repeats; each page says which of how many it has."""
-    monkeypatch.setattr("console.web.map_runs.child_list.PAGE", size)
+    monkeypatch.setattr("console.web.map_runs.views.PAGE", size)
     seen: list[int] = []
     after = ""
     for _ in range(-(-5 // size)):
@@ -238,6 +236,7 @@ def test_e18_children_come_in_pages(
     assert (seen, after) == (items, "")
 
 
+@pytest.mark.postgres_too
 def test_e18_children_that_failed_alike_are_listed(
     project: Project, worker: Embedded, client: Client
 ) -> None:
@@ -339,6 +338,7 @@ def test_a_running_map_run_takes_an_update_by_nothing(
     assert not AuditEntry.objects.filter(action="UpdateMapRun").exists()
 
 
+@pytest.mark.postgres_too
 def test_e18_a_viewer_reads_it_without_the_form(napping: MapRun, signed_in: SignIn) -> None:
     """The page, not the settings; another project's people find nothing."""
     shown = text(signed_in("viewer").get(address(napping)))
@@ -422,6 +422,7 @@ def test_e18_a_redrive_is_counted(project: Project, worker: Embedded, client: Cl
     assert "1 time, last" in text(client.get(address(run)))
 
 
+@pytest.mark.postgres_too
 def test_e18_masked_errors_stay_hidden(tolerant: MapRun, client: Client, project: Project) -> None:
     """The error of a child is shown as its own page shows it."""
     type(project).objects.update(masked="$.card")

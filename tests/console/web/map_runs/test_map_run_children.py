@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
+@pytest.mark.postgres_too
 def test_e18_a_child_leads_to_the_machine_above(
     project: Project, worker: Embedded, client: Client, kind: str
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_child_is_not_replayed(project: Project, worker: Embedded, client: Cli
     assert not Execution.objects.filter(name="again").exists()
 
 
+@pytest.mark.postgres_too
 def test_e18_a_map_run_in_an_express_child_is_found(
     project: Project, worker: Embedded, client: Client
 ) -> None:

@@ -54,11 +54,12 @@ def items(answer: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 50])
+@pytest.mark.postgres_too
 def test_the_worst_ends_stand_first(
     mixed: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """Failed, timed out, aborted, running, succeeded, by item within each, on every page."""
-    monkeypatch.setattr("console.web.map_runs.child_list.PAGE", size)
+    monkeypatch.setattr("console.web.map_runs.views.PAGE", size)
     seen: list[int] = []
     after = ""
     while len(seen) < 10:
@@ -69,6 +70,7 @@ def test_the_worst_ends_stand_first(
     assert (seen, after) == ([3, 8, 4, 9, 1, 6, 2, 7, 0, 5], "")
 
 
+@pytest.mark.postgres_too
 def test_failed_and_timed_out_ones_are_listed_together(mixed: MapRun, client: Client) -> None:
     """The button of the failures leads to as many as it says, with the failed ones first."""
     shown = text(client.get(address(mixed)))
@@ -115,11 +117,12 @@ def test_causes_that_differ_in_a_number_are_one_kind(numbered: MapRun, client: C
     assert lists == [[0, 1, 2, 3], [4, 5], [6]]
 
 
+@pytest.mark.postgres_too
 def test_kinds_beyond_the_listed_ones_are_counted_and_listed(
     numbered: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last line holds the rest, so that the counts add up to the total."""
-    monkeypatch.setattr("console.web.map_runs.child_list.MOST_KINDS", 1)
+    monkeypatch.setattr("console.web.map_runs.views.MOST_KINDS", 1)
     kinds = counts(text(client.get(address(numbered))))
     assert [count for _, count in kinds.values()] == [4, 3]
     answer: Any = client.get(address(numbered, f"?{kinds['kind-other'][0]}"))

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from console.masking.mask import MASK, Mask, fill_mask
-from console.masking.token_display import HIDDEN, hide_tokens
+from console.masking.masked_execution import HIDDEN_TOKEN, hide_tokens
 
 if TYPE_CHECKING:
     from pytest_django.fixtures import Settings
@@ -117,6 +117,6 @@ def test_a_masked_text_is_filled_again_where_it_was_left_alone() -> None:
 def test_a_text_that_is_a_token_is_not_too_short_to_hide_it(settings: Settings) -> None:
     """A text shorter than a token holds none and is left alone; one as long may be it."""
     token = engine.task_token(settings.STATEYARD_TOKEN_KEY, "arn", 7)
-    assert hide_tokens(token, "arn", 7) == HIDDEN
-    assert hide_tokens(f'{{"token": "{token}"}}', "arn", 7) == f'{{"token": "{HIDDEN}"}}'
+    assert hide_tokens(token, "arn", 7) == HIDDEN_TOKEN
+    assert hide_tokens(f'{{"token": "{token}"}}', "arn", 7) == f'{{"token": "{HIDDEN_TOKEN}"}}'
     assert hide_tokens(token[:-1], "arn", 7) == token[:-1]

@@ -1,7 +1,4 @@
-"""X14: a reader sees a masked value in no page, diff, search hit or download.
-
-(Above 300 lines: one execution that takes values everywhere, and every way to look at it.)
-"""
+"""X14: a reader sees a masked value in no page, diff, search hit or download."""
 
 from __future__ import annotations
 
@@ -190,6 +187,7 @@ def said(client: Client, address: str) -> str | None:
 
 
 @pytest.mark.slow
+@pytest.mark.postgres_too
 def test_x14_a_masked_value_is_in_no_answer(run: Execution, signed_in: SignIn) -> None:
     """Every page, fragment and download there is, as a viewer."""
     client = signed_in("viewer")
@@ -216,6 +214,7 @@ def _of_children() -> Iterator[str]:
             yield f"/machines/{machine}/executions/{child.name}/{more}"
 
 
+@pytest.mark.postgres_too
 def test_x14_the_value_is_really_there(run: Execution) -> None:
     """In the rows, and under other names than the paths': the crawl above is worth something."""
     told = "".join(HistoryEvent.objects.values_list("details", flat=True))
@@ -237,6 +236,7 @@ SOUGHT = (
 )
 
 
+@pytest.mark.postgres_too
 def test_x14_a_search_does_not_tell_either(run: Execution, signed_in: SignIn) -> None:
     """No hit, no count of new ones, no bulk action's choice, no event."""
     client = signed_in("operator")
@@ -251,6 +251,7 @@ def test_x14_a_search_does_not_tell_either(run: Execution, signed_in: SignIn) ->
         assert events.context["events"].rows == ()
 
 
+@pytest.mark.postgres_too
 def test_x14_what_is_not_masked_is_found(run: Execution, signed_in: SignIn) -> None:
     """By word, by value and in the events."""
     client = signed_in("viewer")
@@ -368,6 +369,7 @@ def test_x14_an_imported_history_is_masked_too(project: Project, client: Client)
         assert "(masked)" in answer
 
 
+@pytest.mark.postgres_too
 def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> None:
     """On its own page; whoever has its token still gets the value."""
     mask(project)
@@ -492,7 +494,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
             shown = masked_execution.mask_execution(Execution.objects.get(pk=execution.pk))
             assert shown.input == '{"password":"(masked)"}'
             assert masked_execution.masked_execution(shown).mask.values == {f"canary-{number}"}
-    assert len(masked_execution._memory._known) == 1
+    assert len(masked_execution._memory._known_values) == 1
 
 
 def test_the_masks_of_an_execution_that_grows_are_bounded() -> None:

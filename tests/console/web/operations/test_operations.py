@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.db import clock, signals
 from console.models import InboxMessage, ReadinessMinute, Worker
 from console.store.state import health
@@ -14,7 +16,6 @@ from tests.console.web.helpers import text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -112,6 +113,7 @@ def test_work_that_waits_is_shown(client: Client, project: Project) -> None:
     assert "1 min 0" in shown.partition("Queued steps")[2].partition("</dd>")[0]
 
 
+@pytest.mark.postgres_too
 def test_hosts_are_for_owners(
     signed_in: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
@@ -73,6 +74,7 @@ def test_the_overview_shows_running_and_failed(project: Project, client: Client)
     assert "Oops" in shown
 
 
+@pytest.mark.postgres_too
 def test_the_overview_groups_failures_by_kind_with_their_trend(
     project: Project, client: Client
 ) -> None:
@@ -231,6 +233,7 @@ def test_many_imports_hide_no_execution(project: Project, client: Client) -> Non
     assert "60 new executions" in text(client.get(asked))
 
 
+@pytest.mark.postgres_too
 def test_how_far_a_page_looks_is_read_from_an_index(project: Project, client: Client) -> None:
     """Of PostgreSQL's index alone: it would else read twenty thousand rows to know where to end."""
     copies(start(create(project, WAIT), name="x"), 300)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project
-    from console.web.overview.machine_trends import MachineTrends
+    from console.web.overview.views import MachineTrends
 
 
 def run_at(machine: StateMachine, ages: Sequence[int], lasted: Sequence[int]) -> None:
@@ -102,6 +102,7 @@ def test_a_rest_over_the_weekend_is_a_rhythm(project: Project, client: Client) -
 
 
 @pytest.mark.parametrize("machines", [2, 12])
+@pytest.mark.postgres_too
 def test_it_costs_one_query_however_many_machines_there_are(
     project: Project, client: Client, machines: int
 ) -> None:

@@ -62,6 +62,7 @@ def listed(client: Client, address: str) -> int:
 # -- counts ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client) -> None:
     """One set of executions: the overview, its lists, the machines, failures and the charts."""
     fails = '{"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}'
@@ -114,6 +115,7 @@ def test_tiles_lists_and_bars_count_express_too(project: Project, client: Client
         ("before=9999999999999-1", 5),
     ],
 )
+@pytest.mark.postgres_too
 def test_a_list_counts_all_its_pages_where_an_index_can(
     project: Project,
     client: Client,
@@ -131,6 +133,7 @@ def test_a_list_counts_all_its_pages_where_an_index_can(
     assert (shown and (shown.count, shown.more)) == (count and (count, False))
 
 
+@pytest.mark.postgres_too
 def test_a_list_of_one_page_is_counted_whatever_narrows_it(
     project: Project, client: Client
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_list_of_one_page_is_counted_whatever_narrows_it(
         assert title[1].strip() == words, query
 
 
+@pytest.mark.postgres_too
 def test_a_list_is_counted_as_far_as_is_cheap(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +278,7 @@ def test_an_aborted_execution_says_where_and_why(project: Project, client: Clien
     assert "Operator.Stopped at W" in plain(answer)
 
 
+@pytest.mark.postgres_too
 def test_the_open_state_is_that_of_the_execution_page(project: Project, client: Client) -> None:
     """Of two branches the newer one has ended: the older one is where the execution is."""
     activities.create_activity(project, REGION, "work")
@@ -348,6 +353,7 @@ def test_the_list_to_compare_from_is_that_of_the_machine_of_a(
         ("input.n > 5", "input.n is above 5"),
     ],
 )
+@pytest.mark.postgres_too
 def test_the_chip_of_a_search_says_what_is_searched(client: Client, query: str, said: str) -> None:
     """In words: what is compared, and in which span of time."""
     [chip] = client.get("/executions/", {"find": query}).context["chips"]
@@ -398,6 +404,7 @@ def test_an_alarm_without_data_says_what_it_lacks(project: Project) -> None:
     assert Execution.objects.count() == 2
 
 
+@pytest.mark.postgres_too
 def test_names_of_alarms_and_machines_are_links(project: Project, client: Client) -> None:
     """An alarm to its page, which leads to the charts of its metric; a machine to its page."""
     machine = create(project, PASS)

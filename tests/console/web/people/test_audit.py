@@ -11,7 +11,7 @@ import pytest
 from console import access
 from console.db import audit
 from console.models import AuditEntry, Membership, Role
-from console.web.people.audit_rows import audit_row
+from console.web.people.audit_views import audit_row
 from tests.console.store.helpers import WAIT, create, start
 from tests.console.web.helpers import markup, page, text
 from tests.security.test_signed_calls import request, send
@@ -69,6 +69,7 @@ def test_the_targets_of_a_rule_are_named_as_such(project: Project, client: Clien
     assert "<bdi>Targets 1, mail</bdi>" in shown
 
 
+@pytest.mark.postgres_too
 def test_what_people_did_is_apart_from_what_runs_by_itself(
     project: Project, client: Client
 ) -> None:
@@ -89,6 +90,7 @@ def test_what_people_did_is_apart_from_what_runs_by_itself(
     assert 'href="?by=people"' in text(client.get("/audit/"))
 
 
+@pytest.mark.postgres_too
 def test_the_audit_is_exported_as_it_is_filtered(project: Project, client: Client) -> None:
     """As comma-separated values, which no spreadsheet takes for formulas."""
     AuditEntry.objects.all().delete()
@@ -105,6 +107,7 @@ def test_the_audit_is_exported_as_it_is_filtered(project: Project, client: Clien
     assert client.get("/audit.csv", {"from": "someday"}).status_code == 422
 
 
+@pytest.mark.postgres_too
 def test_the_whole_name_of_an_object_is_that_one_alone(project: Project, client: Client) -> None:
     """As the page of a rule leads to its changes; a part of a name finds all that contain it."""
     rule = "arn:aws:events:us-east-1:123456789012:rule/night"

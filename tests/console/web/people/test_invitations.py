@@ -202,6 +202,7 @@ def test_an_owner_who_is_none_any_more_leaves_no_way_back(
         invitations.create_invitation(project, "eve", "owner", 1, Actor("owner"), user)
 
 
+@pytest.mark.postgres_too
 def test_what_makes_no_sense_is_refused(project: Project, signed_in: SignIn) -> None:
     """Names, roles, members; what was typed stays in the form."""
     owner = signed_in("owner")
@@ -304,6 +305,7 @@ def test_a_switched_off_account_is_not_switched_on(
 # -- own password ----------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_person_changes_their_password_and_other_sessions_end(
     project: Project, signed_in: SignIn
 ) -> None:

@@ -41,6 +41,7 @@ def tried(name: str, password: str, address: str = "203.0.113.9", by: Client | N
     return (by or Client()).post("/login/", form, REMOTE_ADDR=address).status_code
 
 
+@pytest.mark.postgres_too
 def test_after_ten_wrong_passwords_the_right_one_is_refused(
     project: Project, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +140,7 @@ def test_many_requests_at_once_get_ten_guesses(project: Project) -> None:
     assert all(isinstance(result, login_attempts.TooManyAttempts) for result in others)
 
 
+@pytest.mark.postgres_too
 def test_the_table_holds_no_name_and_forgets(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

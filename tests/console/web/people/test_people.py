@@ -7,6 +7,8 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console import access
 from console.db import audit, clock
 from console.models import AccessKey, AuditEntry, Membership
@@ -18,7 +20,6 @@ from tests.console.web.helpers import MARKUP, markup, page, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     SignIn = Callable[[str], Client]
 
 
+@pytest.mark.postgres_too
 def test_only_an_owner_changes_members(project: Project, signed_in: SignIn) -> None:
     """Others see the members, but no form, and a POST is refused."""
     editor = signed_in("editor")
@@ -144,6 +146,7 @@ def test_a_role_or_name_that_is_none_is_refused(project: Project, signed_in: Sig
     )
 
 
+@pytest.mark.postgres_too
 def test_a_new_key_shows_its_secret_once(project: Project, signed_in: SignIn) -> None:
     """The secret is the one that signs; the next look has none of it."""
     viewer = signed_in("viewer")

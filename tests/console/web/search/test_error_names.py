@@ -43,6 +43,7 @@ def test_a_part_of_an_error_finds_it(client: Client, error: str) -> None:
     assert found(client, error) == 1
 
 
+@pytest.mark.postgres_too
 def test_an_error_that_nobody_had_is_not_looked_for(failed: Execution, client: Client) -> None:
     """The page is the last one, and no execution was read; names come from the index alone."""
     copies(failed, 300)
@@ -67,6 +68,7 @@ def test_errors_with_letters_of_any_language_are_found(failed: Execution, client
     assert found(client, "Größe") == 1
 
 
+@pytest.mark.postgres_too
 def test_errors_of_which_each_is_new_are_found(failed: Execution, client: Client) -> None:
     """There are too many names to read."""
     copies(failed, scan.MOST_NAMES + 50)
@@ -77,6 +79,7 @@ def test_errors_of_which_each_is_new_are_found(failed: Execution, client: Client
     assert found(client, "Late 00999") == 0
 
 
+@pytest.mark.postgres_too
 def test_the_errors_of_children_are_found(failed: Execution, client: Client) -> None:
     """Their names are not in the index."""
     fields = {"parent": failed, "task": 1, "definition": failed.definition, "total": 1}

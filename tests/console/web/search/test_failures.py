@@ -14,7 +14,7 @@ from console.models import Execution, StateMachine
 from console.store.executions.stop import stop_execution
 from console.web.core.causes import normalized_text
 from console.web.core.formatting import DAY
-from console.web.search.failure_trends import group_address
+from console.web.search.failure_views import group_address
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -135,6 +135,7 @@ def test_a_time_out_reads_as_a_sentence(project: Project, client: Client) -> Non
     assert "Timed out: TimeoutSeconds" not in text(client.get("/"))
 
 
+@pytest.mark.postgres_too
 def test_only_the_time_and_machine_asked_for(project: Project, client: Client) -> None:
     """A day, a week, one machine; other projects never."""
     from console.models import Project
@@ -153,6 +154,7 @@ def test_only_the_time_and_machine_asked_for(project: Project, client: Client) -
     assert client.get("/failures/?machine=secret").status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_failures_of_a_deleted_machine_can_still_be_listed(
     project: Project, client: Client
 ) -> None:

@@ -126,6 +126,7 @@ def mixed(project: Project) -> dict[str, Execution]:
         ("children=only&machine=other", set()),
     ],
 )
+@pytest.mark.postgres_too
 def test_each_field_narrows_the_list(
     mixed: dict[str, Execution], client: Client, query: str, expected: set[str]
 ) -> None:
@@ -134,6 +135,7 @@ def test_each_field_narrows_the_list(
     assert set(names(client, query)) == expected
 
 
+@pytest.mark.postgres_too
 def test_no_and_with_leave_the_rest(mixed: dict[str, Execution], client: Client) -> None:
     """Without a filter the children of Map Runs are left out; "not redriven" is a choice, too."""
     everything = set(mixed)
@@ -208,6 +210,7 @@ def test_the_address_says_the_same_without_blanks() -> None:
 
 
 @pytest.mark.parametrize("filters", ["", "status=FAILED&status=RUNNING", "q=seed", "error=x"])
+@pytest.mark.postgres_too
 def test_pages_neither_repeat_nor_skip(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch, filters: str
 ) -> None:
@@ -252,6 +255,7 @@ def test_a_page_looks_through_one_window(
     assert "Search on" not in text(answer)
 
 
+@pytest.mark.postgres_too
 def test_a_page_takes_as_many_queries_for_many_rows(project: Project, client: Client) -> None:
     """At most fifteen, whatever is asked, and the same for one row and for a full page."""
     machine = create(project, WAIT)
@@ -267,6 +271,7 @@ def test_a_page_takes_as_many_queries_for_many_rows(project: Project, client: Cl
     assert counts[0] <= 15
 
 
+@pytest.mark.postgres_too
 def test_the_poll_counts_what_matches(project: Project, client: Client) -> None:
     """A filtered list announces only what it would show."""
     machine = create(project, WAIT)
@@ -301,6 +306,7 @@ def test_another_projects_executions_stay_unseen(
 @pytest.mark.parametrize(
     "filters", ["", "status=FAILED&status=SUCCEEDED", "q=seed", "find=input.n+%3E+2", "machine=m"]
 )
+@pytest.mark.postgres_too
 def test_the_oldest_stand_first_if_asked(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch, filters: str
 ) -> None:
@@ -326,6 +332,7 @@ def test_the_oldest_stand_first_if_asked(
     assert oldest_first == newest_first[::-1]
 
 
+@pytest.mark.postgres_too
 def test_an_order_stays_with_its_list(project: Project, client: Client) -> None:
     """In chips, pages, bulk actions and the address; the heading says it and turns it around."""
     machine = create(project, WAIT)

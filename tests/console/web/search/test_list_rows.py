@@ -59,6 +59,7 @@ def test_a_rows_error_hides_what_the_project_hides(project: Project, client: Cli
     assert "CardTooLate" not in plain(client, "/executions/")
 
 
+@pytest.mark.postgres_too
 def test_the_filters_in_use_are_chips_with_a_way_out(project: Project, client: Client) -> None:
     """Each leads to the list without it, and keeps the others."""
     start(create(project, CHAIN, "Chain"), name="napping")
@@ -81,6 +82,7 @@ def test_the_filters_in_use_are_chips_with_a_way_out(project: Project, client: C
         ("late", "“late” somewhere in name, input, output, error or cause"),
     ],
 )
+@pytest.mark.postgres_too
 def test_a_search_that_finds_nothing_says_what_it_understood(
     client: Client, search: str, words: str
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_search_that_finds_nothing_says_what_it_understood(
     assert words in shown
 
 
+@pytest.mark.postgres_too
 def test_a_hint_of_a_search_searches(project: Project, client: Client) -> None:
     """A press asks for the error that was caught, and keeps the other filters."""
     catch = [{"ErrorEquals": ["States.ALL"], "Next": "Fine"}]

@@ -49,6 +49,7 @@ def names(client: Client, address: str) -> list[str]:
     return [row.name for row in answer.context["executions"].rows]
 
 
+@pytest.mark.postgres_too
 def test_x16_one_saves_and_another_opens(yard: Project, signed_in: SignIn) -> None:
     """By its name, and by the address without the name: the same list."""
     ana, ben = signed_in("operator"), signed_in("viewer")
@@ -72,6 +73,7 @@ def test_x16_one_saves_and_another_opens(yard: Project, signed_in: SignIn) -> No
     )
 
 
+@pytest.mark.postgres_too
 def test_x16_a_machine_begins_with_its_default(yard: Project, client: Client) -> None:
     """Its page leads there; "All" does not, and neither does a filter that was emptied."""
     to = {"machine": "short", "default": "1"}
@@ -91,6 +93,7 @@ def test_x16_a_machine_begins_with_its_default(yard: Project, client: Client) ->
     assert names(client, "/machines/short/") == ["s2", "s1", "s0"]
 
 
+@pytest.mark.postgres_too
 def test_x16_each_view_has_its_count(yard: Project, client: Client) -> None:
     """What must be looked into is counted by a request of its own."""
     save(client, "all", "")
@@ -107,6 +110,7 @@ def test_x16_each_view_has_its_count(yard: Project, client: Client) -> None:
     assert counts == {"all": "2", "inside": ""}
 
 
+@pytest.mark.postgres_too
 def test_x16_a_count_says_where_it_ends(
     yard: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +125,7 @@ def test_x16_a_count_says_where_it_ends(
     assert [entry.count for entry in shown.context["saved"].views] == ["4+", "2+"]
 
 
+@pytest.mark.postgres_too
 def test_x16_views_cost_the_same_however_many(yard: Project, client: Client) -> None:
     """At most 15 queries, with one view and with thirty."""
     counts = []

@@ -65,6 +65,7 @@ INPUTS = {
         ("100%", set()),
     ],
 )
+@pytest.mark.postgres_too
 def test_values_are_found_however_they_are_written(
     project: Project, client: Client, find: str, expected: set[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_values_are_found_however_they_are_written(
     assert set(found(client, find)) == expected
 
 
+@pytest.mark.postgres_too
 def test_output_error_and_cause_are_searched(project: Project, client: Client) -> None:
     """An error by its whole name; free text in every field."""
     machine = create(project, PASS)
@@ -125,6 +127,7 @@ def test_what_is_not_understood_is_told_at_the_field(
 
 
 @pytest.mark.slow
+@pytest.mark.postgres_too
 def test_one_of_ten_thousand_is_found_within_a_second(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +147,7 @@ def test_one_of_ten_thousand_is_found_within_a_second(
     assert took < 1
 
 
+@pytest.mark.postgres_too
 def test_a_search_goes_on_where_it_stopped(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +169,7 @@ def test_a_search_goes_on_where_it_stopped(
     assert pages >= 4
 
 
+@pytest.mark.postgres_too
 def test_a_search_can_be_combined_and_has_an_address(project: Project, client: Client) -> None:
     """The other filters narrow it; the form shows it again."""
     machine, other = create(project, PASS), create(project, PASS, "other")

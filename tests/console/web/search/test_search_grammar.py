@@ -36,6 +36,7 @@ WEDNESDAY = 1_772_632_800_000
         "input.customerId = 42 and started >= last month and name ~ new",
     ],
 )
+@pytest.mark.postgres_too
 def test_and_stands_between_conditions(project: Project, client: Client, find: str) -> None:
     """The word is no text to find, though a cause or an input may have it."""
     machine = create(project, PASS)
@@ -147,6 +148,7 @@ def test_ages_have_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("address", ["/executions/?from=last+week", "/executions/?to=yesterday"])
+@pytest.mark.postgres_too
 def test_fields_take_the_same_words(project: Project, client: Client, address: str) -> None:
     """One reader of moments for every field."""
     assert project
@@ -166,6 +168,7 @@ def test_the_palette_offers_a_search(project: Project, client: Client) -> None:
     assert "/executions/?find=customerId+42" in shown
 
 
+@pytest.mark.postgres_too
 def test_a_name_with_conditions_leads_to_the_search(project: Project, client: Client) -> None:
     """A name has no operator: a list of names says where conditions are read."""
     seed(project, create(project, PASS), 1)

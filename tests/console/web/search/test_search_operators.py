@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.db import clock
 from console.models import Project
 from console.web.core.formatting import HOUR, MINUTE
-from console.web.search import history_search, verify
+from console.web.search import verify
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.execution.test_root_cause import ORDERS
 from tests.console.web.helpers import text
@@ -47,6 +49,7 @@ NAP = {
         ("name != small name != large", {"hundred", "words"}),
     ],
 )
+@pytest.mark.postgres_too
 def test_values_are_compared(
     project: Project, client: Client, find: str, expected: set[str]
 ) -> None:
@@ -86,6 +89,7 @@ def test_values_are_compared(
         ("age > 2 h status = FAILED", {"late", "refused"}),
     ],
 )
+@pytest.mark.postgres_too
 def test_columns_are_compared(
     project: Project, client: Client, find: str, expected: set[str] | None
 ) -> None:
@@ -108,6 +112,7 @@ def test_columns_are_compared(
         assert set(found(client, find)) == expected
 
 
+@pytest.mark.postgres_too
 def test_state_names_have_blanks(project: Project, client: Client) -> None:
     """Up to the next condition, or a text in quotes."""
     napping = start(create(project, NAP), {"n": 1}, name="napping")
@@ -159,6 +164,7 @@ def test_a_broken_search_says_where_and_what(
     assert words in shown
 
 
+@pytest.mark.postgres_too
 def test_nothing_found_is_one_sentence(client: Client, project: Project) -> None:
     """All that was asked, in words; and where else it might be."""
     assert project
@@ -217,6 +223,7 @@ def test_evaluation_errors_that_were_caught_are_found(project: Project, client: 
     assert found(client, "caught = States.QueryEvaluationError") == ["tried"]
 
 
+@pytest.mark.postgres_too
 def test_histories_are_searched_to_a_bound(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,12 +238,31 @@ def test_histories_are_searched_to_a_bound(
     assert found(client, "history ~ MADE-10") == ["long"]
     assert set(found(client, "history ~ passstate")) == {"long", "short"}
     assert found(client, 'history ~ "made-10" name = short') == []
-    monkeypatch.setattr(history_search, "MOST_EVENTS", 5)
+    monkeypatch.setattr(verify, "MOST_EVENTS", 5)
     assert found(client, "history ~ made-10") == []
     assert found(client, "history ~ made-0") == ["long"]
     assert found(client, "history ~ made-19") == ["long"]
 
 
+@pytest.mark.parametrize("field", ["history", "caught"])
+def test_many_histories_are_searched_by_few_statements(
+    project: Project, client: Client, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    """Histories are read in growing portions, and matches keep the order of the list."""
+    monkeypatch.setattr(verify, "_QUICK_S", 60.0)
+    machine = create(project, PASS)
+    seed(project, machine, 400, start_ms=1)
+    for number in range(60):
+        drain(start(machine, {"say": "lorry"}, f"match-{number:02}"))
+    with CaptureQueriesContext(connection) as statements:
+        assert found(client, f"{field} ~ nothing-says-this") == []
+    read = [each for each in statements if 'FROM "console_historyevent"' in each["sql"]]
+    assert len(read) == 4, "50, 100, 200 and the rest"
+    names = [f"match-{number:02}" for number in range(59, 9, -1)]
+    assert found(client, "history ~ lorry") == names
+
+
+@pytest.mark.postgres_too
 def test_a_long_search_of_histories_goes_on_where_it_stopped(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +281,7 @@ def test_a_long_search_of_histories_goes_on_where_it_stopped(
     assert names == ["told"]
 
 
+@pytest.mark.postgres_too
 def test_what_is_hidden_meets_no_condition(project: Project, client: Client) -> None:
     """Neither by order, nor by being another, nor in a history: a search tells no bit of it."""
     machine = create(project, PASS)

@@ -53,7 +53,8 @@ def test_a_slow_state_is_what_differs(project: Project, client: Client) -> None:
     later = HistoryEvent.objects.filter(execution=slow, event_id__gte=3)
     for event in later:
         HistoryEvent.objects.filter(pk=event.pk).update(at_ms=event.at_ms + 6_700)
-    type(slow).objects.filter(pk=slow.pk).update(stop_ms=(slow.stop_ms or 0) + 6_700)
+    for run, lasted in ((fast, 100), (slow, 6_800)):
+        type(run).objects.filter(pk=run.pk).update(stop_ms=run.start_ms + lasted)
     address = f"/compare/?a={fast.arn}&b={slow.arn}"
     shown = markup(client.get(address))
     assert "1 of 2 differ" in shown

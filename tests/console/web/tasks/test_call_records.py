@@ -93,5 +93,7 @@ def test_a_sample_function_says_whom_it_serves(
     for called in (name, "nobody"):
         state = {**task, "Parameters": {"FunctionName": called}}
         create(project, {"StartAt": "A", "States": {"A": state}}, f"of-{called}")
-    assert "with the role of the samples only" in markup(client.get(f"/machines/of-{name}/calls/"))
+    assert "with the role of the samples can call" in markup(
+        client.get(f"/machines/of-{name}/calls/")
+    )
     assert "No function of this name" in markup(client.get("/machines/of-nobody/calls/"))

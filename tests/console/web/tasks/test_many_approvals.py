@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.models import AuditEntry, Execution, Project, TaskRow
 from tests.console.web.helpers import markup, text
 from tests.console.web.tasks.test_tasks import waiting
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
 
+@pytest.mark.postgres_too
 def test_alike_approvals_are_answered_together(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:

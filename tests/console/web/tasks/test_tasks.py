@@ -73,6 +73,7 @@ def token_of(execution: Execution) -> str:
 # -- the list of open tasks and the activities ----------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Client) -> None:
     """State, execution, kind, worker and deadline are there; what has ended is not."""
     execution = waiting(project)
@@ -91,6 +92,7 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     assert "0 open tasks" in text(client.get("/tasks/?kind=callback"))
 
 
+@pytest.mark.postgres_too
 def test_open_tasks_show_the_time_by_which_they_are_sorted(
     project: Project, client: Client
 ) -> None:
@@ -179,6 +181,7 @@ def test_tasks_of_others_are_not_there(project: Project, signed_in: SignIn) -> N
     assert viewer.get(page(execution, "tasks/99/")).status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_pages_of_tasks_neither_repeat_nor_skip(project: Project, client: Client) -> None:
     """Fifty at a time by key, first scheduled first."""
     for number in range(53):
@@ -298,6 +301,7 @@ def test_the_page_of_an_activity_counts_and_says_how_to_work_it(
     assert f'Tasks are waiting, but no worker is polling:<a href="{PAGE}#worker">' in listed
 
 
+@pytest.mark.postgres_too
 def test_the_list_of_activities_shows_the_program_that_is_missing(
     project: Project, client: Client
 ) -> None:

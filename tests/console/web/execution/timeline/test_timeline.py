@@ -19,8 +19,8 @@ from console.web.execution.step_tree import MOST_LEVELS
 from console.web.execution.timeline.axis import WIDTH, AxisSpan
 from console.web.execution.timeline.bars import MOST_VISITS
 from console.web.execution.timeline.critical_path import critical_path
-from console.web.execution.timeline.lanes import MOST_LANES, MOST_RECTANGLES, lane_bar
-from console.web.execution.timeline.zoom import TimelineZoom
+from console.web.execution.timeline.pieces import TimelineZoom
+from console.web.execution.timeline.timeline_part import MOST_LANES, MOST_RECTANGLES, lane_bar
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, one, start
@@ -225,6 +225,7 @@ def names_on_path(execution: Execution) -> list[str]:
     return [name for _, name in sorted(names)]
 
 
+@pytest.mark.postgres_too
 def test_the_branch_that_ended_last_is_critical(project: Project) -> None:
     """The other one could have been slower without any harm."""
     branches = [{"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}} for name in "AB"]
@@ -247,6 +248,7 @@ def test_the_branch_that_ended_last_is_critical(project: Project) -> None:
     assert names_on_path(execution) == ["Both", "A", "Last"]
 
 
+@pytest.mark.postgres_too
 def test_an_iteration_that_waited_for_its_place_leads_to_the_one_before(
     project: Project,
 ) -> None:

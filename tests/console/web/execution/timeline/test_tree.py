@@ -152,6 +152,7 @@ def test_a_segment_is_never_too_short_to_see() -> None:
         "?status=FAILED&sort=-duration&type=FailStateEntered&text=i&open=1.2.3",
     ],
 )
+@pytest.mark.postgres_too
 def test_a_page_needs_few_queries(client: Client, failed: Execution, query: str) -> None:
     """Whatever is open, 15 at most; the first view reads the history, later ones what is new."""
     traces._TRACES._known.clear()
