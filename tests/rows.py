@@ -78,7 +78,7 @@ class Proof:
 
     @property
     def in_browser(self) -> bool:
-        """Tell whether it drives a real browser."""
+        """Return whether it drives a real browser."""
         return self.file.startswith(BROWSER)
 
 

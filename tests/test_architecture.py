@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.architecture import survey
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
@@ -19,8 +22,9 @@ ORDER = [
     ("engine.history.batch",),
     ("engine.history.visits",),
     ("engine.history.fold",),
-    ("engine.history.paint",),
-    ("engine.differences", "engine.replay"),
+    ("engine.history.owners",),
+    ("engine.differences", "engine.limits_ahead", "engine.replay"),
+    ("engine.coverage",),
 ]
 IMPURE = {
     "asyncio",
@@ -44,14 +48,17 @@ MAY_TOUCH_THE_WORLD = {
 }
 
 
+@cache
 def modules(package: str) -> list[Path]:
     """Return the source files of a package."""
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@cache
 def imports(path: Path, *, typing_too: bool = True) -> set[str]:
     """Return the dotted names a file imports."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    module = survey().get(dotted(path))  # all modules but migrations
+    tree = module.tree if module else ast.parse(path.read_text(encoding="utf-8"))
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -80,34 +87,35 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", modules("engine"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_engine_imports_point_down(path: Path) -> None:
+def test_engine_imports_point_down() -> None:
     """errors, jsontext <- data <- language <- runtime <- graph <- the door."""
-    own = layer(dotted(path))
-    if own is None:
-        return
-    for name in imports(path, typing_too=False):
-        other = layer(name)
-        assert other is None or other <= own, f"{dotted(path)} imports {name}"
+    for path in modules("engine"):
+        own = layer(dotted(path))
+        if own is None:
+            continue
+        for name in imports(path, typing_too=False):
+            other = layer(name)
+            assert other is None or other <= own, f"{dotted(path)} imports {name}"
 
 
-@pytest.mark.parametrize("path", modules("engine"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_engine_is_pure(path: Path) -> None:
+def test_engine_is_pure() -> None:
     """No clock, no network, no database, no Django, nothing of the console."""
-    if str(path.relative_to(ROOT)) in MAY_TOUCH_THE_WORLD:
-        return
-    roots = {name.split(".")[0] for name in imports(path)}
-    assert not roots & (IMPURE | {"console"})
-    text = path.read_text(encoding="utf-8")
-    assert not [call for call in (".now(", "uuid4(", "random.random(") if call in text]
+    for path in modules("engine"):
+        place = str(path.relative_to(ROOT))
+        if place in MAY_TOUCH_THE_WORLD:
+            continue
+        roots = {name.split(".")[0] for name in imports(path)}
+        assert not roots & (IMPURE | {"console"}), place
+        text = path.read_text(encoding="utf-8")
+        assert not [call for call in (".now(", "uuid4(", "random.random(") if call in text], place
 
 
-@pytest.mark.parametrize("path", modules("console"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_console_uses_the_door_only(path: Path) -> None:
+def test_console_uses_the_door_only() -> None:
     """The shell imports ``engine`` itself, never its inner modules."""
-    inner = {name for name in imports(path) if name.startswith("engine.")}
-    inner -= {name for name in inner if name.count(".") == 1 and name.split(".")[1] in _door()}
-    assert not inner
+    door = {f"engine.{name}" for name in _door()}
+    for path in modules("console"):
+        inner = {name for name in imports(path) if name.startswith("engine.")} - door
+        assert not inner, f"{dotted(path)} imports {sorted(inner)}"
 
 
 def _door() -> set[str]:
@@ -146,18 +154,17 @@ WEB_PACKAGES = (
 """The packages of console/web: each imports from itself and from the packages before it."""
 
 
-@pytest.mark.parametrize(
-    "path", modules("console/web"), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_packages_of_the_pages_import_one_way(path: Path) -> None:
+def test_packages_of_the_pages_import_one_way() -> None:
     """A package imports no later package; urls.py and templatetags join the packages."""
-    package = path.relative_to(ROOT / "console/web").parts[0]
-    if package not in WEB_PACKAGES:
-        assert package in ("__init__.py", "urls.py", "templatetags"), f"{package} is in no order"
-        return
-    later = {f"console.web.{other}" for other in WEB_PACKAGES[WEB_PACKAGES.index(package) + 1 :]}
-    names = {name for name in imports(path) if ".".join(name.split(".")[:3]) in later}
-    assert not names, f"{dotted(path)} imports {sorted(names)}"
+    for path in modules("console/web"):
+        package = path.relative_to(ROOT / "console/web").parts[0]
+        if package not in WEB_PACKAGES:
+            assert package in ("__init__.py", "urls.py", "templatetags"), f"{package}: in no order"
+            continue
+        after = WEB_PACKAGES[WEB_PACKAGES.index(package) + 1 :]
+        later = {f"console.web.{other}" for other in after}
+        names = {name for name in imports(path) if ".".join(name.split(".")[:3]) in later}
+        assert not names, f"{dotted(path)} imports {sorted(names)}"
 
 
 def test_pages_have_no_cycle_of_modules() -> None:
@@ -188,7 +195,7 @@ READS_NO_PAYLOAD = {
     "console/web/machines/past_executions.py": "only how many iterations a Map has",
     "console/web/search/scan.py": "leaves the columns out",
     "console/features/metrics/web/chart_views.py": "leaves the columns out",
-    "console/web/execution/import_views.py": "leaves the columns out",
+    "console/web/execution/action_views.py": "leaves the columns out",
     "console/features/notifications/web/trigger_views.py": "answers a start link as the API does",
 }
 _READS = (
@@ -198,29 +205,35 @@ _READS = (
 )
 
 
-@pytest.mark.parametrize(
-    "path", modules("console/web"), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_pages_read_payloads_through_one_seam(path: Path) -> None:
+def test_pages_read_payloads_through_one_seam() -> None:
     """A page that reads payloads of events or executions masks what the project masks."""
-    text = path.read_text(encoding="utf-8")
-    reads = any(table.search(text) and column.search(text) for table, column in _READS)
-    if reads and str(path.relative_to(ROOT)) not in READS_NO_PAYLOAD:
-        assert "masked_execution" in text or ".shown(" in text
+    for path in modules("console/web"):
+        text = path.read_text(encoding="utf-8")
+        place = str(path.relative_to(ROOT))
+        reads = any(table.search(text) and column.search(text) for table, column in _READS)
+        if reads and place not in READS_NO_PAYLOAD:
+            assert "masked_execution" in text or ".shown(" in text, place
 
 
-@pytest.mark.parametrize("path", modules("tests"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_loops_run_in_threads_of_their_own(path: Path) -> None:
+def test_loops_run_in_threads_of_their_own() -> None:
     """The browser's driver leaves an event loop in pytest's thread, where no other can run."""
-    if path.name not in ("loops.py", "test_architecture.py"):
-        assert "asyncio.run(" not in path.read_text(encoding="utf-8")
+    for path in modules("tests"):
+        if path.name not in ("loops.py", "test_architecture.py"):
+            assert "asyncio.run(" not in path.read_text(encoding="utf-8"), path
 
 
-@pytest.mark.parametrize("path", modules("tests"), ids=lambda path: str(path.relative_to(ROOT)))
-def test_scripts_are_waited_for_from_outside_the_page(path: Path) -> None:
+def test_scripts_are_waited_for_from_outside_the_page() -> None:
     """The driver's own wait looks again by ``eval``, which the pages' policy refuses."""
-    if path.name != "test_architecture.py":
-        assert ".wait_for_function(" not in path.read_text(encoding="utf-8")
+    for path in modules("tests"):
+        if path.name != "test_architecture.py":
+            assert ".wait_for_function(" not in path.read_text(encoding="utf-8"), path
+
+
+def test_only_files_of_tests_mark_slow_ones() -> None:
+    """The full tier imports no file without the mark, see ``tests.tiers.may_include``."""
+    for path in modules("tests"):
+        if not path.name.startswith("test_") and path.name != "tiers.py":
+            assert "mark.slow" not in path.read_text(encoding="utf-8"), path
 
 
 CLI_ORDER = (
@@ -234,9 +247,7 @@ CLI_ORDER = (
 """The modules of console/cli: each imports from itself and from the modules before it."""
 
 
-@pytest.mark.parametrize(
-    "path", modules("console/cli"), ids=lambda path: str(path.relative_to(ROOT))
-)
+@pytest.mark.parametrize("path", modules("console/cli"), ids=dotted)
 def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
     """No Django, and of the console only what reads the data folder; modules import one way."""
     names = imports(path)
@@ -246,11 +257,15 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.cli",
         "console.arns",
         "console.db.branch_names",
+        "console.config.aws_rates",
         "console.config.client_profile",
         "console.config.data_folder",
-        "console.config.former_name",
         "console.config.yaml_loader",
         "console.resilience",
+        "console.coverage",
+        "console.errors",
+        "console.recordings",
+        "console.roles",
     )
     others -= {"console.config"}  # the package of those modules
     assert not {name for name in others if not name.startswith(allowed)}
@@ -260,7 +275,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         assert not {name for name in others if name.startswith(later)}
 
 
-@pytest.mark.parametrize("path", modules("console"), ids=dotted)
-def test_headers_of_htmx_are_read_and_written_by_django_htmx(path: Path) -> None:
+def test_headers_of_htmx_are_read_and_written_by_django_htmx() -> None:
     """``request.htmx`` and the helpers of ``django_htmx.http`` know the names of the headers."""
-    assert not re.search(r"\bHX[-_][A-Z]", path.read_text(encoding="utf-8"))
+    for path in modules("console"):
+        assert not re.search(r"\bHX[-_][A-Z]", path.read_text(encoding="utf-8")), path

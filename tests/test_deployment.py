@@ -98,7 +98,7 @@ def test_every_variable_reaches_the_containers() -> None:
     """A variable that only Compose does not know would be set in .env and count for nothing."""
     passed = set(SERVICES["web"]["environment"])
     documented = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
-    read = {name for name in environment.known_variables() if f"`{name}`" in documented}
+    read = {name for name in environment.known_variables if f"`{name}`" in documented}
     names = {*read, *local_options.VARIABLES}  # other tests read variables of their own
     own = {name for name in names if name.startswith("STATEYARD_")}
     assert {"STATEYARD_QUOTAS", "STATEYARD_CONFIG", "STATEYARD_URL"} <= own

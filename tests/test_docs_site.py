@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # mkdocs is in the extra test-full
 ROOT = Path(__file__).parent.parent
 
 
@@ -54,3 +56,13 @@ def test_links_between_both_are_kept(site: Path) -> None:
 def test_it_asks_no_other_server_for_fonts(site: Path) -> None:
     """A page may be read in a network of its own."""
     assert "fonts.googleapis.com" not in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_language_models_get_the_contents(site: Path) -> None:
+    """``llms.txt`` has every page of the contents, with its description."""
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# Stateyard\n\n> ")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)/\): \S", text, re.MULTILINE)
+    assert len(links) > 50
+    assert {"how-to/agents", "explanation/architecture", "tutorial/quickstart"} <= {*links}
+    assert not [link for link in links if not (site / link / "index.html").exists()]

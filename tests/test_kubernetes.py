@@ -32,6 +32,7 @@ with warnings.catch_warnings():
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow  # its schemas of Kubernetes are in the extra test-full
 ROOT = Path(__file__).parent.parent
 PLAIN = ROOT / "deploy/manifests"
 CHART = ROOT / "deploy/helm/stateyard"
@@ -156,7 +157,7 @@ def test_no_variable_of_a_service_reaches_the_settings(objects: list[dict[str, A
 def test_variables_are_settings(objects: list[dict[str, Any]]) -> None:
     """The server answers at the address that it names, to people and to its workers."""
     data = one_of(objects, "ConfigMap", "stateyard")["data"]
-    assert set(data) <= {*environment.known_variables(), *local_options.VARIABLES}
+    assert set(data) <= {*environment.known_variables, *local_options.VARIABLES}
     service = one_of(objects, "Service", "-web")
     (port,) = service["spec"]["ports"]
     assert data["STATEYARD_URL"] == f"http://{service['metadata']['name']}:{port['port']}"

@@ -19,7 +19,7 @@ ASKED = {
         *PROJECT["dependencies"],
         *(text for extra in EXTRAS.values() for text in extra),
     ],
-    "requirements-team.lock": [*PROJECT["dependencies"], *EXTRAS["team"]],
+    "requirements-team.lock": PROJECT["dependencies"],
     "requirements-parquet.lock": EXTRAS["parquet"],
 }
 _HASH = re.compile(r" *--hash=sha256:[0-9a-f]{64}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.architecture import survey
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,15 +42,13 @@ _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def _headlines() -> list[tuple[str, str]]:
     """Return the place and first line of every docstring of the product."""
     lines = []
-    for path in sorted((*(_ROOT / "engine").rglob("*.py"), *(_ROOT / "console").rglob("*.py"))):
-        if "migrations" in path.parts:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in survey().values():
+        for node in ast.walk(module.tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node)
                 if text:
                     name = getattr(node, "name", "")
-                    lines.append((f"{path.relative_to(_ROOT)} {name}", text.splitlines()[0]))
+                    lines.append((f"{module.place} {name}", text.splitlines()[0]))
     return lines
 
 
@@ -60,17 +60,16 @@ def _page_texts() -> Iterator[tuple[str, str]]:
         for line in path.read_text(encoding="utf-8").splitlines():
             if not line.lstrip().startswith("//"):
                 yield str(path.relative_to(_ROOT)), " ".join(_QUOTED.findall(line))
-    for path in sorted((_ROOT / "console").rglob("*.py")):
-        if {"web", "features"} & set(path.parts) and "doctor" not in path.parts:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+    for module in survey().values():
+        if {"web", "features"} & set(module.path.parts) and "doctor" not in module.path.parts:
             prose = {
                 id(node.value)
-                for node in ast.walk(tree)
+                for node in ast.walk(module.tree)
                 if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             }
-            for text in (node for node in ast.walk(tree) if isinstance(node, ast.Constant)):
+            for text in (node for node in ast.walk(module.tree) if isinstance(node, ast.Constant)):
                 if isinstance(text.value, str) and id(text) not in prose:
-                    yield f"{path.relative_to(_ROOT)}:{text.lineno}", text.value
+                    yield f"{module.place}:{text.lineno}", text.value
 
 
 def test_texts_on_pages_are_plain() -> None:

@@ -15,7 +15,7 @@ _STEPS = ["CreateStateMachine", "StartExecution", "GetExecutionHistory"]
 
 
 def _plain(case: dict[str, Any]) -> bool:
-    """Tell whether a case is one machine run once with nothing outside."""
+    """Return whether a case is one machine run once with nothing outside."""
     calls = [step["call"] for step in case["steps"]]
     text = json.dumps(case["steps"][0]["params"])
     asks = calls == _STEPS and case["steps"][2]["expect"].get("get_execution_history")

@@ -22,7 +22,7 @@ from botocore.exceptions import ClientError
 from jsonata.jexception import JException
 
 from engine.data import jsonata_eval, jsonata_service
-from engine.data.jsonata_names import mentions_root, top_level_names
+from engine.data.jsonata import mentions_root, top_level_names
 from tests.acceptance.server import Server
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def same(actual: Any, expected: Any) -> bool:
 
 
 def as_wanted(case: dict[str, Any], kind: str, value: Any) -> bool:
-    """Tell whether an answer is the suite's: the value, nothing, or the code of the error."""
+    """Return whether an answer is the suite's: the value, nothing, or the code of the error."""
     if kind != case["kind"]:
         return False
     if kind == ERROR:

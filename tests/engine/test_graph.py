@@ -1,7 +1,4 @@
-"""The picture of a machine, and the colours an execution gives it.
-
-(Above 300 lines: one table of machines and histories with their colours.)
-"""
+"""The picture of a machine, and the colours an execution gives it."""
 
 from __future__ import annotations
 

@@ -142,3 +142,33 @@ def test_what_is_no_scenario_is_refused(text: str, problem: str) -> None:
     """With what is missing."""
     with pytest.raises((ValueError, engine.JsonTextError), match=problem):
         engine.replay(text)
+
+
+def test_task_tokens_are_not_compared() -> None:
+    """Each run has other tokens, also behind a text that a difference would cut."""
+    letter = "Please approve the order. " * 20
+    asking = task(
+        Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        Parameters={
+            "QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/asks",
+            "MessageBody.$": f"States.Format('{letter}{{}}', $$.Task.Token)",
+            "MessageGroupId.$": "$.group",
+        },
+        End=True,
+    )
+    request = {
+        "QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/asks",
+        "MessageBody": f"{letter}the recorded token",
+        "MessageGroupId": "a",
+    }
+    changed = copy.deepcopy(SCENARIO)
+    changed["MockedResponses"] = {"Ask": {"0": {"Return": "yes"}}}
+    changed["Scenario"] |= {
+        "Definition": machine("Ask", Ask=asking),
+        "Input": {"group": "b"},
+        "Tasks": [{"State": "Ask", "Number": 0, "Input": request}],
+        "Expected": {"Status": "SUCCEEDED", "Path": [{"Line": "", "States": ["Ask"]}]},
+    }
+    assert [str(each) for each in engine.replay(json.dumps(changed))] == [
+        'input of Ask $.MessageGroupId: got "b", wanted "a"'
+    ]

@@ -1,7 +1,4 @@
-"""Every problem of a definition is reported with its code and place, in AWS's words.
-
-(Above 300 lines: one table of definitions and their problems.)
-"""
+"""Every problem of a definition is reported with its code and place, in AWS's words."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 Sources of the sentences: recordings, and published measurements of ValidateStateMachineDefinition
 (docs/explanation/fidelity.md). ``NEWER`` holds what earlier releases accepted: a definition that is
 stored already keeps running.
-
-(Above 300 lines: two tables of definitions and their problems.)
 """
 
 from __future__ import annotations
@@ -564,8 +562,11 @@ def test_a_stored_definition_keeps_running(definition: Any, problem: tuple[str, 
         state(**INLINE, MaxConcurrencyPath="$limit"),
         state(**INLINE, ItemsPath="$$.Execution.Input.items"),
         reader(InputType="CSV", CSVHeaderLocation="FIRST_ROW", MaxItemsPath="$maxItems"),
-        reader(InputType="PARQUET"),
-        reader(InputType="PARQUET", ManifestType="ATHENA_DATA"),
+        # pyarrow is in the extra test-full
+        pytest.param(reader(InputType="PARQUET"), marks=pytest.mark.slow),
+        pytest.param(
+            reader(InputType="PARQUET", ManifestType="ATHENA_DATA"), marks=pytest.mark.slow
+        ),
         reader(ManifestType="S3_INVENTORY"),
         distributed(ItemReader={"Resource": LIST, "Parameters": BUCKET, "ReaderConfig": {}}),
         distributed(ResultWriter={"WriterConfig": {"Transformation": "NONE"}}),
@@ -654,6 +655,7 @@ class NoPackages:
         return f"{input_type} cannot be read here"
 
 
+@pytest.mark.slow  # pyarrow is in the extra test-full
 def test_a_type_of_file_that_cannot_be_read_is_refused_at_once() -> None:
     """What is missing is said when the machine is made, and a stored machine still parses."""
     definition = json.dumps(reader(InputType="PARQUET"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import engine
-from engine.runtime.faults import FAULT_TYPES, NOT_OFFERED
+from engine.runtime.faults import FAULT_TYPES
 from tests.engine.runtime.harness import Sim, activity, machine
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:pay"
@@ -30,9 +30,16 @@ def retried(attempts: int = 2, **more: Any) -> dict[str, Any]:
 def mapped(**more: Any) -> dict[str, Any]:
     """Return a machine with an inline Map over ``items``, whose first state has a Retrier."""
     retry = [{"ErrorEquals": ["States.ALL"]}]
-    processor = machine("Pay", Pay=pays(Retry=retry))
+    processor = machine("Pay", Pay=pays(Retry=retry, HeartbeatSeconds=60))
     each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, **more}
     return machine("Each", Each=each)
+
+
+def asks(**more: Any) -> dict[str, Any]:
+    """Return a Task that waits for a callback."""
+    resource = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+    body = {"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}
+    return {"Type": "Task", "Resource": resource, "Parameters": body, "End": True, **more}
 
 
 def run(definition: dict[str, Any], *faults: Any, seed: int = 0, data: Any = None) -> engine.Result:
@@ -146,6 +153,24 @@ def test_latency_of_several_faults_adds_up() -> None:
     assert [struck.type for struck in result.struck] == ["latency", "fail"]
 
 
+@pytest.mark.parametrize(("seconds", "slept"), [(0, 0), (7, 7)])
+def test_a_lost_heartbeat_is_taken_by_its_own_name(seconds: int, slept: int) -> None:
+    """A Retrier of States.Timeout does not take it; the event has States.Timeout, as AWS writes."""
+    catch = [
+        {"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "Silent"},
+        {"ErrorEquals": ["States.ALL"], "Next": "Other"},
+    ]
+    states = {
+        "Pay": pays(HeartbeatSeconds=9, Catch=catch, Next="Other"),
+        "Silent": {"Type": "Pass", "Result": "silent", "End": True},
+        "Other": {"Type": "Pass", "Result": "other", "End": True},
+    }
+    fault = {"state": "Pay", "type": "lose-heartbeat", "seconds": seconds}
+    result = run(machine("Pay", **states), fault)
+    assert (result.output, result.slept, result.calls) == ("silent", slept, ())
+    assert [strike.state for strike in result.struck] == ["Pay"]
+
+
 def test_latency_over_the_timeout_times_out() -> None:
     """At TimeoutSeconds; the call is not made."""
     result = run(
@@ -198,7 +223,7 @@ def test_a_map_that_is_retried_fails_at_its_first_attempt_only() -> None:
     result = run(definition, fault, data=ITEMS)
     assert result.status == "SUCCEEDED"
     assert [struck.attempt for struck in result.struck] == [1]
-    more = run(definition, {**fault, "attempts": []}, data={"items": []})
+    more = run(definition, {**fault, "attempts": [1, 2]}, data={"items": []})
     assert (more.status, more.struck) == ("SUCCEEDED", ())
 
 
@@ -214,6 +239,169 @@ def test_a_group_fails_before_it_opens(kind: str) -> None:
     }
     result = run(definition, {"state": "Both", "error": "E"}, data=[1])
     assert result.path == ("Both", "Out")
+
+
+# -- answers of callbacks --------------------------------------------------------------------------
+
+LATE = {"state": "Ask", "type": "delay-callback", "seconds": 5, "attempts": [1]}
+TWICE = {"state": "Ask", "type": "duplicate-callback"}
+
+
+def timed_out(sim: FaultySim) -> list[tuple[str, int]]:
+    """Return the type and second of the events that end a Task."""
+    ends = ("TaskTimedOut", "TaskSucceeded", "TaskFailed", "ActivityTimedOut", "ActivitySucceeded")
+    start = sim.events[0].at_ms
+    return [(each.type, (each.at_ms - start) // 1000) for each in sim.events if each.type in ends]
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure"])
+def test_a_delayed_answer_takes_effect_later(outcome: str) -> None:
+    """Nothing has happened until then, in particular no event; then the Catcher is asked."""
+    catch = [{"ErrorEquals": ["No"], "Next": "Out"}]
+    out = {"Type": "Pass", "Result": "caught", "End": True}
+    sim = FaultySim(machine("Ask", Ask=asks(Catch=catch), Out=out), LATE)
+    sim.send(engine.TaskSubmitted(sim.task("Ask"), "{}"))
+    sim.now_ms += 2_000
+    before = [*sim.events]
+    if outcome == "success":
+        sim.succeed("Ask", {"paid": True})
+    else:
+        sim.fail("Ask", "No")
+    assert sim.events == before
+    assert list(sim.timers.values()) == [sim.now_ms + 5_000]
+    assert [json.loads(note.after)["type"] for note in sim.notes] == ["delay-callback"]
+    sim.fire()
+    succeeded = outcome == "success"
+    assert timed_out(sim) == [("TaskSucceeded" if succeeded else "TaskFailed", 7)]
+    assert sim.output == ({"paid": True} if succeeded else "caught")
+
+
+@pytest.mark.parametrize(
+    ("limits", "error", "second"),
+    [
+        ({"TimeoutSeconds": 6}, "States.Timeout", 6),
+        ({"TimeoutSeconds": 7}, "States.Timeout", 7),
+        ({"TimeoutSeconds": 60, "HeartbeatSeconds": 3}, "States.HeartbeatTimeout", 5),
+        ({"TimeoutSeconds": 4, "HeartbeatSeconds": 3}, "States.Timeout", 4),
+        ({"TimeoutSeconds": 8}, "", 7),
+    ],
+)
+def test_a_delayed_answer_may_come_too_late(limits: Any, error: str, second: int) -> None:
+    """The limits of the Task run on; the note has the answer that is lost."""
+    catch = [{"ErrorEquals": [error or "No"], "Next": "Out"}]
+    out = {"Type": "Pass", "Result": "late", "End": True}
+    sim = FaultySim(machine("Ask", Ask=asks(Catch=catch, **limits), Out=out), LATE)
+    sim.now_ms += 2_000
+    sim.succeed("Ask", 1)
+    sim.fire()
+    assert timed_out(sim) == [("TaskTimedOut" if error else "TaskSucceeded", second)]
+    assert sim.output == ("late" if error else 1)
+    assert [note.before for note in sim.notes] == ["1" if error else ""]
+    plan = sim.run.faults
+    assert plan is None
+
+
+def test_an_answer_that_waits_for_its_step_is_not_too_late() -> None:
+    """The server has accepted it before the limit; then the execution was paused for a while."""
+    sim = FaultySim(machine("Ask", Ask=asks(TimeoutSeconds=6)), LATE)
+    sim.now_ms += 20_000
+    sim.succeed("Ask", 1)
+    sim.fire()
+    assert timed_out(sim) == [("TaskSucceeded", 25)]
+    assert [note.before for note in sim.notes] == [""]
+
+
+def test_the_clock_of_an_activity_begins_with_its_worker() -> None:
+    """Its TimeoutSeconds count from then on; the worker came after 30 seconds."""
+    sim = FaultySim(machine("Ask", Ask=activity(TimeoutSeconds=10)), LATE)
+    sim.now_ms += 30_000
+    sim.send(engine.TaskStarted(sim.task("Ask"), "w"))
+    sim.now_ms += 4_000
+    sim.succeed("Ask", 1)
+    sim.fire()
+    assert timed_out(sim) == [("ActivitySucceeded", 39)]
+
+
+def test_a_second_answer_changes_nothing() -> None:
+    """The history and the output are those of one answer, also where the Task is entered again."""
+    loop = {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$", "NumericLessThan": 3, "Next": "Ask"}],
+        "Default": "Done",
+    }
+    definition = machine("Ask", Ask=asks(Next="Loop"), Loop=loop, Done={"Type": "Succeed"})
+    definition["States"]["Ask"].pop("End")
+    plain, twice = Sim(definition, ITEMS), FaultySim(definition, TWICE)
+    for sim in (plain, twice):
+        for number in (1, 2, 3):
+            sim.succeed("Ask", number)
+    assert twice.events == plain.events
+    assert [json.loads(note.after)["attempt"] for note in twice.notes] == [1, 2, 3]
+    assert twice.output == 3
+
+
+def test_a_second_failure_takes_no_second_retry() -> None:
+    """The Retrier counts one failure."""
+    retry = [{"ErrorEquals": ["No"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    sim = FaultySim(machine("Ask", Ask=asks(Retry=retry)), TWICE)
+    sim.fail("Ask", "No")
+    assert len(sim.timers) == 1
+    sim.fire()
+    sim.succeed("Ask", 2)
+    assert sim.output == 2
+    assert len(sim.notes) == 2
+
+
+def test_faults_of_one_answer_go_together() -> None:
+    """It is late by the sum, then an error replaces it; the second one finds nothing."""
+    sim = FaultySim(
+        machine("Ask", Ask=asks()),
+        LATE,
+        {**LATE, "seconds": 4},
+        TWICE,
+        {"state": "Ask", "when": "after", "error": "Lost"},
+    )
+    sim.succeed("Ask", 1)
+    sim.fire()
+    assert timed_out(sim) == [("TaskFailed", 9)]
+    assert [json.loads(note.after)["type"] for note in sim.notes] == [
+        *("delay-callback", "delay-callback", "duplicate-callback", "fail")
+    ]
+    assert sim.finish is not None
+    assert sim.finish.error == "Lost"
+
+
+def test_a_refused_call_has_no_answer() -> None:
+    """Its failure is neither late nor doubled, and the next attempt is not struck by its faults."""
+    retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]
+    sim = FaultySim(machine("Ask", Ask=asks(Retry=retry)), LATE, {**TWICE, "attempts": [1]})
+    task = sim.task("Ask")
+    del sim.tasks[task]
+    sim.send(engine.TaskFailed(task, "Sqs.Gone", "no queue", refused=True))
+    assert sim.types[-1] == "TaskSubmitFailed"
+    sim.fire()
+    sim.succeed("Ask", 1)
+    assert (sim.output, sim.notes) == (1, [])
+
+
+def test_a_stop_forgets_a_late_answer() -> None:
+    """A redrive asks again, and gets its answer at once."""
+    sim = FaultySim(machine("Ask", Ask=asks()), LATE)
+    sim.succeed("Ask", 1)
+    sim.send(engine.Stop())
+    assert not sim.timers
+    sim.redrive()
+    sim.succeed("Ask", 2)
+    assert sim.output == 2
+
+
+def test_a_run_in_memory_delays_its_answers() -> None:
+    """In virtual time; a token that is answered twice takes one effect."""
+    result = engine.run(
+        machine("Ask", Ask=asks()), None, {"Ask": lambda _: 1}, faults=[LATE, TWICE]
+    )
+    assert (result.status, result.output, result.slept) == ("SUCCEEDED", 1, 5)
+    assert [struck.type for struck in result.struck] == ["delay-callback", "duplicate-callback"]
 
 
 # -- determinism -----------------------------------------------------------------------------------
@@ -233,21 +421,28 @@ def test_a_rate_is_drawn_by_the_seed() -> None:
 def test_a_death_after_any_step_changes_nothing() -> None:
     """What is under way is in the text of the run: delayed calls, replaced outcomes, iterations."""
     faults = (
+        {"state": "Ask", "type": "delay-callback", "seconds": 3, "rate": 0.5},
+        {"state": "Ask", "type": "duplicate-callback", "rate": 0.5},
         {"state": "Pay", "type": "latency", "seconds": 3, "rate": 0.5},
         {"state": "Pay", "when": "after", "error": "E", "rate": 0.5},
         {"state": "Each", "type": "fail-children", "children": 1, "attempts": [1]},
     )
     definition = mapped(Retry=[{"ErrorEquals": ["States.ALL"]}])
+    processor = definition["States"]["Each"]["ItemProcessor"]["States"]
+    processor["Pay"] |= {"Next": "Ask"}
+    processor["Pay"].pop("End")
+    processor["Ask"] = asks(TimeoutSeconds=60)
 
     def events(*, reload: bool) -> list[engine.Event]:
         sim = FaultySim(definition, *faults, seed=6)
         sim.reload = reload
         while sim.finish is None:
             if sim.tasks:
-                sim.succeed("Pay", 1)
+                sim.succeed(sim.tasks[min(sim.tasks)].state, 1)
             else:
                 sim.fire()
-        assert sim.notes
+        struck = {json.loads(note.after)["type"] for note in sim.notes}
+        assert {"delay-callback", "duplicate-callback"} < struck
         return sim.events
 
     assert events(reload=True) == events(reload=False)
@@ -324,6 +519,7 @@ def test_faults_and_breakpoints_go_together() -> None:
         ({"state": "Pay", "type": "latency", "seconds": 1.5}, "got 1.5, wanted an integer"),
         ({"state": "Pay", "attempts": [0]}, "faults[0].attempts[0]: got 0, wanted an integer"),
         ({"state": "Pay", "attempts": 1}, "faults[0].attempts: got 1, wanted an array of integers"),
+        ({"state": "Pay", "attempts": []}, "faults[0].attempts: got none, wanted at least one"),
         ({"state": "Pay", "rate": 0}, "faults[0].rate: got 0, wanted a number above 0, at most 1"),
         ({"state": "Pay", "rate": "x"}, "faults[0].rate: got 'x', wanted a number above 0"),
         ({"state": "Pay", "when": "later"}, "faults[0].when: got 'later', wanted before or after"),
@@ -334,11 +530,12 @@ def test_faults_and_breakpoints_go_together() -> None:
         ({"state": "Each", "when": "after"}, "faults[0].when: got after, wanted before: a Map"),
         ({"state": "Many", "type": "fail-children", "children": 1}, "Many, a distributed Map"),
         ({"state": "In"}, "wanted one of the state machine's own"),
+        ({"state": "Pay", "type": "lose-heartbeat"}, "Pay, wanted a Task with HeartbeatSeconds"),
         ({"state": "Work", "type": "throttle"}, "faults[0].error: got none, wanted a name"),
-        *[
-            ({"state": "Pay", "type": name}, f"got {name}, but {what} cannot be injected yet")
-            for name, what in NOT_OFFERED.items()
-        ],
+        ({"state": "Pay", "type": "delay-callback", "seconds": 1}, "got Pay, wanted a Task with"),
+        ({"state": "Pay", "type": "duplicate-callback"}, ".waitForTaskToken or an activity for"),
+        ({"state": "Work", "type": "delay-callback"}, "faults[0].seconds: got 0, wanted an int"),
+        ({"state": "Work", "type": "duplicate-callback", "seconds": 1}, "got 'seconds', wanted"),
     ],
 )  # fmt: skip
 def test_what_cannot_strike_is_refused(fault: Any, problem: str) -> None:
@@ -378,7 +575,10 @@ def test_a_document_that_is_no_plan_is_refused(document: Any, problem: str) -> N
 
 def test_a_plan_is_read_as_it_is_written() -> None:
     """The text has the fields of its faults that are no defaults."""
-    parsed = engine.parse(json.dumps(mapped()))
+    definition = mapped(Next="Ask")
+    definition["States"]["Each"].pop("End", None)
+    definition["States"]["Ask"] = asks()
+    parsed = engine.parse(json.dumps(definition))
     entries = [
         {
             "state": "Pay",
@@ -392,6 +592,9 @@ def test_a_plan_is_read_as_it_is_written() -> None:
         {"state": "Each", "type": "fail-children", "children": 2},
         {"state": "Pay", "type": "throttle"},
         {"state": "Pay", "type": "timeout"},
+        {"state": "Pay", "type": "lose-heartbeat"},
+        {"state": "Ask", "type": "delay-callback", "seconds": 4},
+        {"state": "Ask", "type": "duplicate-callback", "attempts": [1]},
     ]
     plan = engine.read_faults({"seed": 9, "faults": entries}, parsed)
     assert json.loads(engine.faults_text(plan)) == {"seed": 9, "faults": entries}
@@ -402,5 +605,8 @@ def test_a_plan_is_read_as_it_is_written() -> None:
         "Each has 2 failing iterations",
         "Pay is throttled",
         "Pay times out",
+        "Pay loses its heartbeat",
+        "Ask gets its answer 4 s late",
+        "Ask gets its answer twice at attempt 1",
     ]
     assert {fault.type for fault in plan.faults} == set(FAULT_TYPES)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 import engine
 from engine.runtime.breakpoints import LineDestination
-from engine.runtime.faults import DelayedCall, FailingChildren, FaultPlan, FaultyAnswer
+from engine.runtime.faults import DelayedCall, FailingChildren, FaultPlan, FaultyAnswer, LateAnswer
 from engine.runtime.run import FORMAT, Frame, Group
 from tests.engine.runtime.harness import Sim, activity, machine
 
@@ -29,12 +29,15 @@ FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
 HELD = [path for path in FORMATS if "held" in json.loads(path.read_text())["snapshot"]]
 PLANNED = [path for path in FORMATS if "plan" in json.loads(path.read_text())["snapshot"]]
 HALTED, STEPPING = PLANNED[:1], PLANNED[1:]
+INJECTED = [path for path in FORMATS if "faults" in json.loads(path.read_text())["snapshot"]]
 RUNNING = [
-    path for path in FORMATS if json.loads(path.read_text())["tasks"] and path not in PLANNED
+    path
+    for path in FORMATS
+    if json.loads(path.read_text())["tasks"] and path not in [*PLANNED, *INJECTED]
 ]
 TEXTS = sorted((Path(__file__).parent / "formats" / "texts").glob("*.json"))
-FAULTY = [path for path in FORMATS if "faults" in json.loads(path.read_text())["snapshot"]]
-ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *PLANNED, *FAULTY]]
+FAULTY, LATE = INJECTED[:1], INJECTED[1:]
+ENDED = [path for path in FORMATS if path not in [*RUNNING, *HELD, *PLANNED, *INJECTED]]
 # What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
 # written by the version before: else that version would misread what this one writes.
 FIELDS = {
@@ -60,10 +63,11 @@ FIELDS[3] = FIELDS[2] | {
 }
 FIELDS[4] = FIELDS[3] | {
     "run": f"{FIELDS[3]['run']} faults",
-    "faults": "faults seed by attempts delayed answers children",
+    "faults": "faults seed by attempts delayed answers children late",
     "fault": "state type error cause when seconds children attempts rate",
     "delayed": "task fault attempt ending times_out",
-    "answer": "frame fault attempt",
+    "answer": "frame fault attempt since_ms timeout_seconds heartbeat_seconds",
+    "late": "task output error cause timed_out",
     "children": "group fault attempt indices",
 }
 
@@ -173,6 +177,16 @@ def test_what_stepped_stops_where_it_should(path: Path) -> None:
     assert sim.output == [["called", "called"], "called", "called"]
 
 
+@pytest.mark.parametrize("path", LATE, ids=lambda path: path.stem)
+def test_a_late_answer_goes_on(path: Path) -> None:
+    """One answer is held back, and another one, which has not come, will be."""
+    sim = revived(path)
+    sim.succeed("Ask", "second")
+    sim.fire()
+    sim.fire()
+    assert sim.output == ["second", "first"]
+
+
 @pytest.mark.parametrize("path", FAULTY, ids=lambda path: path.stem)
 def test_what_faults_hold_back_goes_on(path: Path) -> None:
     """A delayed call is made, an outcome is replaced, and an iteration that was chosen fails."""
@@ -220,7 +234,7 @@ def test_a_text_of_another_class_is_a_text() -> None:
 def test_every_shape_of_a_format_has_its_file() -> None:
     """Each file has something that the one before had not."""
     stems = [path.stem[:2] for path in FORMATS]
-    assert stems == ["1a", "1b", "1c", "1d", "2a", "3a", "3b", "4a"]
+    assert stems == ["1a", "1b", "1c", "1d", "2a", "3a", "3b", "4a", "4b"]
     assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
 
 
@@ -238,11 +252,13 @@ def test_a_new_field_is_a_new_format() -> None:
     assert set(engine.Fault.__struct_fields__) == fields["fault"]
     assert set(DelayedCall.__struct_fields__) == fields["delayed"]
     assert set(FaultyAnswer.__struct_fields__) == fields["answer"]
+    assert set(LateAnswer.__struct_fields__) == fields["late"]
     assert set(FailingChildren.__struct_fields__) == fields["children"]
     held, halted = revived(HELD[-1]).run, revived(HALTED[-1]).run
-    faulty = revived(FAULTY[-1]).run
+    faulty, late = revived(FAULTY[-1]).run, revived(LATE[-1]).run
     whole = replace(held, plan=halted.plan, faults=faulty.faults)
     assert engine.Run.loads(faulty.dumps(), faulty.values) == faulty
+    assert engine.Run.loads(late.dumps(), late.values) == late
     assert set(json.loads(whole.dumps())) - {"format"} == fields["run"]
     assert engine.Run.loads(held.dumps(), held.values) == held
     assert engine.Run.loads(halted.dumps(), halted.values) == halted

@@ -217,14 +217,101 @@ def test_a_run_to_a_state_of_another_branch_is_refused() -> None:
     inner = {"Type": "Parallel", "Branches": branches, "Next": "Z"}
     sim = StoppedSim(machine("A", A=inner, Z=passes()), 1, "P")
     line = sim.lines[0]
-    assert line.states_ahead == ("A", "P", "Z")
+    assert line.states_ahead == ("Z",)
     for state in ("Q", "Nope"):
         problem = line.problem_of(line.go_on(run_to=state))
         assert problem == (
-            f"Run to: got the state {state!r}, wanted one that this line can come to: A, P, Z"
+            f"Run to: got the state {state!r}, wanted one that this line can come to: Z"
         )
         assert sim.send(line.go_on(run_to=state)).events == ()
     assert "one of step, into and run_to" in line.problem_of(line.go_on(step=True, run_to="Z"))
+
+
+_ALL_ERRORS = ["States.ALL"]
+
+
+def _passages() -> dict[str, Any]:
+    """Return a Parallel in the middle of a machine; its first branch ends in two ways."""
+    rule = {"Variable": "$.n", "IsPresent": True, "Next": "Bad"}
+    choose = {
+        "C": {"Type": "Choice", "Choices": [rule], "Default": "P"},
+        "P": passes(),
+        "Bad": {"Type": "Fail"},
+    }
+    both = {
+        "Type": "Parallel",
+        "Branches": [machine("C", **choose), machine("Q", Q=passes())],
+        "Catch": [{"ErrorEquals": _ALL_ERRORS, "Next": "Caught"}],
+        "Next": "T",
+    }
+    catches = [
+        {"ErrorEquals": ["Other"], "Next": "Y"},
+        {"ErrorEquals": _ALL_ERRORS, "Next": "Caught"},
+    ]
+    states = {
+        "A": passes(Next="Both"),
+        "Both": both,
+        "T": task(Catch=catches, Next="Z"),
+        "Caught": passes(Next="Z"),
+        "Y": passes(Next="Z"),
+        "Z": passes(),
+    }
+    return machine("A", **states)
+
+
+@pytest.mark.parametrize(
+    ("place", "ahead"),
+    [
+        (Breakpoint("A"), "Bad Both C Caught P Q T Y Z"),
+        (Breakpoint("Both"), "Bad C Caught P Q T Y Z"),
+        (Breakpoint("C"), "Bad Caught P T Y Z"),
+        (Breakpoint("C", AFTER), "Bad Caught Z"),
+        (Breakpoint("P"), "Caught T Y Z"),
+        (Breakpoint("Bad"), "Caught Z"),
+        (Breakpoint("Both", BreakTime.ERROR), "Caught Z"),
+        (Breakpoint("Z"), ""),
+    ],
+    ids=lambda value: f"{value.state}-{value.when}" if isinstance(value, Breakpoint) else "",
+)
+def test_a_line_is_offered_the_states_that_can_follow(place: Breakpoint, ahead: str) -> None:
+    """By its transitions, inside the groups ahead, and after the groups that it is in."""
+    data = {"P": {}, "Z": {}}.get(place.state, {"n": 1})
+    sim = StoppedSim(_passages(), data, place)
+    if place.state == "Z":
+        sim.succeed("T")
+    assert sim.lines[0].states_ahead == tuple(ahead.split())
+
+
+@pytest.mark.parametrize(("error", "ahead"), [("Other", "Y Z"), ("Boom", "Caught Z")])
+def test_a_line_with_an_error_goes_where_its_catcher_leads(error: str, ahead: str) -> None:
+    """Its own error decides, as the first Catcher that takes it would."""
+    sim = StoppedSim(_passages(), {}, Breakpoint("T", BreakTime.ERROR))
+    sim.fail("T", error)
+    assert sim.lines[0].states_ahead == tuple(ahead.split())
+
+
+@pytest.mark.parametrize("again", ["retry", "loop"])
+def test_a_line_may_come_to_its_group_again(again: str) -> None:
+    """A Retrier of the group, or a loop around it, begins its states again: there it stops."""
+    rule = {"Variable": "$[0]", "NumericEquals": 1, "Next": "Two"}
+    both = {"Type": "Parallel", "Branches": [machine("P", P=passes(Next="T"), T=task())]}
+    if again == "retry":
+        both["Retry"] = [{"ErrorEquals": ["Boom"], "MaxAttempts": 1}]
+        definition = machine("Both", Both=both)
+    else:
+        choose = {"Type": "Choice", "Choices": [rule], "Default": "Z"}
+        both["Next"] = "C"
+        states = {"Both": both, "C": choose, "Two": passes(Next="Both"), "Z": passes()}
+        definition = machine("Both", **states)
+    sim = StoppedSim(definition, 1, "T")
+    assert "P" in sim.lines[0].states_ahead
+    sim.release(run_to("P"))
+    if again == "retry":
+        sim.fail("T")
+        sim.fire()
+    else:
+        sim.succeed("T", 1)
+    assert sim.stands == [("P", "before", "Both[0]")]
 
 
 def test_a_stop_ends_steps_and_runs() -> None:
