@@ -30,6 +30,7 @@ BESIDE = {
 _TITLES = ("Stateyard", "Contributing", "Security", "Changelog")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)]*)?\)")
 _ENTRY = re.compile(r"^(?:\||\*|\d+\.) *\[([^\]]+)\]\((?!\w+:)([^)#]+\.md)\)", re.MULTILINE)
+_ROW = re.compile(r"(?:\||\*) *\[([^\]]+)\]\((?!\w+:)([^)#]+\.md)\)(?: *\||:)([^|]*)")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _DECISIONS = "explanation/decisions/README.md"
 
@@ -58,11 +59,27 @@ def _decisions() -> list[Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand beside ``docs/``."""
+    """Add the pages that stand beside ``docs/``, and ``llms.txt``."""
     for source, address in BESIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, address, content=text))
+    files.append(File.generated(config, "llms.txt", content=_llms_text(config)))
     return files
+
+
+def _llms_text(config: MkDocsConfig) -> str:
+    """Return the contents of the site for language models (llmstxt.org)."""
+    pages = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    for line in pages.splitlines():
+        row = _ROW.match(line)
+        if line.startswith("## "):
+            lines += ["", line, ""]
+        elif row is not None:
+            folder, _, file = row[2].removesuffix(".md").rpartition("/")
+            address = folder if file == "README" else f"{folder}/{file}"
+            lines.append(f"- [{row[1]}]({address}/): {row[3].strip()}")
+    return "\n".join(lines) + "\n"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
