@@ -51,9 +51,10 @@ def import_failure(server: Server, browser: Browser, signed_in: Path) -> str:
 @pytest.fixture(scope="module")
 def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
     """Return the addresses of every page, with something to see on each."""
-    machine = create(server, waits(600))
+    machine = create(server, waits(600), name="w")  # a link of one letter is a small target
     running = start(server, machine)
     start(server, machine, name="other")
+    start(server, machine, name="c")
     spread = create(server, over(waits(600)))
     running_map = start(server, spread, list(range(70)))
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
