@@ -35,7 +35,7 @@ from console.web.core import forms
 from console.web.core.addresses import page_address
 from console.web.core.forms import SaveConflict, save_conflict
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def alarm_list(request: HttpRequest) -> HttpResponse:
     stored = alarms.alarms_of(scope.project, scope.region).select_related("machine")
     stored = stored.filter(name__icontains=search) if search else stored
     rows = alarm_display.alarm_rows(stored[: alarms.MOST_ALARMS])
-    chosen = request.GET.get("state", "")
+    chosen = choose(request.GET, "state", AlarmState)
     counts = Counter(row.alarm.state for row in rows)
     chosen_rows = [row for row in rows if chosen in ("", row.alarm.state)]
     after = min(whole_number(request.GET.get("after", "")) or 0, alarms.MOST_ALARMS)

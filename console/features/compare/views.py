@@ -18,7 +18,7 @@ from console.masking.masked_execution import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions import faults
-from console.web.core.scope import Scope, render, scope_of
+from console.web.core.scope import Scope, choose, render, scope_of
 from console.web.execution.banner import failures_beside_success, successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
@@ -61,7 +61,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
         return _render_choice(request, scope, arns, problems, executions)
-    differing = request.GET.get("only") == "differing"
+    differing = choose(request.GET, "only", ["differing"]) == "differing"
     context = {"section": "executions", **_compared_context(a, b, differing=differing)}
     return render(request, "compare/compare.html", context)
 

@@ -30,7 +30,7 @@ from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.addresses import page_address, page_before
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.graph.graph_view import graph_view_of
 from console.web.machines.definition_diff import diff_rows
 
@@ -67,7 +67,7 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "CreateStateMachine")
     if request.method == "GET":
-        template = find_template(request.GET.get("template", ""))
+        template = find_template(choose(request.GET, "template", [each.key for each in TEMPLATES]))
         text = template.text if template else STARTER
         draft = None if template else _draft(request, scope, "", STARTER)
         role = _default_role(scope)

@@ -13,7 +13,7 @@ from console.features.hot_states import figures
 from console.models import Definition
 from console.statuses import MachineType
 from console.store.machines import versions
-from console.web.core.scope import render, scope_of
+from console.web.core.scope import choose, render, scope_of
 from console.web.graph.definition_text import picture_context
 from console.web.graph.graph_view import graph_view_of
 from console.web.machines import insight_views, past_executions
@@ -48,16 +48,14 @@ class _Asked:
 
 def _asked_of(request: HttpRequest, machine: StateMachine) -> _Asked:
     query = request.GET
-    size, painted = query.get("last", ""), query.get("by", "")
-    painted = painted if painted in figures.FIGURES else "failures"
-    sort = query.get("sort", "")
+    painted = choose(query, "by", figures.FIGURES, "failures")
     offered = list_sources(machine)
     return _Asked(
-        int(size) if size in map(str, SIZES) else SIZES[1],
+        int(choose(query, "last", map(str, SIZES), str(SIZES[1]))),
         chosen_source(offered, query.get("of", "")),
         offered,
         painted,
-        sort if sort in figures.SORTS else painted,
+        choose(query, "sort", figures.SORTS, painted),
     )
 
 

@@ -17,7 +17,7 @@ from console import access
 from console.feature import chosen_features
 from console.web.core.error_views import method_not_allowed
 from console.web.core.query_parameters import refuse_unknown
-from console.web.core.scope import ActionNotAllowed, record_query, scope_of, unread_parameters
+from console.web.core.scope import ActionNotAllowed, address_problems, record_query, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -177,17 +177,13 @@ class RightsMiddleware(MiddlewareMixin):
         return refuse_unknown(request, name)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Refuse a file whose URL has a parameter that nothing has read."""
+        """Refuse a file whose URL has a parameter without its effect."""
         attached = response.headers.get("Content-Disposition", "").startswith("attachment")
-        unread = unread_parameters(request) if attached and request.method == "GET" else []
-        if not unread:
+        problems = address_problems(request) if attached and request.method == "GET" else []
+        if not problems:
             return response
         response.close()
-        words = " ".join(
-            f"This address has no parameter “{name}”."
-            + (f" Did you mean “{suggestion}”?" if suggestion else "")
-            for name, suggestion in unread
-        )
+        words = " ".join(problems)
         return HttpResponse(f"{words}\n", status=400, content_type="text/plain; charset=utf-8")
 
 

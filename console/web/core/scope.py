@@ -37,7 +37,7 @@ from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
+    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
     from django.contrib.auth.models import User
     from django.db.models import QuerySet
@@ -254,8 +254,7 @@ def render(
     """Render a page or fragment for this reader."""
     common = _common_context(request)
     if request.method == "GET" and status not in _REFUSED:  # a refusal comes before its view reads
-        common["unread"] = unread_parameters(request)
-        common["doubled"] = doubled_parameters(request)
+        common["address_problems"] = address_problems(request)
     response = shortcuts.render(request, template, {**common, **(context or {})}, status=status)
     response["Cache-Control"] = "no-store"
     return response
@@ -370,11 +369,15 @@ _LONGEST = 40
 
 
 class RecordingQuery(QueryDict):
-    """A query string that records which parameters are read."""
+    """A query string that records which parameters are read, and which have wrong values.
+
+    ``wrong``: name of a parameter -> its value and what a page expects.
+    """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         self.asked: set[str] = set()
         self.listed: set[str] = set()
+        self.wrong: dict[str, tuple[str, str]] = {}
         super().__init__(*arguments, **keywords)
         self.asked.clear()  # to fill it reads it
         self.listed.clear()
@@ -398,7 +401,7 @@ class RecordingQuery(QueryDict):
     def __deepcopy__(self, memo: MutableMapping[int, Any]) -> RecordingQuery:
         """Return a copy whose reads are recorded here, too."""
         copied: RecordingQuery = super().__deepcopy__(memo)
-        copied.asked, copied.listed = self.asked, self.listed
+        copied.asked, copied.listed, copied.wrong = self.asked, self.listed, self.wrong
         return copied
 
 
@@ -408,24 +411,45 @@ def record_query(request: HttpRequest) -> None:
     request.GET = query  # type: ignore[assignment]  # Django's stubs know the immutable class
 
 
-def unread_parameters(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return the unread parameters, each with the name probably meant."""
+def address_problems(request: HttpRequest) -> list[str]:
+    """Return a sentence per parameter without its effect: unread, sent twice, of a wrong value."""
     query = request.GET
     if not isinstance(query, RecordingQuery):
         return []
     unread: Sequence[str] = [key for key in query.keys() if key not in query.asked]  # noqa: SIM118 - "in query" is a reading
-    return [(key[:_LONGEST], _meant(key, query.asked)) for key in unread[:_MOST_NAMED]]
-
-
-def doubled_parameters(request: HttpRequest) -> list[str]:
-    """Return the parameters with several values, where the page reads a single value."""
-    query = request.GET
-    if not isinstance(query, RecordingQuery):
-        return []
     single = query.asked - query.listed
     doubled = [key for key, values in query.lists() if len(values) > 1 and key in single]
-    return [key[:_LONGEST] for key in doubled[:_MOST_NAMED]]
+    return [
+        *(_unread_sentence(key, query.asked) for key in unread[:_MOST_NAMED]),
+        *(
+            f"The parameter “{key[:_LONGEST]}” stands several times in this address: "
+            "its last value counts."
+            for key in doubled[:_MOST_NAMED]
+        ),
+        *(
+            f"The parameter “{key}” cannot be “{value}”; expected {expected}."
+            for key, (value, expected) in query.wrong.items()
+        ),
+    ]
 
 
-def _meant(key: str, names: set[str]) -> str:
-    return next(iter(get_close_matches(key.lower(), sorted(names), 1, 0.6)), "")
+def _unread_sentence(key: str, names: set[str]) -> str:
+    sentence = f"This page ignores the parameter “{key[:_LONGEST]}” of its address."
+    meant = next(iter(get_close_matches(key.lower(), sorted(names), 1, 0.6)), "")
+    return f"{sentence} Did you mean “{meant}”?" if meant else sentence
+
+
+def choose(query: Mapping[str, Any], name: str, values: Iterable[str], default: str = "") -> str:
+    """Return a parameter's value if it is in ``values``, else the default; name a wrong value."""
+    value, allowed = str(query.get(name, "")), [str(value) for value in values if value]
+    if value in allowed:
+        return value
+    if value:
+        reject_value(query, name, " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1]))))
+    return default
+
+
+def reject_value(query: Mapping[str, Any], name: str, expected: str) -> None:
+    """Let the page name a parameter with a wrong value, and the ``expected`` kind of value."""
+    if isinstance(query, RecordingQuery):
+        query.wrong[name] = (str(query.get(name, ""))[:_LONGEST], expected)

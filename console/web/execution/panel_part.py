@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.feature import Hook, hooked
+from console.web.core.scope import choose
 from console.web.execution import data_flow, iterations
 from console.web.execution.chosen_step import ChosenStep, default_step, step_of_last_event
 from console.web.execution.panel import Panel, ProblemVisit, next_problem, panel_of_state
@@ -71,8 +72,8 @@ def panel_part(
     """Return the panel of the selected step; the URL may select an iteration of a Map."""
     step_of_query = asked_step(execution, trace, query)
     chosen = iterations.leading_state(trace, step_of_query.name, step_of_query.iteration)
-    tab = _OLD_TABS.get(query.get("tab", ""), query.get("tab", ""))
-    tab = tab if tab in dict(TABS) else "io"
+    tab = choose(query, "tab", (*dict(TABS), *_OLD_TABS), "io")
+    tab = _OLD_TABS.get(tab, tab)
     panel = panel_of_state(
         *(execution, trace, chosen, step_of_query.visit, step_of_query.iteration, maps),
         all_events=tab == "events",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from console.web.core import formatting
+from console.web.core.scope import choose
 from console.web.execution import iteration_rows, iterations
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ class StepFilters:
     def of(cls, query: QueryDict) -> StepFilters:
         """Read the query string; invalid values are ignored."""
         named = {(key or "idle"): key for key in formatting.STEP}
-        sort = query.get("sort", "")
+        status = choose(query, "status", (*named, *map(str.upper, named)))
+        sorts = [sign + key for key in SORTS for sign in ("", "-")]
         return cls(
-            status=named.get(query.get("status", "").lower()),
+            status=named.get(status.lower()),
             find=query.get("find", "")[:80],
-            sort=sort if sort.removeprefix("-") in SORTS else "",
+            sort=choose(query, "sort", sorts),
             opened=frozenset(_NODE_ID.findall(query.get("rows", "")[: 8 * MOST_OPENED])),
         )
 

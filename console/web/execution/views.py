@@ -24,7 +24,7 @@ from console.store.state import history
 from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.formatting import without_formula
-from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.core.scope import actor_of, choose, render, require, scope_of
 from console.web.execution import audit_trail, iterations, picture_export
 from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
 from console.web.execution.forms import ShareForm
@@ -54,14 +54,14 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
     """Show the execution page."""
     execution = scope_of(request).execution(machine_name, execution_name, with_success=True)
     page = page_of(execution, request.GET, graph_view_of(request))
-    view = request.GET.get("view", "")
+    view = choose(request.GET, "view", ("graph", *TABLE_VIEWS))
     in_past = bool(asked_event(request.GET))
     context = {
         **base_context(execution, machine_name),
         **{part.name: getattr(page, part.name) for part in fields(page)},
         "waiting": waiting_part(execution, whole=not request.GET.get("iteration")),
         "activity": None if in_past else audit_trail.audit_trail_of(execution),
-        "view": view if view in ("graph", *TABLE_VIEWS) else "",
+        "view": view,
         "form_parameters": form_parameters(request.GET),
         "legend": formatting.LEGEND,
     }

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from console.masking import masked_execution
 from console.models import HistoryEvent
+from console.web.core.scope import choose, reject_value
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -47,6 +48,9 @@ class EventFilter:
     def of(cls, query: QueryDict) -> EventFilter:
         """Read the query string; invalid values are ignored."""
         opened = re.findall(r"\d{1,6}", query.get("open", ""))
+        for name in ("since", "until"):
+            if query.get(name) and parse_moment(query[name]) is None:
+                reject_value(query, name, "a time like 2026-01-31T10:05")
         since, until = query.get("since", ""), query.get("until", "")
         return cls(
             kind=query.get("type", "")[:40],
@@ -54,7 +58,7 @@ class EventFilter:
             text=query.get("text", "")[:200].replace("\0", ""),
             since=since if parse_moment(since) is not None else "",
             until=until if parse_moment(until) is not None else "",
-            newest_first=query.get("order") == "newest",
+            newest_first=choose(query, "order", ["oldest", "newest"]) == "newest",
             page=max(1, _number(query.get("page", ""))),
             paged="page" in query,
             at=_number(query.get("event", "")) or _number(query.get("at", "")),

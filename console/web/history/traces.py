@@ -20,6 +20,7 @@ from console.masking import masked_execution
 from console.models import Execution, HistoryEvent
 from console.store.state import history_columns
 from console.store.tasks.schedule import NESTED
+from console.web.core.scope import reject_value
 from engine import Trace, event_types
 
 if TYPE_CHECKING:
@@ -121,7 +122,11 @@ def past_ms(execution: Execution, trace: Trace) -> int:
 def asked_event(query: QueryDict) -> int:
     """Return the event number in the URL, 0 for the present."""
     text = query.get("at", "")
-    return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
+    if re.fullmatch(r"\d{1,6}", text, re.ASCII):
+        return int(text)
+    if text:
+        reject_value(query, "at", "the number of an event")
+    return 0
 
 
 def _feed(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.models import Definition, Execution, MachineRevision
 from console.web.core import formatting
-from console.web.core.scope import render, scope_of
+from console.web.core.scope import choose, render, scope_of
 from console.web.graph.definition_text import picture_context
 from console.web.graph.graph_view import FOLD_ABOVE, graph_view_of, states_inside
 from console.web.graph.shapes import fitting_line
@@ -130,16 +130,14 @@ def _insights(
 
 
 def _asked_order(request: HttpRequest) -> dict[str, str]:
-    order = request.GET.get("sort", "")
     return {
-        "sort": order if order in seen.SORTS else "",
+        "sort": choose(request.GET, "sort", seen.SORTS),
         "sought": request.GET.get("q", "").strip()[:80],
     }
 
 
 def _asked_size(request: HttpRequest) -> int:
-    asked_size = request.GET.get("last", "")
-    return int(asked_size) if asked_size in map(str, SIZES) else SIZES[0]
+    return int(choose(request.GET, "last", map(str, SIZES), str(SIZES[0])))
 
 
 @dataclass(frozen=True, slots=True)

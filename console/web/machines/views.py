@@ -28,7 +28,7 @@ from console.store.machines import drafts, log_groups, machines, revisions, tags
 from console.store.machines import machines as store
 from console.store.state import pause
 from console.web.core import forms, json_view
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.execution import picture_export
 from console.web.execution.replay_point import replay_point
 from console.web.graph import definition_text, dot, svg
@@ -68,8 +68,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     tag = request.GET.get("tag", "")[:400]
-    sort_text = request.GET.get("sort", "")
-    sort = sort_text if sort_text in lists.SORTS else "name"
+    sort = choose(request.GET, "sort", lists.SORTS, "name")
     # list samples apart from the project's own state machines
     hides_samples = False if scope.project.name != PROJECT else None
     context: dict[str, Any] = {"section": "machines", "search": search, "after": after}

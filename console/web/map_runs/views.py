@@ -22,7 +22,7 @@ from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.executions import redrive
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
-from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.core.scope import actor_of, choose, render, require, scope_of
 from console.web.execution import audit_trail, child_counts
 from console.web.map_runs import map_run_display
 from console.web.search.filters import STATUSES
@@ -371,7 +371,7 @@ def _filter_children(
         kind = next((each for each in kinds if each.key == key), None)
         children = children.filter(item_index__in=_items_of([kind] if kind else []))
         return children, ChildFilter(kind=kind, nothing=kind is None)
-    status = query.get("status", "")
+    status = choose(query, "status", (child_counts.FAILURES, *STATUSES))
     if status == child_counts.FAILURES:
         return children.filter(status__in=child_counts.FAILED_STATUSES), ChildFilter(status)
     if status in STATUSES:
@@ -398,8 +398,7 @@ class ChildListing:
         query: QueryDict,
         statuses: Collection[str] | None,
     ) -> None:
-        order_text = query.get("order", "")
-        self.order = ChildOrder(order_text) if order_text in list(ChildOrder) else ChildOrder.FAILED
+        self.order = ChildOrder(choose(query, "order", ChildOrder, ChildOrder.FAILED))
         self._run, self._statuses = run, statuses
         self._children = children
         mark = re.fullmatch(r"([ftar]?)(\d{1,9})", query.get("after", ""), re.ASCII)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.db import clock
 from console.features.metrics import read
 from console.web.core.formatting import DAY, HOUR, MINUTE
+from console.web.core.scope import choose, reject_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -57,19 +58,16 @@ class ChartSpan:
     @classmethod
     def of(cls, query: Mapping[str, str], groups: Collection[str]) -> ChartSpan:
         """Read the query string; invalid values are ignored."""
-        key = query.get("range", "")
-        key = key if key in RANGES else "3h"
+        key = choose(query, "range", RANGES, "3h")
         now = clock.now_ms()
         since, until = now - RANGES[key][1], now
         if key == "own":
-            since, until = _moment(query.get("from", ""), since), _moment(query.get("to", ""), now)
+            since, until = _asked_moment(query, "from", since), _asked_moment(query, "to", now)
             until = min(max(until, since + MINUTE), since + _LONGEST)
-        asked_period = query.get("period", "")
+        asked_period = choose(query, "period", PERIODS)
         choice = PERIODS.get(asked_period)
         fits = choice is not None and (until - since) / choice[1] <= _MOST_BARS
         period = choice[1] if choice is not None and fits else _period(until - since)
-        statistic = query.get("statistic", "")
-        group = query.get("group", "")
         end = -read.floor_to_period(-until, period)
         return cls(
             key,
@@ -78,8 +76,8 @@ class ChartSpan:
             asked_period if fits else "",
             period,
             choice is not None and not fits,
-            statistic if statistic in STATISTICS else STATISTICS[0],
-            group if group in groups else "seven",
+            choose(query, "statistic", STATISTICS, STATISTICS[0]),
+            choose(query, "group", groups, "seven"),
         )
 
     @property
@@ -118,6 +116,13 @@ def _period(span: int) -> int:
     """Return the bar length that gives a suitable number of bars."""
     fitting = (period for _, period in PERIODS.values() if span / period <= _AIMED_AT)
     return next(fitting, PERIODS["10080"][1])
+
+
+def _asked_moment(query: Mapping[str, str], name: str, otherwise: int) -> int:
+    moment_ms = _moment(query.get(name, ""), -1)
+    if moment_ms < 0 and query.get(name):
+        reject_value(query, name, "a time like 2026-01-31T10:05")
+    return otherwise if moment_ms < 0 else moment_ms
 
 
 def _moment(text: str, otherwise: int) -> int:

@@ -112,13 +112,51 @@ def test_a_doubled_parameter_is_named(client: Client, yard: list[str]) -> None:
     assert "stands several times" not in shown
 
 
+def test_a_wrong_value_is_named(client: Client, yard: list[str]) -> None:
+    """A page that falls back to a default would look like the page that was asked for."""
+    execution = next(address for address in yard if address.endswith("/led/"))
+    for address, name, expected in (
+        ("/machines/?sort=size", "sort", "name, -name, "),
+        ("/machines/orders/insights/?last=7", "last", "25"),
+        ("/machines/orders/insights/?sort=size", "sort", ""),
+        ("/machines/orders/hot-states/?last=7", "last", ""),
+        ("/machines/orders/hot-states/?by=luck", "by", "failures, retries"),
+        ("/machines/orders/hot-states/?sort=luck", "sort", "failures, retries"),
+        ("/charts/?range=1y", "range", ""),
+        ("/charts/?range=own&from=noon", "from", "a time like 2026-01-31T10:05"),
+        ("/charts/?period=7", "period", ""),
+        ("/charts/?statistic=mean", "statistic", ""),
+        ("/charts/?group=eight", "group", ""),
+        (f"{execution}?view=table", "view", "graph, steps or timeline"),
+        (f"{execution}?step=Charge+card&tab=out", "tab", "io, flow"),
+        (f"{execution}?view=steps&sort=size", "sort", "name, -name"),
+        (f"{execution}?view=steps&status=lost", "status", ""),
+        (f"{execution}?at=last", "at", "the number of an event"),
+        (f"{execution}?order=random", "order", "oldest or newest"),
+        (f"{execution}?since=noon", "since", "a time"),
+        ("/machines/new/?template=none", "template", ""),
+        ("/alarms/?state=BROKEN", "state", "OK, ALARM"),
+    ):
+        value = dict(parse_qsl(urlsplit(address).query))[name]
+        words = f"The parameter “{name}” cannot be “{value}”; expected {expected}"
+        assert words in text(client.get(address)), address
+    assert UNREAD not in text(client.get(f"{execution}?view=steps&sort=-name&order=newest&at=3"))
+
+
 def test_a_file_with_a_misspelt_filter_is_refused(client: Client, yard: list[str]) -> None:
     """It would have every row, and its reader could not see that."""
     execution = next(address for address in yard if address.endswith("/led/"))
-    for address in ("/audit.csv?actt=x", "/charts.csv?rang=1d", f"{execution}events.csv?typ=x"):
+    for address, words in (
+        ("/audit.csv?actt=x", "is not a query parameter of this page. Accepted:"),
+        ("/charts.csv?rang=1d", "is not a query parameter of this page. Accepted:"),
+        (f"{execution}events.csv?typ=x", "is not a query parameter of this page. Accepted:"),
+        ("/charts.csv?range=1y", "The parameter “range” cannot be “1y”; expected "),
+        ("/charts.csv?range=1d&range=1h", "The parameter “range” stands several times"),
+        (f"{execution}events.csv?order=random", "The parameter “order” cannot be “random”"),
+    ):
         response = client.get(address)
         assert response.status_code == 400, address
-        assert "is not a query parameter of this page. Accepted:" in response.content.decode()
+        assert words in response.content.decode(), address
         assert client.get(address.partition("?")[0]).status_code == 200
 
 
