@@ -193,11 +193,13 @@ class Template:
     def resolve(self, value: Any, *at: str) -> Any:
         """Return a value with its functions evaluated; raise ``SourceError``.
 
-        ``at``: its place, for messages. A missing ``--param`` value is noted.
+        ``at``: its place, for messages. A missing ``--param`` value is noted. ``AWS::NoValue``
+        gives None, as a missing property does.
         """
         self._trail += at
         try:
-            return self._resolved(value)
+            resolved = self._resolved(value)
+            return None if resolved is _NO_VALUE else resolved
         finally:
             del self._trail[len(self._trail) - len(at) :]
 
@@ -216,7 +218,7 @@ class Template:
             name = self._evaluate_once(
                 f"Ref {logical_id}", lambda: self.resolve(declared_name, logical_id, key)
             )
-            if name is not _NO_VALUE:
+            if name is not None:
                 try:
                     return text_of(name)
                 except ValueError as error:

@@ -58,7 +58,7 @@ def _check_roles(options: Namespace, parameters: Mapping[str, str]) -> bool:
         return False
     if len(paths) < len(options.files) and (policies or mode is RoleMode.ENFORCE):
         raise SourceError("-: got stdin, wanted files for --policy and --role enforce")
-    machines = role_machines(paths, parameters, policies)
+    machines = role_machines(paths, parameters, mode, policies)
     reports = rehearse(machines, policies, UNKNOWN_ACCOUNT)
     if options.format != "text":
         _write_role_problems(reports, options.format, mode)

@@ -53,10 +53,21 @@ def read_role_options(options: Namespace) -> tuple[RoleMode, RoleSource | None]:
     return mode, read_policies(options.policy)
 
 
+def is_rehearsed(machine: MachineSource, mode: RoleMode, policies: RoleSource | None) -> bool:
+    """Return whether a command reports on the role of a state machine.
+
+    Without policies there is only the note that nothing was checked, for ``enforce``.
+    """
+    return bool(policies or machine.policies) or mode is RoleMode.ENFORCE
+
+
 def role_machines(
-    paths: Sequence[Path], values: Mapping[str, str], policies: RoleSource | None
+    paths: Sequence[Path],
+    values: Mapping[str, str],
+    mode: RoleMode,
+    policies: RoleSource | None,
 ) -> list[MachineSource]:
-    """Return the state machines of files whose role can be rehearsed.
+    """Return the state machines of files whose role is rehearsed.
 
     ``policies``: of the command. Unreadable files are skipped: lint has reported them.
     """
@@ -66,7 +77,7 @@ def role_machines(
         try:
             project = read_paths([path], account, Parameters(values, placeholders=True))
             for machine in project.machines:
-                if policies or machine.policies:
+                if is_rehearsed(machine, mode, policies):
                     needs_of_machine(machine, UNKNOWN_ACCOUNT)
                     machines.append(machine)
         except SourceError:
@@ -114,12 +125,13 @@ def failure_words(report: RoleReport) -> list[str]:
 
 
 def unknown_words(report: RoleReport) -> str:
-    """Return a line about unknown permissions, "" without any."""
+    """Return a line about unknown permissions and unread policies, "" without any."""
     count = len(report.of_verdict(RoleVerdict.UNKNOWN))
-    if not count:
-        return ""
     if report.role is None:
-        return "role: its policies are not in the files: no permission was checked"
+        return "role: its policies are not in the files: no permission was checked" * bool(count)
+    if not count:
+        gaps = "; ".join(report.role.gaps)
+        return f"role {report.role.name}: not read, may deny a call: {gaps}" if gaps else ""
     kind = "permission is" if count == 1 else "permissions are"
     return f"role {report.role.name}: {count} {kind} not known; `stateyard role` lists them"
 
@@ -136,6 +148,6 @@ def warn_of_roles(reports: Iterable[RoleReport], *, all_lines: bool = True) -> i
         for line in lines if all_lines else ():
             write_error(f"warning: {report.place}: {line}")
         words = unknown_words(report)
-        if words and report.role is not None:
+        if words:
             write_error(f"note: {report.place}: {words}")
     return missing

@@ -8,6 +8,8 @@ services and operations are *unknown*.
 
 from __future__ import annotations
 
+from typing import Any
+
 _PREFIX_PAIRS = """
 abusesignal=? accessanalyzer=access-analyzer accountaccess=account-access
 accountaccessruntime=account-access acmpca=acm-pca agentdiscovery=? agentregistry=agent-registry
@@ -147,6 +149,47 @@ _UNNAMED = {
     "renameObject writeGetObjectResponse",
 }
 """Operations without an action of their name; their actions depend on the request."""
+
+
+_UNSIGNED = {
+    "sts": "getCallerIdentity assumeRoleWithSAML assumeRoleWithWebIdentity",
+    "cognitoidentity": "getCredentialsForIdentity getId getOpenIdToken unlinkIdentity",
+    "cognitoidentityprovider": "associateSoftwareToken changePassword "
+    "completeWebAuthnRegistration confirmDevice confirmForgotPassword confirmSignUp deleteUser "
+    "deleteUserAttributes deleteWebAuthnCredential forgetDevice forgotPassword getDevice "
+    "getTokensFromRefreshToken getUser getUserAttributeVerificationCode getUserAuthFactors "
+    "globalSignOut initiateAuth listDevices listWebAuthnCredentials resendConfirmationCode "
+    "respondToAuthChallenge revokeToken setUserMFAPreference setUserSettings signUp "
+    "startWebAuthnRegistration updateAuthEventFeedback updateDeviceStatus updateUserAttributes "
+    "verifySoftwareToken verifyUserAttribute",
+}
+"""Operations that need no permission: unsigned in botocore's models, and GetCallerIdentity."""
+_PUTS = ("putObject", "copyObject", "createMultipartUpload")
+_PUT_FIELDS = {
+    "ACL": "s3:PutObjectAcl",
+    "GrantFullControl": "s3:PutObjectAcl",
+    "GrantRead": "s3:PutObjectAcl",
+    "GrantReadACP": "s3:PutObjectAcl",
+    "GrantWriteACP": "s3:PutObjectAcl",
+    "Tagging": "s3:PutObjectTagging",
+    "ObjectLockMode": "s3:PutObjectRetention",
+    "ObjectLockRetainUntilDate": "s3:PutObjectRetention",
+    "ObjectLockLegalHoldStatus": "s3:PutObjectLegalHold",
+}
+"""Parameter of an operation that writes an object -> the action that it needs as well."""
+
+
+def needs_no_permission(service: str, action: str) -> bool:
+    """Return whether everyone may call an ``aws-sdk`` operation."""
+    return action in _UNSIGNED.get(service, "").split()
+
+
+def further_actions(service: str, action: str, parameters: Any) -> list[str]:
+    """Return the actions that an operation needs because of the parameters that it has."""
+    if service != "s3" or action not in _PUTS or not isinstance(parameters, dict):
+        return []
+    names = {str(name).removesuffix(".$") for name in parameters}
+    return sorted({needed for field, needed in _PUT_FIELDS.items() if field in names})
 
 
 def iam_actions(service: str, action: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from console.roles.actions import iam_actions
+from console.roles.actions import further_actions, iam_actions, needs_no_permission
 from console.roles.integrations import EVERYTHING, GRANTS, UNKNOWN, Grant
 from console.roles.patterns import HOLE, has_holes, literal_text
 
@@ -310,6 +310,8 @@ _SPECIAL: dict[str, Callable[[RoleCall], Iterator[Need]]] = {
 
 def _sdk_needs(call: RoleCall) -> Iterator[Need]:
     service, action = call.resource.service.removeprefix("aws-sdk:"), call.resource.action
+    if needs_no_permission(service, action):
+        return
     actions = iam_actions(service, action)
     if not actions:
         reason = f"IAM's actions for {call.name} are not known here"
@@ -323,6 +325,8 @@ def _sdk_needs(call: RoleCall) -> Iterator[Need]:
             versioned = name in _OF_VERSIONS and call.value("VersionId")
             shown = name.replace("Object", "ObjectVersion", 1) if versioned else name
             yield call.need(shown, _sdk_resource(call, name))
+    for name in further_actions(service, action, call.parameters):
+        yield call.need(name, _sdk_resource(call, name))
     if (service, action) in (("s3", "copyObject"), ("s3", "uploadPartCopy")):
         source, version, _ = (call.value("CopySource") or HOLE).partition("?versionId=")
         read = "s3:GetObjectVersion" if version else "s3:GetObject"

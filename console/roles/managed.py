@@ -27,14 +27,17 @@ _STATEMENTS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Name -> the actions allowed on every resource."""
+_DENIES_ALL = "AWSDenyAll"
 
 
 def managed_policy(name: str) -> dict[str, Any] | None:
     """Return an AWS managed policy by name or ARN, None if it is not in the table."""
     if name.startswith("arn:") and ":iam::aws:policy/" not in name:
         return None
-    actions = _STATEMENTS.get(name.rpartition("/")[2])
+    short = name.rpartition("/")[2]
+    actions = ("*",) if short == _DENIES_ALL else _STATEMENTS.get(short)
     if actions is None:
         return None
-    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    effect = "Deny" if short == _DENIES_ALL else "Allow"
+    statement = {"Effect": effect, "Action": list(actions), "Resource": "*"}
     return {"Version": "2012-10-17", "Statement": [statement]}

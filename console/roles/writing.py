@@ -66,6 +66,7 @@ def write_text(reports: Sequence[RoleReport]) -> str:
 def _lines(report: RoleReport) -> list[str]:
     counts = [f"{len(report.of_verdict(verdict))} {words}" for verdict, words in _HEADINGS]
     lines = [f"{report.name}: {', '.join(counts)}, {report.unused_count} never used"]
+    lines += [f"  not read: {gap}" for gap in (report.role.gaps if report.role else ())]
     for verdict, words in _HEADINGS[:3]:
         lines += [f"  {words}: {line}" for line in grouped_words(report.of_verdict(verdict))]
     for unused in report.unused:

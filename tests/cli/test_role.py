@@ -350,6 +350,109 @@ def test_a_permissions_boundary(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert {action: each[action] for action in verdicts} == verdicts
 
 
+NOTHING = {"Ref": "AWS::NoValue"}
+ON = {"Fn::Equals": ["a", "a"]}
+OFF = {"Fn::Equals": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("properties", "condition", "verdict"),
+    [
+        ({"ManagedPolicyArns": [{"Ref": "Own"}]}, ON, "allowed"),
+        ({"ManagedPolicyArns": [{"Fn::GetAtt": ["Own", "PolicyArn"]}]}, ON, "allowed"),
+        ({"ManagedPolicyArns": [{"Fn::GetAtt": "Own.PolicyArn"}]}, ON, "allowed"),
+        (
+            {"ManagedPolicyArns": [{"Fn::Sub": "arn:aws:iam::${AWS::AccountId}:policy/p/own"}]},
+            ON,
+            "allowed",
+        ),
+        ({"ManagedPolicyArns": [{"Fn::If": ["C", {"Ref": "Own"}, NOTHING]}]}, ON, "allowed"),
+        ({"ManagedPolicyArns": [{"Fn::If": ["C", {"Ref": "Own"}, NOTHING]}]}, OFF, "missing"),
+        ({"ManagedPolicyArns": {"Fn::If": ["C", [{"Ref": "Own"}], NOTHING]}}, OFF, "missing"),
+        (
+            {"ManagedPolicyArns": [{"Ref": "Own"}], "PermissionsBoundary": NOTHING},
+            ON,
+            "allowed",
+        ),
+        (
+            {"ManagedPolicyArns": [{"Ref": "Own"}, "arn:aws:iam::aws:policy/AWSDenyAll"]},
+            ON,
+            "denied",
+        ),
+    ],
+)
+def test_managed_policies_of_a_template(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    properties: dict[str, Any],
+    condition: dict[str, Any],
+    verdict: str,
+) -> None:
+    """A policy of the template counts however it is named; AWS::NoValue is none."""
+    template = cloudformation()
+    resources = template["Resources"]
+    resources["Role"]["Properties"] = {"AssumeRolePolicyDocument": {}, **properties}
+    resources["Own"] = {
+        "Type": "AWS::IAM::ManagedPolicy",
+        "Properties": {
+            "ManagedPolicyName": "own",
+            "Path": "/p/",
+            "PolicyDocument": policy(START, FOLLOW, RULE),
+        },
+    }
+    template["Conditions"] = {"C": condition}
+    path = write(tmp_path / "template.json", template)
+    (report,) = json.loads(run(capsys, "role", path, "--format", "json")[1])
+    assert {each["verdict"] for each in report["permissions"]} == {verdict}
+    assert report["gaps"] == []
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_policies_of_sam_under_a_condition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: bool
+) -> None:
+    """An entry or a list that a condition leaves out hides no missing permission."""
+    for condition, code in ((ON, 0), (OFF, 1)):
+        template = sam()
+        own = policy(START, FOLLOW, RULE)
+        said: Any = {"Fn::If": ["C", [own] if not listed else own, NOTHING]}
+        template["Resources"]["Flow"]["Properties"]["Policies"] = [said] if listed else said
+        template["Conditions"] = {"C": condition}
+        path = write(tmp_path / "template.json", template)
+        got, text, _ = run(capsys, "role", path, "--format", "text")
+        assert (got, "not read" in text) == (code, False)
+
+
+def test_a_policy_that_is_not_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may deny what the others allow, so report and lint name it beside allowed calls."""
+    template = cloudformation(START, FOLLOW, RULE)
+    arn = "arn:aws:iam::123456789012:policy/guard"
+    template["Resources"]["Role"]["Properties"]["ManagedPolicyArns"] = [arn]
+    path = write(tmp_path / "template.json", template)
+    code, text, _ = run(capsys, "role", path, "--format", "text")
+    assert (code, "0 unknown" in text) == (0, True)
+    assert f"not read: {path}: Role: the policy {arn} is not here" in text
+    code, _, errors = run(capsys, "lint", path)
+    assert (code, f"not read, may deny a call: {path}: Role: the policy {arn}" in errors) == (
+        0,
+        True,
+    )
+
+
+def test_enforce_says_that_nothing_was_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The role is elsewhere: a note with enforce, no word with report."""
+    template = cloudformation()
+    template["Resources"]["Flow"]["Properties"]["RoleArn"] = {"Fn::ImportValue": "role"}
+    path = write(tmp_path / "template.json", template)
+    for mode, noted in (("report", False), ("enforce", True)):
+        code, _, errors = run(capsys, "lint", path, "--role", mode)
+        assert (code, "no permission was checked" in errors) == (0, noted)
+
+
 def test_attachments_of_terraform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both kinds of attachments count; a policy that is known after apply is a gap."""
     plan = terraform(START)

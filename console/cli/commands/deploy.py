@@ -28,6 +28,7 @@ from console.cli.output import write_error, write_line
 from console.cli.parameters import Parameters, parse_parameters
 from console.cli.role_checks import (
     account_of,
+    is_rehearsed,
     read_role_options,
     rehearse,
     warn_of_roles,
@@ -165,7 +166,7 @@ def _check_roles(options: Namespace, connection: Connection, project: SourceProj
     mode, policies = read_role_options(options)
     if mode is RoleMode.OFF:
         return
-    machines = [machine for machine in project.machines if policies or machine.policies]
+    machines = [each for each in project.machines if is_rehearsed(each, mode, policies)]
     missing = warn_of_roles(rehearse(machines, policies, account_of(connection.account)))
     if missing and mode is RoleMode.ENFORCE:
         raise DeploymentRefused(f"--role enforce: got missing permissions ({missing}), wanted none")

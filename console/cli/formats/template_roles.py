@@ -63,9 +63,7 @@ class TemplateRoles:
         properties = self._template.properties(role_id)
         for number, entry in enumerate(self._resolved_list(properties.get("Policies")), 1):
             self._add_document(policies, entry, f"{place}: policy {number}")
-        managed = properties.get("ManagedPolicyArns")
-        listed = managed if isinstance(managed, list) else self._resolved_list(managed)
-        for entry in listed:
+        for entry in self._resolved_list(properties.get("ManagedPolicyArns")):
             self._add_reference(policies, entry, place)
         name = self._template.physical_name(role_id)
         for policy_id in self._ids(*_ATTACHED):
@@ -77,6 +75,7 @@ class TemplateRoles:
 
     def _finished(self, name: str, policies: _Policies, boundary: Any, place: str) -> RoleSource:
         """Return a role with its permissions boundary; one that is not here may forbid all."""
+        boundary = self._resolved(boundary)
         if boundary is None:
             return readable_role(name, _unique(policies.documents), policies.gaps)
         limits = _Policies()
@@ -92,13 +91,12 @@ class TemplateRoles:
         policies = _Policies(gaps=gaps)
         place = f"{self._place}: {logical_id}"
         properties = self._template.properties(logical_id)
-        said = properties.get("Policies")
+        said = self._resolved(properties.get("Policies"))
         entries = said if isinstance(said, list) else [] if said is None else [said]
-        for number, entry in enumerate(entries, 1):
+        for number, resolved in enumerate(entries, 1):
             where = f"{place}: policy {number}"
-            resolved = self._resolved(entry)
             if isinstance(resolved, str):
-                self._add_reference(policies, entry, place)
+                self._add_reference(policies, resolved, place)
             elif isinstance(resolved, dict) and "Statement" in resolved:
                 policies.documents.append((where, resolved))
             elif isinstance(resolved, dict) and len(resolved) == 1:
@@ -108,7 +106,7 @@ class TemplateRoles:
                     policies.gaps.append(f"{where}: SAM's policy template {name} is not here")
                 else:
                     policies.documents.append((f"{where}: {name}", document))
-            elif resolved is not None:
+            else:
                 policies.gaps.append(f"{where}: the policy cannot be read")
         if traced:
             policies.add_managed(_TRACING, place)
@@ -121,17 +119,26 @@ class TemplateRoles:
         else:
             policies.gaps.append(f"{place}: the policy cannot be read")
 
-    def _add_reference(self, policies: _Policies, said: Any, place: str) -> None:
-        """Add a managed policy: one of the template, or one of AWS."""
-        if isinstance(said, dict) and said.keys() == {"Ref"}:
-            policy_id = said["Ref"]
-            if policy_id in self._ids("AWS::IAM::ManagedPolicy"):
+    def _add_reference(self, policies: _Policies, arn: Any, place: str) -> None:
+        """Add a managed policy, by its resolved ARN: one of the template, or one of AWS."""
+        for policy_id in self._ids("AWS::IAM::ManagedPolicy"):
+            if arn in self._arns_of_policy(policy_id):
                 resolved = self._resolved(self._template.properties(policy_id))
                 self._add_document(policies, resolved, f"{self._place}: {policy_id}")
                 return
-        resolved = self._resolved(said)
-        if resolved is not None:
-            policies.add_managed(resolved, place)
+        policies.add_managed(arn, place)
+
+    def _arns_of_policy(self, policy_id: str) -> list[Any]:
+        """Return the values that stand for the ARN of a managed policy of the template."""
+        references = {"Ref": policy_id}, {"Fn::GetAtt": [policy_id, "PolicyArn"]}
+        arns = [self._resolved(reference) for reference in references]
+        properties = self._template.properties(policy_id)
+        name = self._resolved(properties.get("ManagedPolicyName"))
+        if name is not None:
+            path = self._resolved(properties.get("Path")) or "/"
+            account = self._account
+            arns.append(f"arn:{account.partition}:iam::{account.number}:policy{path}{name}")
+        return arns
 
     def _connectors(self, logical_id: str) -> list[str]:
         """Return a gap for each connector of SAM that starts at a state machine."""

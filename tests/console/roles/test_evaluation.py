@@ -444,6 +444,25 @@ def test_names_become_the_arns_that_iam_authorizes(
             {("s3:PutObject", "arn:aws:s3:::b/k"), ("s3:GetObjectVersion", "arn:aws:s3:::a/x")},
         ),
         (
+            "s3:putObject",
+            {"Bucket": "b", "Key": "k", "ACL": "private", "GrantRead.$": "$.x", "Tagging": "a=b"},
+            {
+                ("s3:PutObject", "arn:aws:s3:::b/k"),
+                ("s3:PutObjectAcl", "arn:aws:s3:::b/k"),
+                ("s3:PutObjectTagging", "arn:aws:s3:::b/k"),
+            },
+        ),
+        (
+            "s3:createMultipartUpload",
+            {"Bucket": "b", "Key": "k", "ObjectLockMode": "COMPLIANCE"},
+            {
+                ("s3:PutObject", "arn:aws:s3:::b/k"),
+                ("s3:PutObjectRetention", "arn:aws:s3:::b/k"),
+            },
+        ),
+        ("sts:getCallerIdentity", {}, set()),
+        ("cognitoidentityprovider:initiateAuth", {"ClientId": "c"}, set()),
+        (
             "eventbridge:putRule",
             {"Name": "r", "EventBusName": "b"},
             {("events:PutRule", "${}")},
