@@ -53,6 +53,8 @@ _FAMILY = {
     _ACTIVITY: Family.ACTIVITY,
     _SERVICE: Family.TASK,
 }
+_NO_ARN = "arn:aws:states:us-east-1:123456789012:"
+"""Beginning of an ARN, for a trial outside of an execution."""
 _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
 
@@ -290,7 +292,7 @@ def _token_scope(turn: Turn, frame: Frame, state: Task, payload: Payload) -> Eva
     # is recorded between here and there.
     token = None
     if state.resource.pattern is not IntegrationPattern.REQUEST_RESPONSE:
-        arn = turn.about["execution_arn"]
+        arn = turn.about.get("execution_arn", _NO_ARN)
         token = task_token(turn.moment.token_key, arn, turn.next_event)
     return EvaluationScope(
         input=payload.value,
@@ -344,7 +346,7 @@ def _scheduled_details(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
         details: dict[str, Any] = {
             "resourceType": command.service,
             "resource": command.action + command.pattern,
-            "region": turn.about["state_machine_arn"].split(":")[3],
+            "region": turn.about.get("state_machine_arn", _NO_ARN).split(":")[3],
             "parameters": command.input,
         }
     else:

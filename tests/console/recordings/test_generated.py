@@ -149,6 +149,41 @@ def test_a_suite_has_calls_and_answers(history: Path) -> None:
         assert not report.has_errors(), report.generate_report()
 
 
+@pytest.mark.parametrize(
+    ("resource", "parameters"),
+    [
+        ("lambda:invoke", {"FunctionName": "f", "Payload.$": "$"}),
+        ("lambda:invoke.waitForTaskToken", {"FunctionName": "f", "Payload.$": "$"}),
+        ("dynamodb:getItem", {"TableName": "t", "Key": {"id": {"S": "1"}}}),
+        ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody.$": "$"}),
+        ("aws-sdk:s3:headObject", {"Bucket": "b", "Key": "k"}),
+        ("states:startExecution.sync:2", {"StateMachineArn": "a", "Input.$": "$"}),
+    ],
+)
+def test_calls_of_services_become_tests_of_each_kind(
+    resource: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    """Optimized integrations, with each pattern, and the SDK's."""
+    definition: dict[str, Any] = {
+        "StartAt": "Call",
+        "States": {
+            "Call": {
+                "Type": "Task",
+                "Resource": f"arn:aws:states:::{resource}",
+                "Parameters": parameters,
+                "End": True,
+            }
+        },
+    }
+    written = printed(definition, {"n": 1}, {"Call": lambda _: {"done": 1}})
+    history = write_files(tmp_path, written)
+    for kind in ("pytest", "test-state", "mock-config"):
+        assert generate(history, "--as", kind, "--to", tmp_path / f"test_{kind[0]}.py") == 0
+    (tried,) = json.loads((tmp_path / "test_t.py").read_text("utf-8"))
+    assert tried["expected"]["status"] == "SUCCEEDED"
+    assert "done" in tried["expected"]["output"]
+
+
 def test_a_mock_configuration_answers_a_run(history: Path) -> None:
     """The engine reads the file, and the run has the recorded output."""
     configuration = json.loads(write_mocks(read_scenario(history)))

@@ -52,6 +52,21 @@ def test_stages_of_a_pass() -> None:
     assert json.loads(trial.stages["afterParameters"]) == {"b": 1}
 
 
+@pytest.mark.parametrize("pattern", [".sync", ".sync:2", ".waitForTaskToken"])
+def test_a_job_outside_of_an_execution(pattern: str) -> None:
+    """Its Parameters are evaluated without the ARN of an execution, from which tokens are made."""
+    state = {
+        "Type": "Task",
+        "Resource": f"arn:aws:states:::states:startExecution{pattern}",
+        "Parameters": {"StateMachineArn": "arn:aws:states:us-east-1:1:stateMachine:m"},
+        "End": True,
+    }
+    machine, name = engine.parse_state(json.dumps(state), None)
+    mock = engine.Mock("{}")
+    trial = engine.try_state(machine, name, "{}", engine.Moment(0, 1), about={}, mock=mock)
+    assert (trial.status, trial.output) == ("SUCCEEDED", "{}")
+
+
 @pytest.mark.parametrize(
     ("error", "retries", "status", "following"),
     [
