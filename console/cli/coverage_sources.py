@@ -46,7 +46,11 @@ def read_settings(file: Path, *, required: bool) -> CoverageSettings:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    table = document.get("tool", {}).get("stateyard", {}).get("coverage")
+    table: Any = document
+    for name in ("tool", "stateyard", "coverage"):
+        table = table.get(name, {} if name != "coverage" else None)
+        if table is not None and not isinstance(table, dict):
+            raise SourceError(f"{file}: {name}: got {table!r}, wanted [tool.stateyard.coverage]")
     if table is None:
         if required:
             raise SourceError(f"{file}: got no table [tool.stateyard.coverage], wanted one")
@@ -92,8 +96,11 @@ def declare_files(collection: Collection, paths: Sequence[Path], params: Sequenc
         text = with_resources(machine.definition)
         place = machine.place.partition(": ")[0]
         pattern = quoted_placeholders(machine.pattern or machine.definition)
+        named = machine.name, text, machine.type
         try:
-            collection.declare(*(machine.name, text, machine.type), place=place, source=pattern)
+            _ = collection.declare(*named, place=place, source=pattern).reader
+        except engine.DefinitionError as error:
+            raise SourceError(f"{machine.place}: {error}") from None
         except ValueError as error:
             raise SourceError(f"{machine.place}: got no JSON: {error}") from None
 

@@ -28,6 +28,7 @@ _MASK = "(masked)"
 """The server's text for a masked value; an input with it cannot decide a Choice rule."""
 
 
+_MOST_SHOWN = 60
 _NO_ENTRY = (AttributeError, KeyError, TypeError, ValueError)
 """The exceptions for a result file with missing or wrong fields."""
 
@@ -223,8 +224,13 @@ class Collection:
     def read_document(self, document: Any, place: str) -> None:
         """Add a parsed result file; raise ``CoverageFileError``."""
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise CoverageFileError(f"{place}: format: got another one, wanted {FORMAT}")
-        for number, entry in enumerate(document.get("machines") or ()):
+            got = document.get("format") if isinstance(document, dict) else None
+            raise CoverageFileError(f"{place}: format: got {got!r}, wanted {FORMAT!r}")
+        entries = document.get("machines")
+        if not isinstance(entries, list):
+            got = json.dumps(entries)[:_MOST_SHOWN]
+            raise CoverageFileError(f"{place}: machines: got {got}, wanted a list")
+        for number, entry in enumerate(entries):
             try:
                 machine = self.machine(json.dumps(entry["definition"]), entry["type"])
                 keys = {point.key for point in machine.reader.points}
@@ -267,6 +273,9 @@ def read_events(entries: Sequence[Any], place: str) -> list[engine.Event]:
 
     Raise ``CoverageFileError`` for an incomplete history.
     """
+    if not isinstance(entries, list) or not entries:
+        got = json.dumps(entries)[:_MOST_SHOWN]
+        raise CoverageFileError(f"{place}: events: got {got}, wanted a list of events")
     try:
         events = printed.read_events(entries)
     except ValidationException as error:

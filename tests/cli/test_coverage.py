@@ -186,6 +186,20 @@ def test_thresholds_set_the_exit_code(
     assert bool(errors) == bool(said)
 
 
+@pytest.mark.parametrize(
+    "settings", ["tool = 5", "[tool]\nstateyard = 5", "[tool.stateyard]\ncoverage = 5"]
+)
+def test_settings_that_are_no_table_end_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str
+) -> None:
+    """In one line, as every invalid setting."""
+    definition = write(tmp_path / "pay.asl.json", DEFINITION)
+    config = tmp_path / "coverage.toml"
+    config.write_text(settings, encoding="utf-8")
+    code, _, errors = report(capsys, definition, "--config", config)
+    assert (code, "got 5, wanted [tool.stateyard.coverage]" in errors) == (2, True), errors
+
+
 def test_machines_of_the_settings_are_reported_without_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,13 +236,17 @@ def test_a_placeholder_stands_for_what_a_test_put_there(
     result.write_text(collection.write_text(), encoding="utf-8")
     code, text, errors = report(capsys, definition, result)
     assert (code, "1 of engine.run" in text) == (0, True)
-    assert "warning: 1 executions have a definition that no named machine has" in errors
+    assert "warning: executions whose definition no named machine has: 1" in errors
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"format": "other-1"}, "format: got another one, wanted stateyard-coverage-1"),
+        ({"format": "other-1"}, "format: got 'other-1', wanted 'stateyard-coverage-1'"),
+        ({"format": "stateyard-coverage-1", "machines": 5}, "machines: got 5, wanted a list"),
+        ({"format": "stateyard-coverage-1"}, "machines: got null, wanted a list"),
+        ({"events": 5}, "bad.json: events: got 5, wanted a list of events"),
+        ({"events": []}, "bad.json: events: got [], wanted a list of events"),
         ({"format": "stateyard-coverage-1", "machines": [{}]}, "machines[0]: got KeyError"),
         ({"format": "stateyard-coverage-1", "machines": [7]}, "machines[0]: got TypeError"),
         ({"events": [{"id": 1}]}, "this is no event (KeyError: 'type')"),
@@ -252,6 +270,8 @@ def test_a_bad_result_ends_with_2(
         (b" \n", "got an empty file, wanted a definition"),
         (b"{", "got no JSON"),
         ("{}".encode("utf-16"), "got another encoding, wanted UTF-8"),
+        (b"{}", "SCHEMA_VALIDATION_FAILED: These fields are required"),
+        (b"[]", "SCHEMA_VALIDATION_FAILED: Definition must be a valid JSON object"),
     ],
 )
 def test_a_bad_definition_ends_with_2(

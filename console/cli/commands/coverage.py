@@ -78,7 +78,7 @@ def run_command(options: Namespace) -> int:
     if options.save is not None:
         write_file(options.save, collection.write_text())
     if runs := collection.unmatched():
-        write_error(f"warning: {runs} executions have a definition that no named machine has")
+        write_error(f"warning: executions whose definition no named machine has: {runs}")
     problems = shortfalls(reports, thresholds)
     for problem in problems:
         write_error(problem)
