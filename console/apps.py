@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
 from django.db.backends.signals import connection_created
 
 import engine
 from console import features, own_api
 from console.config.data_folder import database_files, make_private
-from console.feature import missing_need
+from console.feature import chosen_features, missing_need
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
@@ -95,10 +96,21 @@ class ConsoleConfig(AppConfig):
             raise ImproperlyConfigured(f"STATEYARD_LIMITS: got {profile!r}, wanted one of {names}")
         if missing := missing_need():
             raise ImproperlyConfigured(missing)
+        get_commands().update(_commands_of_features())
         engine.use_limits(profile)
         engine.use_platform(InstalledPlatform())
         connection_created.connect(_make_private)
         own_api.connect(_answer, _serves)
+
+
+def _commands_of_features() -> dict[str, str]:
+    """Return the features' commands of Django: name -> the package with ``management/commands``."""
+    return {
+        name: f"{features.__name__}.{feature.name}"
+        for feature in chosen_features()
+        for name, command in feature.commands.items()
+        if not command.module
+    }
 
 
 def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:

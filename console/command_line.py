@@ -1,8 +1,8 @@
 """The command ``stateyard``, and the set-up that it shares with ``manage.py``.
 
-``COMMANDS`` lists the commands of ``stateyard``. Client commands (``console.cli``) call a server's
-API and need neither settings nor a data folder. The others are management commands of Django;
-``manage.py`` has Django's own commands, too.
+``COMMANDS`` lists the core's commands of ``stateyard``; features declare theirs. Client commands
+(``console.cli``) call a server's API and need neither settings nor a data folder. The others are
+management commands of Django; ``manage.py`` has Django's own commands, too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from console.config.version import server_version
+from console.feature import declared_features, find_command, has_feature
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Serve": {
@@ -60,7 +60,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "branch": "list and delete branches of a project, and run tests in one",
         "start": "start an execution; --wait shows its states and its output",
         "next_starts": "set breakpoints and faults for the next starts of a machine",
-        "load": "start executions at a constant rate; report latency and limits",
         "pause": "pause an execution, all of a state machine, or all schedules",
         "resume": "resume an execution, all of a state machine, or all schedules",
         "status": "show what is paused, since when and by whom",
@@ -73,19 +72,18 @@ COMMANDS: dict[str, dict[str, str]] = {
         "reset": "remove all work from a server that allows it",
     },
 }
-"""Group -> name of a command -> its summary in one line."""
+"""Group -> name of a command of the core -> its summary in one line."""
 _OF_DJANGO = {
     *("--version", "--verbosity", "--settings", "--pythonpath", "--traceback"),
     *("--no-color", "--force-color", "--skip-checks"),
 }
 """Django's options of every command: accepted, but not shown in help texts."""
-_OF_DATABASE = {*COMMANDS["People"], *COMMANDS["Data"]}
-"""Commands that need the database of an existing server."""
-CLIENT_COMMANDS = {
+_OF_DATABASE = ("People", "Data")
+"""Groups of commands that need the database of an existing server."""
+_CORE_CLIENT_COMMANDS = {
     *("lint", "schema", "coverage", "test", "resilience", "role"),
     *COMMANDS["Talk to a server"],
 }
-"""Commands that need no local server: they call one or none."""
 _WRONG_USE = 2
 
 
@@ -94,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     name = words[0] if words else "help"
     if name in ("help", "-h", "--help"):
-        if len(words) <= 1 or words[1] not in _names():
+        if len(words) <= 1 or not _group_of(words[1]):
             print(_overview())  # noqa: T201 - it is what was asked for
             return
         words = [words[1], "--help"]
@@ -102,12 +100,62 @@ def main(arguments: list[str] | None = None) -> None:
     if name in ("version", "--version"):
         print(server_version())  # noqa: T201 - as above
         return
-    if name not in _names():
+    if not _group_of(name):
         sys.stderr.write(_unknown(name))
         sys.exit(_WRONG_USE)
-    if name in CLIENT_COMMANDS:
+    _check_feature(name)
+    if client_module(name):
         sys.exit(_run_client_command(words))
     _run_management_command(words)
+
+
+def all_commands() -> dict[str, dict[str, str]]:
+    """Return group -> name -> summary of all commands, also of disabled features."""
+    groups = {group: {**commands} for group, commands in COMMANDS.items()}
+    for feature in declared_features():
+        for name, command in feature.commands.items():
+            groups[command.group][name] = command.summary
+    return groups
+
+
+def client_commands() -> set[str]:
+    """Return the names of the commands that need no local server: they call one or none."""
+    names = (name for commands in all_commands().values() for name in commands)
+    return {name for name in names if client_module(name)}
+
+
+def client_module(name: str) -> str:
+    """Return the module of a client command, "" for a command of Django."""
+    if name in _CORE_CLIENT_COMMANDS:
+        return f"console.cli.commands.{name}"
+    entry = None if _core_group_of(name) else find_command(name)
+    return entry[1].module if entry else ""
+
+
+def _core_group_of(name: str) -> str:
+    return next((group for group, commands in COMMANDS.items() if name in commands), "")
+
+
+def _group_of(name: str) -> str:
+    """Return the group of a command, "" for an unknown name."""
+    if group := _core_group_of(name):
+        return group
+    entry = find_command(name)
+    return entry[1].group if entry else ""
+
+
+def _check_feature(name: str) -> None:
+    """Exit with one line for a command of a feature that ``STATEYARD_FEATURES`` leaves out."""
+    entry = None if _core_group_of(name) else find_command(name)
+    if entry and not _has_feature(entry[0].name):
+        sys.exit(f"stateyard: {name}: STATEYARD_FEATURES leaves out the feature {entry[0].name}")
+
+
+def _has_feature(name: str) -> bool:
+    try:
+        return has_feature(name)
+    except ValueError as error:  # the variable has an unknown feature
+        sys.exit(f"stateyard: {error}")
 
 
 def program() -> str:
@@ -124,6 +172,7 @@ def set_up(arguments: list[str]) -> list[str]:
     gc.disable()  # collections while modules are loaded find nothing, and took a fifth of a start
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     words = _take_data_folder(arguments)
+    _check_feature(words[1] if words[1:] and Path(words[0]).name == "manage.py" else words[0])
     try:
         _check_database_exists(words)
         if "up" in arguments[:2]:
@@ -167,7 +216,8 @@ def _take_data_folder(arguments: list[str]) -> list[str]:
 def _check_database_exists(words: list[str]) -> None:
     """Raise ``SettingError`` for a command that would otherwise create an empty database."""
     names = {word.partition("=")[0] for word in words}
-    if _OF_DATABASE.isdisjoint(words[:2]) and "--imports" not in names:
+    groups = {_group_of(word) for word in words[:2]}
+    if groups.isdisjoint(_OF_DATABASE) and "--imports" not in names:
         return
     from console.config import data_folder, environment
 
@@ -181,19 +231,16 @@ def _check_database_exists(words: list[str]) -> None:
 def _run_client_command(words: list[str]) -> int:
     from console.cli.commands import run_client_command
 
-    return run_client_command(words[0], client_parser(words[0]).parse_args(words[1:]))
+    options = client_parser(words[0]).parse_args(words[1:])
+    return run_client_command(client_module(words[0]), options)
 
 
 def client_parser(name: str) -> argparse.ArgumentParser:
     """Return the argument parser of a client command."""
-    command = _client_module(name)
+    command = importlib.import_module(client_module(name))
     parser = argparse.ArgumentParser(prog=f"stateyard {name}", description=f"{command.SUMMARY}.")
     command.add_arguments(parser)
     return parser
-
-
-def _client_module(name: str) -> Any:
-    return importlib.import_module(f"console.cli.commands.{name}")
 
 
 def _run_management_command(words: list[str]) -> None:
@@ -205,19 +252,16 @@ def _run_management_command(words: list[str]) -> None:
     command.run_from_argv(["stateyard", *words])
 
 
-def _names() -> set[str]:
-    return {name for group in COMMANDS.values() for name in group}
-
-
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, _names(), 1)
+    names = [each for commands in all_commands().values() for each in commands]
+    near = difflib.get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"stateyard: there is no command {name!r}.{hint} `stateyard help` lists them all.\n"
 
 
 def _overview() -> str:
     lines = ["Usage: stateyard COMMAND [options]", ""]
-    for group, commands in COMMANDS.items():
+    for group, commands in all_commands().items():
         lines += [group, *(f"  {name:<20}{text}" for name, text in commands.items()), ""]
     lines.append("stateyard COMMAND --help explains the options of a command.")
     return "\n".join(lines)

@@ -3,12 +3,16 @@
 A feature is a package of ``console.features`` that a server can do without. Its module ``feature``
 declares a ``FEATURE``: its URLs, rights, API operations, jobs, and functions for the core's
 extension points (``Hook``). Other modules of the feature are imported on first use. A server has
-the features in ``STATEYARD_FEATURES``. For a disabled feature, pages answer 404 and API actions are
-unknown operations; its tables stay.
+the features in ``STATEYARD_FEATURES``. For a disabled feature, pages answer 404, API actions are
+unknown operations, and commands end with a sentence; its tables stay.
+
+Commands that call a server import this module without Django.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -16,11 +20,10 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from django.conf import settings
-from django.utils.module_loading import import_string
+from console.features import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
@@ -163,6 +166,19 @@ class Background(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Subcommand:
+    """A command of ``stateyard``: its group in the list of commands, and its summary in one line.
+
+    ``module``: the module of a client command, with ``SUMMARY``, ``add_arguments`` and
+    ``run_command``; "" for a command of Django in the feature's ``management/commands``.
+    """
+
+    group: str
+    summary: str
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     """Declaration of a feature. Dotted paths are imported on first use.
 
@@ -171,7 +187,8 @@ class Feature:
     ``parameters``: URL for programs -> its query parameters; others are refused. ``operations``:
     botocore's name of a service -> the module whose ``HANDLERS`` answer its actions. ``jobs``: the
     module whose ``JOBS`` are ``PeriodicJob`` objects. ``background``: a subclass of ``Background``.
-    ``hooks``: extension point -> function. ``needs``: other features that it requires.
+    ``hooks``: extension point -> function. ``commands``: name -> command of ``stateyard``.
+    ``needs``: other features that it requires.
     """
 
     name: str
@@ -183,19 +200,53 @@ class Feature:
     jobs: str = ""
     background: str = ""
     hooks: Mapping[Hook, str] = field(default_factory=dict)
+    commands: Mapping[str, Subcommand] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+
+
+def declared_features() -> Iterator[Feature]:
+    """Yield all features, also disabled ones, and import each only when it is reached."""
+    return map(_declaration, NAMES)
+
+
+def _declaration(name: str) -> Feature:
+    feature: Feature = import_module(f"console.features.{name}.feature").FEATURE
+    return feature
 
 
 @cache
 def chosen_features() -> tuple[Feature, ...]:
     """Return the features of this server, in the order of ``console.features.NAMES``."""
-    names = settings.STATEYARD_FEATURES
-    return tuple(import_module(f"console.features.{name}.feature").FEATURE for name in names)
+    return tuple(map(_declaration, chosen_names()))
+
+
+def chosen_names() -> tuple[str, ...]:
+    """Return the names of the features of this server; raise ``SettingError`` for an unknown one.
+
+    A client command has no settings: it reads the variable.
+    """
+    django_conf: Any = sys.modules.get("django.conf")
+    if django_conf is not None and django_conf.settings.configured:
+        names: tuple[str, ...] = django_conf.settings.STATEYARD_FEATURES
+        return names
+    if not os.environ.get("STATEYARD_FEATURES"):
+        return NAMES
+    from console.config import environment
+
+    return environment.read_features("STATEYARD_FEATURES", NAMES)
 
 
 def has_feature(name: str) -> bool:
     """Return whether this server has a feature."""
-    return name in settings.STATEYARD_FEATURES
+    return name in chosen_names()
+
+
+def find_command(name: str) -> tuple[Feature, Subcommand] | None:
+    """Return the feature that has a command of ``stateyard``, chosen or not, and the command."""
+    for feature in declared_features():
+        if name in feature.commands:
+            return feature, feature.commands[name]
+    return None
 
 
 def missing_need() -> str:
@@ -211,8 +262,15 @@ def missing_need() -> str:
 def hooked(hook: Hook) -> tuple[Callable[..., Any], ...]:
     """Return the functions of this server's features for an extension point."""
     return tuple(
-        import_string(feature.hooks[hook]) for feature in chosen_features() if hook in feature.hooks
+        _import_name(feature.hooks[hook]) for feature in chosen_features() if hook in feature.hooks
     )
+
+
+def _import_name(path: str) -> Callable[..., Any]:
+    """Return the function at a dotted path."""
+    module, _, name = path.rpartition(".")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 # -- views -----------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
     ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),
     ("console.features.resilience", "console.features.review", "console.features.roles"),
-    ("console.features.reproduce",),
+    ("console.features.reproduce", "console.features.load"),
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),
@@ -197,7 +197,7 @@ def _repeated_class_names() -> Iterator[str]:
 def _reserved_elsewhere() -> Iterator[str]:
     for name, home in RESERVED.items():
         for module in classes().get(name, ()):
-            if module != home and not module.startswith("console.management.commands."):
+            if module != home and ".management.commands." not in module:
                 yield f"{module}.{name}"
 
 

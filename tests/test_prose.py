@@ -52,6 +52,10 @@ def _headlines() -> list[tuple[str, str]]:
     return lines
 
 
+_NO_PAGES = {"cli.py", "doctor", "load", "management"}
+"""Folders and modules of features with the texts of commands."""
+
+
 def _page_texts() -> Iterator[tuple[str, str]]:
     """Yield the place and text of templates, and of strings of scripts, views and forms."""
     for path in sorted((_ROOT / "templates").rglob("*.html")):
@@ -61,7 +65,7 @@ def _page_texts() -> Iterator[tuple[str, str]]:
             if not line.lstrip().startswith("//"):
                 yield str(path.relative_to(_ROOT)), " ".join(_QUOTED.findall(line))
     for module in survey().values():
-        if {"web", "features"} & set(module.path.parts) and "doctor" not in module.path.parts:
+        if {"web", "features"} & set(module.path.parts) and not _NO_PAGES & set(module.path.parts):
             prose = {
                 id(node.value)
                 for node in ast.walk(module.tree)

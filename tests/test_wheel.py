@@ -184,7 +184,7 @@ def test_a_command_that_is_not_there_is_named(installed: Path) -> None:
 
 def test_each_command_of_the_table_says_what_it_does() -> None:
     """One line each, as the overview shows them."""
-    for commands in command_line.COMMANDS.values():
+    for commands in command_line.all_commands().values():
         for name, text in commands.items():
             assert re.fullmatch(r"[a-z].{8,68}[^.]", text), name
 

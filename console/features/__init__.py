@@ -13,6 +13,7 @@ NAMES = (
     "editor",
     "faults",
     "hot_states",
+    "load",
     "logs",
     "metrics",
     "named_inputs",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-ALL = sorted(name for group in command_line.COMMANDS.values() for name in group)
+ALL = sorted(name for group in command_line.all_commands().values() for name in group)
 ARN = "arn:aws:states:us-east-1:123456789012:execution:orders:e1"
 NO_FILE = "nowhere.asl.json"
 WRONG_USES = {
@@ -102,7 +102,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> tuple[int, str]:
     """Run a command as ``stateyard`` does after its set-up; return exit code and stderr."""
     main: Callable[[list[str]], None] = command_line.main
-    if name not in command_line.CLIENT_COMMANDS:
+    if not command_line.client_module(name):
         main = load_command_class(get_commands()[name], name).run_from_argv
         words = (name, *words)
         name = "stateyard"
@@ -164,5 +164,5 @@ def test_the_tables_have_every_command() -> None:
     }
     only_options |= {"verify_audit", "web", "worker"}
     assert {*ALL} == WRONG_USES.keys() | FAILED.keys() | only_options
-    on_a_server = set(command_line.CLIENT_COMMANDS) - {"lint", "schema"}
+    on_a_server = command_line.client_commands() - {"lint", "schema"}
     assert on_a_server == WITHOUT_SERVER.keys()

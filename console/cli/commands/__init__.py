@@ -34,9 +34,9 @@ def add_parameter_argument(parser: ArgumentParser) -> None:
     )
 
 
-def run_client_command(name: str, options: Namespace) -> int:
-    """Run a command; return its exit code."""
-    command = importlib.import_module(f"console.cli.commands.{name}")
+def run_client_command(module: str, options: Namespace) -> int:
+    """Run the command of a module; return its exit code."""
+    command = importlib.import_module(module)
     try:
         return guarded(lambda: int(command.run_command(options)))
     finally:

@@ -11,7 +11,7 @@ import pytest
 from django.urls import get_resolver
 
 import engine
-from console.command_line import CLIENT_COMMANDS, client_parser
+from console.command_line import client_commands, client_parser
 from console.feature import View
 from console.server.serving import import_views
 from tests.acceptance.server import ROOT
@@ -84,7 +84,7 @@ def test_the_help_of_lint_imports_no_engine() -> None:
     assert not {"engine", "django", "yaml", "boto3"} & modules
 
 
-@pytest.mark.parametrize("name", sorted(CLIENT_COMMANDS))
+@pytest.mark.parametrize("name", sorted(client_commands()))
 def test_no_help_imports_a_client(name: str) -> None:
     """boto3 took half of the time of the help of a command that talks to a server."""
     words, modules = _help_of(name)

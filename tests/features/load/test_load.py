@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import command_line
-from console.cli import load
-from console.cli.commands.load import _parse_lines, _read_delayed, _read_rate, _read_seconds
 from console.cli.documents import SourceError
-from console.cli.load import LoadPlan, LoadRun, Measurements, percentiles
-from console.cli.load_report import aws_limits, report_of, write_text
 from console.config.aws_rates import AwsRate, start_rate, transition_rate
+from console.features.load import measuring as load
+from console.features.load.cli import _parse_lines, _read_delayed, _read_rate, _read_seconds
+from console.features.load.measuring import LoadPlan, LoadRun, Measurements, percentiles
+from console.features.load.report import aws_limits, report_of, write_text
 from tests.acceptance.server import ROOT, Server, free_port
 from tests.cli.test_deploy import clean, command
 from tests.console.store.helpers import ROLE

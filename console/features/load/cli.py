@@ -18,16 +18,16 @@ import engine
 from console.cli.commands import FAILED
 from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
 from console.cli.documents import SourceError, read_text
-from console.cli.load import MOST_AT_ONCE, MOST_STARTS, LoadPlan, LoadRun
-from console.cli.load_report import WRITERS, aws_limits, report_of
 from console.cli.output import write_line
 from console.config.aws_rates import start_rate, transition_rate
+from console.features.load.measuring import MOST_AT_ONCE, MOST_STARTS, LoadPlan, LoadRun
+from console.features.load.report import WRITERS, aws_limits, report_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from console.cli.connection import Connection
-    from console.cli.load import Measurements
+    from console.features.load.measuring import Measurements
 
 SUMMARY = "start executions of a state machine at a constant rate; report latency and limits"
 _UNITS = {"s": 1, "m": 60, "h": 3600}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.cli.load import THROTTLES, percentiles
+from console.features.load.measuring import THROTTLES, percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.cli.load import LoadPlan, Measurements
     from console.config.aws_rates import AwsRate
+    from console.features.load.measuring import LoadPlan, Measurements
 
 _WORDS = {
     "start-rate": "starts were throttled",

@@ -1,0 +1,1 @@
+"""Load tests: starts at a constant rate, their latency, and the limits that they reach."""
