@@ -51,7 +51,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "replay": "run recorded executions again: same path, same output?",
         "coverage": "report what was executed of state machines; a gate for CI",
         "test": "make a test of an execution or a definition: generate",
-        "resilience": "try Retriers, Catchers and timeouts, and name weaknesses",
         "role": "print the least policy of a role, or rehearse the role",
         "review": "compare the state machines of two commits, for a pull request",
     },
@@ -81,7 +80,7 @@ _OF_DJANGO = {
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
 _CORE_CLIENT_COMMANDS = {
-    *("lint", "schema", "coverage", "test", "resilience", "role"),
+    *("lint", "schema", "coverage", "test", "role"),
     *COMMANDS["Talk to a server"],
 }
 _WRONG_USE = 2

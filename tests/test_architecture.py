@@ -261,7 +261,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.config.client_profile",
         "console.config.data_folder",
         "console.config.yaml_loader",
-        "console.resilience",
+        "console.features.resilience.trials",
         "console.coverage",
         "console.errors",
         "console.recordings",

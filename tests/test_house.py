@@ -73,7 +73,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console", "console.features", "console.errors", "console.arns", "console.statuses"),
     ("console.models",),
     ("console.db",),
-    ("console.samples", "console.resilience", "console.recordings", "console.roles"),
+    ("console.samples", "console.recordings", "console.roles"),
     ("console.coverage",),
     ("console.config",),
     ("console.feature", "console.access", "console.masking", "console.events", "console.functions"),

@@ -52,7 +52,7 @@ def _headlines() -> list[tuple[str, str]]:
     return lines
 
 
-_NO_PAGES = {"cli.py", "doctor", "load", "management"}
+_NO_PAGES = {"cli.py", "doctor", "load", "management", "trials"}
 """Folders and modules of features with the texts of commands."""
 
 

@@ -1,1 +1,1 @@
-"""Resilience: a page that tests the error handling of a state machine's definition."""
+"""Resilience: a page and a command that test the error handling of a definition."""

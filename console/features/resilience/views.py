@@ -1,4 +1,4 @@
-"""View of the resilience report of a state machine (``console.resilience`` makes it)."""
+"""View of the resilience report of a state machine, made by ``trials``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.views.decorators.http import require_safe
 
 import engine
 from console.errors import ServiceError, ValidationException
+from console.features.resilience.trials import TrialOutcome, examine, read_rehearsal
+from console.features.resilience.trials.writing import duration_words, repeated_words, trial_words
 from console.masking.mask import MASK
-from console.resilience import TrialOutcome, examine, read_rehearsal
-from console.resilience.writing import duration_words, repeated_words, trial_words
 from console.statuses import ExecutionStatus, MachineType
 from console.store.executions.find import list_executions
 from console.store.state import history
@@ -23,8 +23,8 @@ from console.web.machines.views import machine_context
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
+    from console.features.resilience.trials import Rehearsal, Report, ResilienceTrial, Weakness
     from console.models import Execution, StateMachine
-    from console.resilience import Rehearsal, Report, ResilienceTrial, Weakness
 
 MOST_SECONDS = 3.0
 """Time limit of a page, after which no further state is tried; the command tries all."""

@@ -46,7 +46,7 @@ _LATER = {
         "qrcode",
         "pygraphviz",
     ),
-    *("console.cli", "console.resilience", "console.worker", "console.awsapi"),
+    *("console.cli", "console.features.resilience.trials", "console.worker", "console.awsapi"),
     *("console.web.execution.views", "console.web.people.login_views"),
 }
 """Packages that a page, a command or a Task imports when it first needs them."""

@@ -11,9 +11,9 @@ from console.features.resilience import views
 from console.statuses import MachineType
 from console.store.executions.start import start_execution
 from console.store.tasks import activities, claim, complete
-from tests.console.resilience.machines import WEAK, WELL_MADE
 from tests.console.store.helpers import ACTIVITY, REGION, create, drain
 from tests.console.web.helpers import markup
+from tests.features.resilience.machines import WEAK, WELL_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

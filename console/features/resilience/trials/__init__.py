@@ -4,11 +4,11 @@
 service and needs no server. The command ``stateyard resilience`` and a page show its report.
 """
 
-from console.resilience.rehearsal import Rehearsal, read_rehearsal
-from console.resilience.report import Report, examine
-from console.resilience.trials import ResilienceTrial, TrialOutcome
-from console.resilience.weaknesses import Weakness
-from console.resilience.writing import WRITERS
+from console.features.resilience.trials.rehearsal import Rehearsal, read_rehearsal
+from console.features.resilience.trials.report import Report, examine
+from console.features.resilience.trials.trials import ResilienceTrial, TrialOutcome
+from console.features.resilience.trials.weaknesses import Weakness
+from console.features.resilience.trials.writing import WRITERS
 
 __all__ = [
     "WRITERS",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 
 if TYPE_CHECKING:
-    from console.resilience.places import TestedState
+    from console.features.resilience.trials.places import TestedState
 
 _TOKENS: dict[str, tuple[str, ...]] = {
     "sqs:sendmessage": ("MessageDeduplicationId",),

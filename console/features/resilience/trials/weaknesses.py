@@ -7,15 +7,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.resilience.effects import call_name, idempotency_parameter, repeated_effect
-from console.resilience.places import following
-from console.resilience.trials import TrialOutcome, error_for, taker_of
+from console.features.resilience.trials.effects import (
+    call_name,
+    idempotency_parameter,
+    repeated_effect,
+)
+from console.features.resilience.trials.places import following
+from console.features.resilience.trials.trials import TrialOutcome, error_for, taker_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.resilience.places import TestedState
-    from console.resilience.trials import ResilienceTrial
+    from console.features.resilience.trials.places import TestedState
+    from console.features.resilience.trials.trials import ResilienceTrial
 
 THROTTLING = "Throttling"
 TIMEOUT = "TimeoutSeconds"

@@ -15,7 +15,7 @@ from console.cli.executions import list_events
 from console.cli.inputs import named_input
 from console.cli.lint_sources import with_resources
 from console.cli.output import write_error, write_line
-from console.resilience import WRITERS, Rehearsal, Report, examine, read_rehearsal
+from console.features.resilience.trials import WRITERS, Rehearsal, Report, examine, read_rehearsal
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

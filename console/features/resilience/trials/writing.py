@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from console.features.resilience.trials.trials import TrialOutcome
 from console.recordings.junit import JUnitCase, write_junit
-from console.resilience.trials import TrialOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from console.resilience.report import Report
-    from console.resilience.trials import ResilienceTrial
-    from console.resilience.weaknesses import Weakness
+    from console.features.resilience.trials.report import Report
+    from console.features.resilience.trials.trials import ResilienceTrial
+    from console.features.resilience.trials.weaknesses import Weakness
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 

@@ -13,11 +13,11 @@ import pytest
 from console import command_line
 from console.cli.branches import call
 from console.cli.connection import add_connection_arguments, connect
-from console.resilience.writing import duration_words
+from console.features.resilience.trials.writing import duration_words
 from tests.acceptance.server import Server, wait_for_end
 from tests.acceptance.test_branches import signed_in
 from tests.cli.test_deploy import run
-from tests.console.resilience.machines import FUNCTION, THROTTLED, WEAK, WELL_MADE
+from tests.features.resilience.machines import FUNCTION, THROTTLED, WEAK, WELL_MADE
 
 if TYPE_CHECKING:
     from pathlib import Path

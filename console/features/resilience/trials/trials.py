@@ -20,8 +20,8 @@ import engine
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from console.resilience.places import TestedState
-    from console.resilience.rehearsal import Rehearsal
+    from console.features.resilience.trials.places import TestedState
+    from console.features.resilience.trials.rehearsal import Rehearsal
 
 EXAMPLE_ERROR = "Example.Error"
 """An error name that no definition has: only wildcards match it."""

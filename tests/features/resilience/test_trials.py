@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.resilience import Report, TrialOutcome, examine, read_rehearsal
-from tests.console.resilience.machines import (
+from console.features.resilience.trials import Report, TrialOutcome, examine, read_rehearsal
+from tests.features.resilience.machines import (
     DISTRIBUTED,
     FUNCTION,
     NESTED,
@@ -23,7 +23,7 @@ from tests.console.resilience.machines import (
 )
 
 if TYPE_CHECKING:
-    from console.resilience import ResilienceTrial
+    from console.features.resilience.trials import ResilienceTrial
 
 FOLDER = Path(os.environ.get("STATEYARD_SHARED", "")) / "definitions"
 

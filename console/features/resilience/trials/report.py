@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.resilience import trials
-from console.resilience.effects import throttling_error
-from console.resilience.places import TestedState, is_distributed, list_places
-from console.resilience.trials import TrialOutcome
-from console.resilience.weaknesses import (
+from console.features.resilience.trials import trials
+from console.features.resilience.trials.effects import throttling_error
+from console.features.resilience.trials.places import TestedState, is_distributed, list_places
+from console.features.resilience.trials.trials import TrialOutcome
+from console.features.resilience.trials.weaknesses import (
     HEARTBEAT,
     NO_LIMIT,
     THROTTLING,
@@ -23,9 +23,9 @@ from console.resilience.weaknesses import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.resilience.rehearsal import Rehearsal
-    from console.resilience.trials import ResilienceTrial
-    from console.resilience.weaknesses import Weakness
+    from console.features.resilience.trials.rehearsal import Rehearsal
+    from console.features.resilience.trials.trials import ResilienceTrial
+    from console.features.resilience.trials.weaknesses import Weakness
 
 _ALL_LAST = "States.ALL must appear alone and at end of list"
 
