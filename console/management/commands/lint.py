@@ -26,6 +26,6 @@ class Command(ErrorLineCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check each file."""
         del args
-        code = run_client_command("lint", argparse.Namespace(**options))
+        code = run_client_command(lint.__name__, argparse.Namespace(**options))
         if code:
             sys.exit(code)
