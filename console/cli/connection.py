@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from console.cli.sources import Account
 
 _AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".aws.dev")
+_ANSWER_S = 30
+"""The number of seconds until a silent server counts as unreachable; each call has 3 attempts."""
+SYNC_ANSWER_S = 330
+"""The same for StartSyncExecution, which answers within five minutes."""
 _SET_UP = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SHARED_CREDENTIALS_FILE")
 
 
@@ -38,7 +42,7 @@ def _configuration(more: Config | None) -> Config:
     own = Config(
         inject_host_prefix=False,
         connect_timeout=10,
-        read_timeout=330,  # StartSyncExecution answers within five minutes
+        read_timeout=_ANSWER_S,
         retries={"max_attempts": 3, "mode": "standard"},
     )
     return own.merge(more) if more else own

@@ -9,10 +9,12 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from botocore.config import Config
+
 from console.cli import breakpoints
 from console.cli.branches import call
 from console.cli.commands import FAILED
-from console.cli.connection import add_connection_arguments, connect
+from console.cli.connection import SYNC_ANSWER_S, add_connection_arguments, connect
 from console.cli.documents import SourceError, load_document
 from console.cli.faults import add_fault_argument, start_faulty
 from console.cli.inputs import named_input
@@ -89,7 +91,8 @@ def _start(connection: Connection, arn: str, input_text: str, options: Namespace
     machine_arn = ":".join(arn.split(":")[:7])
     kind = states.describe_state_machine(stateMachineArn=machine_arn)["type"]
     if kind == "EXPRESS" and options.wait:
-        return _report(states.start_sync_execution(**request))
+        patient = connection.client("stepfunctions", Config(read_timeout=SYNC_ANSWER_S))
+        return _report(patient.start_sync_execution(**request))
     return _follow(states, states.start_execution(**request)["executionArn"], options)
 
 

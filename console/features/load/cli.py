@@ -16,7 +16,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import engine
 from console.cli.commands import FAILED
-from console.cli.connection import ConnectionRefused, add_connection_arguments, connect
+from console.cli.connection import (
+    SYNC_ANSWER_S,
+    ConnectionRefused,
+    add_connection_arguments,
+    connect,
+)
 from console.cli.documents import SourceError, read_text
 from console.cli.output import write_line
 from console.config.aws_rates import start_rate, transition_rate
@@ -37,6 +42,7 @@ _MOST_PAGES = 25
 _CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 1},  # a refused call is a result
     max_pool_connections=MOST_AT_ONCE,
+    read_timeout=SYNC_ANSWER_S,
 )
 
 
