@@ -130,11 +130,16 @@ class Collection:
             machine.name, machine.place, machine.source = name, place or machine.place, source
         return machine
 
+    def _name(self, machine: MachineCoverage, name: str) -> None:
+        """Name a machine of a result file, unless another definition has the name already."""
+        if not machine.name and all(other.name != name for other in self.machines):
+            machine.name = name
+
     def add(self, other: Collection) -> None:
         """Merge another collection into this one."""
         for entry in other.machines:
             machine = self.machine(entry.definition, entry.kind)
-            machine.name = machine.name or entry.name
+            self._name(machine, entry.name)
             machine.runs += entry.runs
             machine.reached |= entry.reached
             machine.uncertain |= entry.uncertain
@@ -234,7 +239,7 @@ class Collection:
             try:
                 machine = self.machine(json.dumps(entry["definition"]), entry["type"])
                 keys = {point.key for point in machine.reader.points}
-                machine.name = machine.name or entry["name"]
+                self._name(machine, entry["name"])
                 machine.runs += Counter(entry["runs"])
                 reached, uncertain = set(entry["reached"]), set(entry["uncertain"])
                 limits = entry.get("limits", ())  # an earlier version wrote none

@@ -113,6 +113,21 @@ def test_the_sum_is_a_source_again(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "1 of histories" in first
 
 
+def test_a_saved_sum_of_an_earlier_definition_is_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has the same name, but is no second state machine of the report."""
+    definition = write(tmp_path / "pay.asl.json", DEFINITION)
+    failed = write(tmp_path / "history.json", history({}, busy))
+    total = tmp_path / "sum.json"
+    assert report(capsys, definition, failed, "--save", total)[0] == 0
+    write(definition, {**DEFINITION, "Comment": "changed"})
+    code, text, errors = report(capsys, definition, total)
+    assert (code, text.count("pay: ")) == (0, 1)
+    assert text.startswith("pay: 0.0 %")
+    assert "warning: executions whose definition no named machine has: 1" in errors
+
+
 def test_a_graph_that_is_too_large_is_named() -> None:
     """Graphviz would take minutes; the table of the points is complete all the same."""
     states: dict[str, Any] = {
