@@ -484,3 +484,130 @@ def test_attachments_of_terraform(tmp_path: Path, capsys: pytest.CaptureFixture[
     code, text, _ = run(capsys, "role", path, "--format", "text")
     assert (code, "events:PutRule" in text, "missing:" in text) == (0, True, False)
     assert "its policy is known after apply" in text
+
+
+def _planned(kind: str, own: str, index: str = "", module: str = "", **values: Any) -> Any:
+    """Return a resource of a plan."""
+    return {"address": f"{module}{kind}.{own}{index}", "type": kind, "values": values}
+
+
+def _configured(kind: str, own: str, **fields: list[str]) -> dict[str, Any]:
+    """Return the configuration of a resource, whose fields have references."""
+    expressions = {key: {"references": said} for key, said in fields.items()}
+    return {"address": f"{kind}.{own}", "type": kind, "expressions": expressions}
+
+
+MACHINE = ("aws_sfn_state_machine", "m")
+ROLE = ("aws_iam_role", "r")
+ROLE_POLICY = ("aws_iam_role_policy", "p")
+OF_ROLE = ["aws_iam_role.r.arn", "aws_iam_role.r"]
+ENOUGH = json.dumps(policy({"Effect": "Allow", "Action": "*", "Resource": "*"}))
+LITTLE = json.dumps(policy({"Effect": "Allow", "Action": "s3:*", "Resource": "*"}))
+FLOW = {"name": "flow", "definition": json.dumps(NESTED)}
+IN_MODULE = "module.flow."
+
+
+def plan_of(
+    resources: list[dict[str, Any]], configured: list[dict[str, Any]], **root: Any
+) -> dict[str, Any]:
+    """Return a plan, in which ARNs are not known yet."""
+    return {
+        "format_version": "1.2",
+        "planned_values": {"root_module": {"resources": resources}},
+        "configuration": {"root_module": {"resources": configured, **root}},
+    }
+
+
+def role_plan(role: dict[str, Any], **fields: list[str]) -> dict[str, Any]:
+    """Return a plan of a state machine and its role with enough permissions."""
+    inline = [{"name": "p", "policy": ENOUGH}]
+    return plan_of(
+        [_planned(*MACHINE, **FLOW), _planned(*ROLE, name="r", inline_policy=inline, **role)],
+        [_configured(*MACHINE, role_arn=OF_ROLE), _configured(*ROLE, **fields)],
+    )
+
+
+def counted_plan(reference: list[str], index: str, text: str = ENOUGH) -> dict[str, Any]:
+    """Return a plan of a state machine with the role ``r`` and a policy of one of its instances."""
+    return plan_of(
+        [
+            _planned(*MACHINE, **FLOW),
+            _planned(*ROLE, "[0]", name="r0"),
+            _planned(*ROLE, "[1]", name="r1"),
+            _planned(*ROLE_POLICY, index, policy=text),
+        ],
+        [
+            _configured(*MACHINE, role_arn=["aws_iam_role.r[0].arn", "aws_iam_role.r[0]"]),
+            _configured(*ROLE),
+            _configured(*ROLE_POLICY, role=reference),
+        ],
+    )
+
+
+def module_plan(text: str, role: list[str]) -> dict[str, Any]:
+    """Return a plan with the state machine in a module that gets its role from another one."""
+    configured = [
+        _configured(*MACHINE, role_arn=["var.role"]),
+        _configured(*ROLE_POLICY, role=role),
+    ]
+    roles = {
+        "resources": [_configured(*ROLE)],
+        "outputs": {"arn": {"expression": {"references": OF_ROLE}}},
+    }
+    arguments = {"role": {"references": ["module.roles.arn", "module.roles"]}}
+    return plan_of(
+        [
+            _planned(*MACHINE, module=IN_MODULE, **FLOW),
+            _planned(*ROLE, module="module.roles.", name="r"),
+            _planned(*ROLE_POLICY, "[0]", module=IN_MODULE, policy=text),
+        ],
+        [],
+        module_calls={
+            "flow": {"expressions": arguments, "module": {"resources": configured}},
+            "roles": {"module": roles},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "verdict"),
+    [
+        (counted_plan(["aws_iam_role.r[0].id", "aws_iam_role.r[0]"], ""), "allowed"),
+        (counted_plan(["aws_iam_role.r[1].id", "aws_iam_role.r[1]"], ""), "missing"),
+        (counted_plan(["aws_iam_role.r", "count.index"], "[0]"), "allowed"),
+        (counted_plan(["aws_iam_role.r", "count.index"], "[1]"), "missing"),
+        (counted_plan(["aws_iam_role.r", "each.value"], '["a"]'), "unknown"),
+        (counted_plan(["local.role"], ""), "unknown"),
+        (counted_plan(["aws_iam_role.other.id", "aws_iam_role.other"], ""), "missing"),
+        (module_plan(ENOUGH, ["var.role"]), "allowed"),
+        (module_plan(LITTLE, ["var.role"]), "missing"),
+        (module_plan(ENOUGH, ["local.role"]), "unknown"),
+        (role_plan({"permissions_boundary": None}, permissions_boundary=["var.b"]), "allowed"),
+        (role_plan({}, permissions_boundary=["aws_iam_policy.b.arn"]), "unknown"),
+        (
+            role_plan({"managed_policy_arns": ["arn:aws:iam::aws:policy/AWSDenyAll"]}),
+            "denied",
+        ),
+    ],
+)
+def test_what_a_plan_refers_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: dict[str, Any], verdict: str
+) -> None:
+    """Counted resources, loops, modules and locals: right, or unknown if only the apply knows."""
+    path = write(tmp_path / "plan.json", plan)
+    (report,) = json.loads(run(capsys, "role", path, "--format", "json")[1])
+    assert {each["verdict"] for each in report["permissions"]} == {verdict}, report["gaps"]
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict"), [({"name": "p"}, "unknown"), ({"name": "", "policy": ""}, "missing")]
+)
+def test_an_inline_policy_of_a_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], own: dict[str, str], verdict: str
+) -> None:
+    """One that is known after apply is a gap; a role without any has an empty one."""
+    plan = role_plan({})
+    plan["planned_values"]["root_module"]["resources"][1]["values"]["inline_policy"] = [own]
+    path = write(tmp_path / "plan.json", plan)
+    (report,) = json.loads(run(capsys, "role", path, "--format", "json")[1])
+    assert {each["verdict"] for each in report["permissions"]} == {verdict}

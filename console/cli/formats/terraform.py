@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object
-from console.cli.formats.terraform_roles import TerraformRoles, references_of
+from console.cli.formats.terraform_references import PlannedReferences
+from console.cli.formats.terraform_roles import TerraformRoles
 from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
@@ -45,7 +46,7 @@ def read_terraform(
     with parameters.collect(place):
         root = as_object(values.get("root_module"), f"{place}: root_module")
         reader.resources = list(_resources(root, place))
-        reader.references = references_of(document)
+        reader.references = PlannedReferences(document)
         reader.read()
     return reader.project
 
@@ -68,7 +69,7 @@ class _Reader:
     def __init__(self, place: str, account: Account, parameters: Parameters) -> None:
         self._place, self._account, self._parameters = place, account, parameters
         self.resources: list[tuple[str, str, dict[str, Any]]] = []
-        self.references: dict[str, list[str]] = {}
+        self.references = PlannedReferences({})
         self.project = SourceProject()
 
     def read(self) -> None:

@@ -10,22 +10,12 @@ from console.roles import RoleSource, managed_policy, readable_role
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from console.cli.formats.terraform_references import PlannedReferences
+
 _MACHINE_ROLE = "role_arn"
+_ATTACHMENTS = {"aws_iam_role_policy_attachment": "role", "aws_iam_policy_attachment": "roles"}
+"""Resource -> its field with the name of a role, or with several."""
 _AFTER_APPLY = "is known after apply (the state has it then)"
-
-
-def references_of(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return ``ADDRESS.FIELD`` -> the addresses that it refers to, of the plan's root module."""
-    configuration = document.get("configuration")
-    module = configuration.get("root_module") if isinstance(configuration, dict) else None
-    listed = module.get("resources") if isinstance(module, dict) else None
-    references: dict[str, list[str]] = {}
-    for resource in listed if isinstance(listed, list) else ():
-        expressions = resource.get("expressions") if isinstance(resource, dict) else None
-        for name, said in expressions.items() if isinstance(expressions, dict) else ():
-            if isinstance(said, dict) and isinstance(said.get("references"), list):
-                references[f"{resource.get('address')}.{name}"] = said["references"]
-    return references
 
 
 class TerraformRoles:
@@ -34,13 +24,13 @@ class TerraformRoles:
     def __init__(
         self,
         resources: Sequence[tuple[str, str, dict[str, Any]]],
-        references: dict[str, list[str]],
+        references: PlannedReferences,
         place: str,
     ) -> None:
         self._resources, self._references, self._place = resources, references, place
 
     def role_of(self, address: str, machine: dict[str, Any]) -> RoleSource | None:
-        """Return the role of a state machine, None if it is not among the resources."""
+        """Return the role of a state machine, None if it is not certain which resource it is."""
         for role_address, said in self._of_kind("aws_iam_role"):
             if self._refers(address, machine, _MACHINE_ROLE, role_address, said.get("arn")):
                 return self._read(role_address, said)
@@ -50,30 +40,50 @@ class TerraformRoles:
         documents: list[tuple[str, Any]] = []
         gaps: list[str] = []
         name = role.get("name")
-        for number, inline in enumerate(role.get("inline_policy") or (), 1):
-            if inline.get("policy"):
-                self._add(documents, gaps, inline["policy"], f"{address}: policy {number}")
-        for arn in role.get("managed_policy_arns") or ():
-            self._add_managed(documents, gaps, arn, address)
+        self._add_own(documents, gaps, address, role)
         for policy_address, policy in self._of_kind("aws_iam_role_policy"):
-            if self._refers(policy_address, policy, "role", address, name):
+            if self._belongs(gaps, policy_address, policy, "role", address, name):
                 self._add(documents, gaps, policy.get("policy"), policy_address)
-        for attachment, said in self._attachments(address, name):
-            self._attach(documents, gaps, attachment, said)
-        if role.get("permissions_boundary"):
-            gaps.append(f"{self._place}: {address}.permissions_boundary may forbid more")
+        for kind, field in _ATTACHMENTS.items():
+            for attachment, said in self._of_kind(kind):
+                if self._belongs(gaps, attachment, said, field, address, name):
+                    self._attach(documents, gaps, attachment, said)
+        limit = "permissions_boundary"
+        if role.get(limit) or self._is_unknown(address, role, limit):
+            gaps.append(f"{self._place}: {address}.{limit} may forbid more")
             documents = []
         return readable_role(str(name or address), documents, gaps)
 
-    def _attachments(self, address: str, name: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the attachments of policies to a role."""
-        for attachment, said in self._of_kind("aws_iam_role_policy_attachment"):
-            if self._refers(attachment, said, "role", address, name):
-                yield attachment, said
-        for attachment, said in self._of_kind("aws_iam_policy_attachment"):
-            references = self._references.get(f"{attachment}.roles", [])
-            if name in (said.get("roles") or ()) or f"{address}.name" in references:
-                yield attachment, said
+    def _add_own(
+        self, documents: list[tuple[str, Any]], gaps: list[str], address: str, role: dict[str, Any]
+    ) -> None:
+        """Add the policies in the role itself: its inline policies, and the ARNs of others."""
+        for number, inline in enumerate(role.get("inline_policy") or (), 1):
+            if inline.get("policy") or "policy" not in inline:  # a role without any has an empty
+                self._add(documents, gaps, inline.get("policy"), f"{address}: policy {number}")
+        for arn in role.get("managed_policy_arns") or ():
+            self._attach(documents, gaps, address, {"policy_arn": arn})
+        if self._is_unknown(address, role, "managed_policy_arns"):
+            gaps.append(f"{self._place}: {address}.managed_policy_arns {_AFTER_APPLY}")
+
+    def _belongs(
+        self,
+        gaps: list[str],
+        address: str,
+        said: dict[str, Any],
+        field: str,
+        role: str,
+        name: Any,
+    ) -> bool:
+        """Return whether a policy or attachment is of a role; add a gap if that is unknown."""
+        belongs = self._refers(address, said, field, role, name)
+        if belongs is None:
+            gaps.append(f"{self._place}: {address}.{field} {_AFTER_APPLY}")
+        return bool(belongs)
+
+    def _is_unknown(self, address: str, said: dict[str, Any], field: str) -> bool:
+        """Return whether a plan omits the value of a field that the configuration sets."""
+        return field not in said and self._references.has(address, field)
 
     def _attach(
         self, documents: list[tuple[str, Any]], gaps: list[str], address: str, said: dict[str, Any]
@@ -115,9 +125,11 @@ class TerraformRoles:
 
     def _refers(
         self, address: str, said: dict[str, Any], field: str, other: str, value: Any
-    ) -> bool:
-        """Whether a field has a value of another resource, or the plan says that it will."""
-        if said.get(field) not in (None, ""):
-            return value is not None and bool(said[field] == value)
-        named = self._references.get(f"{address}.{field}", [])
-        return any(each == other or each.startswith(f"{other}.") for each in named)
+    ) -> bool | None:
+        """Return whether a field has a value of another resource; None if only the apply knows."""
+        own = said.get(field)
+        if isinstance(own, list):
+            return value is not None and value in own
+        if own not in (None, ""):
+            return value is not None and bool(own == value)
+        return self._references.refers(address, field, other)
