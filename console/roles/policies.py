@@ -215,5 +215,5 @@ def _parse_condition(said: Any, place: str) -> dict[str, Any]:
 
 
 def _kind_of(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list", type(None): "null", str: "a text"}
-    return kinds.get(type(value), f"a {type(value).__name__}")
+    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a number")

@@ -83,10 +83,10 @@ class PlannedReferences:
         if any(each.startswith(f"{family}[") for each in named):
             exact = _MODULE.sub(lambda match: f"module.{match[1]}.", other)
             return any(each == exact or each.startswith(f"{exact}.") for each in named)
-        if not _key(other):
+        if not _index_of(other):
             return True
         if {f"{_OPAQUE}each.key", f"{_OPAQUE}count.index"} & {*references}:
-            return _key(address) == _key(other)
+            return _index_of(address) == _index_of(other)
         return None
 
     def _read(self, module: _Module) -> None:
@@ -104,7 +104,7 @@ def _family(address: str) -> str:
     return _INDEX.sub("", address)
 
 
-def _key(address: str) -> str:
+def _index_of(address: str) -> str:
     """Return the index of a resource in its own family, "" without one."""
     index = _INDEX.search(_MODULE.sub("", address))
     return index[0] if index else ""

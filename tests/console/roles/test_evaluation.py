@@ -252,6 +252,8 @@ def test_a_boundary_limits_the_role() -> None:
             {"Statement": {"Effect": "allow", "Action": "*", "Resource": "*"}},
             "p: Statement 1.Effect: got 'allow', wanted Allow or Deny",
         ),
+        (5, "p: got a number, wanted a policy: an object with Statement"),
+        (True, "p: got a boolean, wanted a policy: an object with Statement"),
         (
             {"Statement": {"Effect": "Allow", "Action": "*"}},
             "p: Statement 1: got neither, wanted Resource or NotResource",
