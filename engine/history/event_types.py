@@ -100,7 +100,7 @@ class EventType:
     """One type of event.
 
     ``details_key``: the member of AWS's HistoryEvent that holds the details, "" if there is none.
-    ``is_failure``: a state's work failed; a Catch may follow.
+    ``is_failure``: a state's work failed; a Catch may follow. ``tone``: its colour on pages.
     """
 
     name: str
@@ -109,11 +109,7 @@ class EventType:
     effect: Effect
     details_key: str
     is_failure: bool
-
-    @property
-    def tone(self) -> Tone:
-        """Return the colour of the event on pages."""
-        return _TONES[self.stage]
+    tone: Tone
 
 
 _OWN = "the name, beginning with a small letter, and EventDetails"
@@ -211,7 +207,8 @@ _TABLE: dict[Family, list[_Row]] = {
 def _event_type(family: Family, row: _Row) -> EventType:
     name, stage, effect, key, is_failure = row
     own = f"{name[0].lower()}{name[1:]}EventDetails"
-    return EventType(name, family, stage, effect, own if key is _OWN else key, is_failure)
+    details_key = own if key is _OWN else key
+    return EventType(name, family, stage, effect, details_key, is_failure, _TONES[stage])
 
 
 EVENT_TYPES: dict[str, EventType] = {

@@ -140,7 +140,7 @@ def _particular_addresses() -> Iterator[str]:
     from console.features.alarms.models import Alarm
     from console.models import EventRule, MapRun
     from console.web.execution.page_parts import TABLE_VIEWS
-    from console.web.execution.panel_part import TABS
+    from console.web.execution.panel import TABS
 
     for run in MapRun.objects.select_related("parent"):
         yield f"/machines/mapping/executions/{run.parent.name}/map-runs/{run.task}/"

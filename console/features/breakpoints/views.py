@@ -21,7 +21,7 @@ from console.features.breakpoints.forms import BreakpointForm, LineForm
 from console.masking import mask
 from console.masking.masked_execution import masked_execution
 from console.store.executions import breakpoints
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.core.formatting import BREAK_TIMES
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
@@ -45,10 +45,10 @@ class ShownLine:
 
     line: engine.HaltedLine
     when: str
-    input: json_view.PayloadView
-    variables: json_view.PayloadView
-    parameters: json_view.PayloadView | None
-    output: json_view.PayloadView | None
+    input: formatting.PayloadView
+    variables: formatting.PayloadView
+    parameters: formatting.PayloadView | None
+    output: formatting.PayloadView | None
     texts: Mapping[str, str]
     error: str
     cause: str
@@ -124,12 +124,12 @@ def _shown_line(line: engine.HaltedLine, hidden: Mask) -> ShownLine:
     return ShownLine(
         line,
         BREAK_TIMES[halt.when],
-        json_view.payload_view(hidden.payload(line.input)),
-        json_view.payload_view(hidden.payload(variables)),
+        formatting.payload_view(hidden.payload(line.input)),
+        formatting.payload_view(hidden.payload(variables)),
         None
         if line.parameters is None
-        else json_view.payload_view(hidden.payload(line.parameters)),
-        json_view.payload_view(hidden.payload(halt.output)) if has_output else None,
+        else formatting.payload_view(hidden.payload(line.parameters)),
+        formatting.payload_view(hidden.payload(halt.output)) if has_output else None,
         {
             "input": hidden.payload(line.input),
             "variables": hidden.payload(line.own_variables),

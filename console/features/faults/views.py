@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from console.features.faults.execution_page import injected_faults
 from console.masking.masked_execution import masked_execution
 from console.store.executions.faults import MOST_STRIKES
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.core.scope import render, scope_of
 from console.web.execution.header import base_context
 
@@ -25,7 +25,7 @@ class ShownStrike:
     """A fault that struck. ``replaced``: the replaced result, masked, or None."""
 
     strike: FaultStrike
-    replaced: json_view.PayloadView | None
+    replaced: formatting.PayloadView | None
 
 
 @require_safe
@@ -37,7 +37,7 @@ def faults_page(request: HttpRequest, machine_name: str, execution_name: str) ->
     strikes = [
         ShownStrike(
             strike,
-            json_view.payload_view(hidden.payload(strike.replaced)) if strike.replaced else None,
+            formatting.payload_view(hidden.payload(strike.replaced)) if strike.replaced else None,
         )
         for strike in injected.strikes
     ]

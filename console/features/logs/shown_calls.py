@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from console.features.logs.function_log_store import logs_of_tasks
 from console.functions.report import end_lines, start_line
 from console.masking import masked_execution
-from console.web.execution.panel_part import ShownCall
+from console.web.execution.panel import ShownCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

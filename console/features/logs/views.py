@@ -19,7 +19,7 @@ from console.features.logs.log_filter import LogFilter
 from console.masking import masked_execution
 from console.models import LogGroup
 from console.store.machines import log_groups as store
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.core.scope import Scope, render, scope_of
 from console.web.graph.svg import state_names
 from console.web.machines.views import machine_context
@@ -54,7 +54,7 @@ class LogRow:
     state: str
     text: str
     key: str
-    payload: json_view.PayloadView | None = None
+    payload: formatting.PayloadView | None = None
 
 
 @require_safe
@@ -150,7 +150,7 @@ def _log_row(line: read.Line, *, with_payload: bool) -> LogRow:
     return LogRow(
         *(line.at_ms, execution, name, str(line.number), kind, engine.EVENT_TYPES[kind].tone),
         *(line.state, _summary(answer["details"], line.state), _line_key(line)),
-        json_view.payload_view(line.text) if with_payload else None,
+        formatting.payload_view(line.text) if with_payload else None,
     )
 
 

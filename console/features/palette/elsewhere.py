@@ -45,7 +45,7 @@ def find_elsewhere(scope: Scope, text: str) -> list[MatchGroup]:
     if not text.startswith("arn:"):
         members = members.exclude(project__name__contains=MARK)
     scopes = {
-        member.project_id: Scope(
+        member.project_id: Scope.of(
             Principal(scope.principal.user, member.project, member.role), scope.region
         )
         for member in members.select_related("project").order_by("pk")
@@ -133,5 +133,5 @@ class _Search:
     ) -> tuple[int, Match]:
         scope = self._scopes[row.project_id]
         region = row.arn.split(":", 4)[3]
-        address = address_in(Scope(scope.principal, region), view, *names)
+        address = address_in(Scope.of(scope.principal, region), view, *names)
         return row.project_id, Match(title, address, icon, project=scope.project.name, **more)

@@ -159,7 +159,7 @@ def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
         branches |= list_branches(memberships)
     for membership in memberships:
         principal = access.Principal(user, membership.project, membership.role)
-        counts = lists.status_counts(Scope(principal, region))
+        counts = lists.status_counts(Scope.of(principal, region))
         failed = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
         rows.append(
             ProjectRow(

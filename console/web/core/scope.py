@@ -66,12 +66,20 @@ class HtmxRequest(HttpRequest):
 class Scope:
     """The project and region that a page shows, and its reader's rights.
 
-    ``revealed``: number of an execution -> the time until which the reader sees its masked values.
+    ``place``: the beginning of its ARNs, up to the account. ``revealed``: number of an execution ->
+    the time until which the reader sees its masked values.
     """
 
     principal: access.Principal
     region: str
+    place: str
     revealed: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, principal: access.Principal, region: str) -> Scope:
+        """Return the scope of a caller in a region."""
+        partition, account = arns.partition_of(region), principal.project.account_id
+        return cls(principal, region, f"arn:{partition}:states:{region}:{account}")
 
     @property
     def project(self) -> Project:
@@ -85,10 +93,7 @@ class Scope:
 
     def arn(self, kind: str, *names: str) -> str:
         """Return the ARN of a ``stateMachine`` or ``execution`` of this scope."""
-        place = (
-            f"arn:{arns.partition_of(self.region)}:states:{self.region}:{self.project.account_id}"
-        )
-        return ":".join((place, kind, *names))
+        return ":".join((self.place, kind, *names))
 
     @property
     def own_executions(self) -> Q:
@@ -209,7 +214,7 @@ def scope_of(request: HttpRequest) -> Scope:
     if scope is None:
         asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
         region = asked_region[0] if asked_region else settings.STATEYARD_REGION
-        scope = Scope(access.principal_of(request), region)
+        scope = Scope.of(access.principal_of(request), region)
         if scope.may("RevealPayloads"):
             scope = replace(scope, revealed=_revealed_until(request))
         request.page_scope = scope  # type: ignore[attr-defined]
@@ -251,11 +256,22 @@ _REFUSED = (403, 404, 405)
 def render(
     request: HttpRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    """Render a page or fragment for this reader."""
-    common = _common_context(request)
+    """Render a page for this reader."""
+    scope = _reader_scope(request)
+    frame = _frame_context(request, scope)
     if request.method == "GET" and status not in _REFUSED:  # a refusal comes before its view reads
-        common["address_problems"] = address_problems(request)
-    response = shortcuts.render(request, template, {**common, **(context or {})}, status=status)
+        frame["address_problems"] = address_problems(request)
+    reader = {} if scope is None else _reader_context(scope)
+    whole = frame | reader | (context or {})
+    response = shortcuts.render(request, template, whole, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def render_part(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Render a part of a page for this reader, without what the frame of a page needs."""
+    context = _reader_context(scope_of(request)) | context
+    response = shortcuts.render(request, template, context)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -266,9 +282,10 @@ def _wait_scale() -> str:
     return "" if scale == 1 else f"{scale:g}"
 
 
-def _common_context(request: HttpRequest) -> dict[str, Any]:
+def _frame_context(request: HttpRequest, scope: Scope | None) -> dict[str, Any]:
+    """Return the context of the base template: settings, and the menu of projects."""
     theme = request.COOKIES.get("theme", "")
-    common: dict[str, Any] = {
+    frame: dict[str, Any] = {
         "theme": theme if theme in ("light", "dark") else "",
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
@@ -279,57 +296,76 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "statuses": formatting.LISTED,
         "fine": formatting.StatusLabel("succeeded", "Valid"),
     }
-    scope = _reader_scope(request)
-    if scope is not None:
-        parent, mark, _ = scope.project.name.partition(MARK)
-        parent = parent if mark else ""
-        common |= {
-            "parent_project": parent,
-            "region": scope.region,
-            "account": scope.project.account_id,
-            "project": scope.project.name,
-            **_project_choices(scope),
-            "default_region": settings.STATEYARD_REGION,
-            "rq": f"?region={scope.region}" if scope.elsewhere else "",
-            "ra": f"&region={scope.region}" if scope.elsewhere else "",
-            "masks": bool(scope.project.masked),
-            "archived_ms": scope.project.archived_ms,
-            "columns": SimpleLazyObject(partial(columns.chosen_columns, scope.principal.columns)),
-            "may": {
-                "start": scope.may("StartExecution"),
-                "stop": scope.may("StopExecution"),
-                "pause": scope.may("PauseExecution"),
-                "resume": scope.may("ResumeExecution"),
-                "debug": scope.may("DebugExecution"),
-                "test": scope.may("TestState"),
-                "call": scope.may("TestUnmockedTask"),
-                "secrets": scope.may("RevealSecrets"),
-                "redrive": scope.may("RedriveExecution"),
-                "edit": scope.may("UpdateStateMachine"),
-                "delete": scope.may("DeleteStateMachine"),
-                "answer": scope.may("SendTaskSuccess"),
-                "activities": scope.may("CreateActivity"),
-                "members": scope.may("PutMember") and not parent,
-                "remove": scope.may("RemoveMember") and not parent,
-                "reveal": scope.may("RevealPayloads"),
-                "view": scope.may("PutView"),
-                "note": scope.may("PutNote"),
-                "import": scope.may("ImportExecution"),
-                "key": scope.may("CreateAccessKey"),
-            },
-        }
-    return common
+    return frame if scope is None else frame | _project_choices(scope)
+
+
+_RIGHTS = {
+    "start": "StartExecution",
+    "stop": "StopExecution",
+    "pause": "PauseExecution",
+    "resume": "ResumeExecution",
+    "debug": "DebugExecution",
+    "test": "TestState",
+    "call": "TestUnmockedTask",
+    "secrets": "RevealSecrets",
+    "redrive": "RedriveExecution",
+    "edit": "UpdateStateMachine",
+    "delete": "DeleteStateMachine",
+    "answer": "SendTaskSuccess",
+    "activities": "CreateActivity",
+    "members": "PutMember",
+    "remove": "RemoveMember",
+    "reveal": "RevealPayloads",
+    "view": "PutView",
+    "note": "PutNote",
+    "import": "ImportExecution",
+    "key": "CreateAccessKey",
+}
+"""Name of a right in templates -> the action that it allows."""
+_NOT_IN_BRANCHES = {"members", "remove"}
+
+
+class _Rights(dict[str, bool]):
+    """The rights of a reader by their names in templates; each is looked up on first use."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __missing__(self, name: str) -> bool:
+        """Look up a right; raise ``KeyError`` for an unknown name."""
+        in_branch = MARK in self._scope.project.name
+        allowed = self._scope.may(_RIGHTS[name]) and not (in_branch and name in _NOT_IN_BRANCHES)
+        self[name] = allowed
+        return allowed
+
+
+def _reader_context(scope: Scope) -> dict[str, Any]:
+    """Return the context of everything that is shown to a reader of a project."""
+    return {
+        "region": scope.region,
+        "account": scope.project.account_id,
+        "project": scope.project.name,
+        "default_region": settings.STATEYARD_REGION,
+        "rq": f"?region={scope.region}" if scope.elsewhere else "",
+        "ra": f"&region={scope.region}" if scope.elsewhere else "",
+        "masks": bool(scope.project.masked),
+        "archived_ms": scope.project.archived_ms,
+        "columns": SimpleLazyObject(partial(columns.chosen_columns, scope.principal.columns)),
+        "may": _Rights(scope),
+    }
 
 
 def _project_choices(scope: Scope) -> dict[str, Any]:
     """Return the projects of the menu: the reader's; of branches only the open one.
 
-    ``own_projects``: the projects other than the samples. ``has_branches``: the page Projects lists
-    some.
+    ``parent_project``: the project of which this one is a branch, or "". ``own_projects``: the
+    projects other than the samples. ``has_branches``: the page Projects lists some.
     """
     projects = scope.principal.projects
     choices = [name for name in projects if MARK not in name or name == scope.project.name]
+    parent, mark, _ = scope.project.name.partition(MARK)
     return {
+        "parent_project": parent if mark else "",
         "projects": choices,
         "own_projects": [name for name in choices if name != SAMPLES],
         "has_branches": any(MARK in name for name in projects),

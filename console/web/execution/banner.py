@@ -13,7 +13,7 @@ from console.models import Execution, StateMachine
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive
 from console.store.state import pause
-from console.web.core.causes import Cause, cause_of
+from console.web.core.formatting import Cause, cause_of
 from console.web.execution import child_counts, root_cause
 from console.web.execution.chosen_step import ChosenStep, ended_in, states_left_open
 from console.web.history import timed_out, traces

@@ -17,7 +17,7 @@ from console.masking import masked_execution
 from console.models import Execution, HistoryEvent, RunRow
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
-from console.web.core.causes import cause_of, normalized_text
+from console.web.core.formatting import cause_of, normalized_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

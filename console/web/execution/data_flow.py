@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.execution.time_machine import variables_visible_at
 from console.web.history import traces
 from engine import event_types
@@ -55,7 +55,7 @@ class FlowStage:
 
     name: str
     by: str
-    payload: json_view.PayloadView
+    payload: formatting.PayloadView
     unchanged: bool = False
 
 
@@ -247,7 +247,7 @@ def flow_of_test(
         if isinstance(text, str):
             by_text = "" if by is None else json.dumps(by, ensure_ascii=False)
             is_same = bool(stages_made) and _is_equal(text, before)
-            stages_made.append(FlowStage(title, by_text, json_view.payload_view(text), is_same))
+            stages_made.append(FlowStage(title, by_text, formatting.payload_view(text), is_same))
             before = before if title == "Assigned variables" else text
     return VisitDataFlow(tuple(stages_made), problem)
 
@@ -255,5 +255,5 @@ def flow_of_test(
 def _is_equal(text: str, other: str) -> bool:
     """Whether two texts have the same JSON value."""
     return text == other or (
-        len(text) < json_view.TREE_LIMIT and json_view.is_equal_but_for_spaces(text, other)
+        len(text) < formatting.TREE_LIMIT and formatting.is_equal_but_for_spaces(text, other)
     )

@@ -16,7 +16,7 @@ from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import replay
 from console.store.executions.transitions import transitions_of
 from console.store.machines.published import executed_revision
-from console.web.core import formatting, json_view
+from console.web.core import formatting
 from console.web.execution.child_signs import parent_of
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class Header:
 class ExecutionPayloads:
     """Input and output of an execution. ``output``: None if there is none yet."""
 
-    input: json_view.PayloadView
-    output: json_view.PayloadView | None
+    input: formatting.PayloadView
+    output: formatting.PayloadView | None
 
 
 def base_context(execution: Execution, machine_name: str) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def payloads_of(execution: Execution) -> ExecutionPayloads:
     """Return input and output of an execution as the page shows them."""
     output = execution.output
     return ExecutionPayloads(
-        json_view.payload_view(execution.input, "input.json"),
-        None if output is None else json_view.payload_view(output, "output.json"),
+        formatting.payload_view(execution.input, "input.json"),
+        None if output is None else formatting.payload_view(output, "output.json"),
     )
 
 

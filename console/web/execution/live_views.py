@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import trigger_client_event
 
 import engine
 from console.db import clock
 from console.statuses import ExecutionStatus
-from console.web.core.scope import render, scope_of
+from console.web.core.scope import render_part, scope_of
 from console.web.execution import graph_part, header, iterations, steps, waiting
 from console.web.execution.audit_trail import audit_trail_of
 from console.web.execution.banner import (
@@ -38,7 +39,7 @@ from console.web.execution.page_parts import (
     past_parts,
     poll_of,
 )
-from console.web.execution.panel_part import form_parameters, panel_part
+from console.web.execution.panel import form_parameters, panel_part
 from console.web.graph.graph_view import states_inside
 from console.web.graph.shapes import bound_graph
 from console.web.history import event_table
@@ -167,7 +168,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
         "form_parameters": form_parameters(request.GET),
         "changes": _changes_of(execution, live, table, request.GET, page_state),
     }
-    response = render(request, "execution/_live_update.html", context)
+    response = render_part(request, "execution/_live_update.html", context)
     return trigger_client_event(response, "paint", after="swap")
 
 
@@ -276,7 +277,7 @@ def time_machine_moment(
         "timeline": painted.timeline,
         "form_parameters": form_parameters(request.GET),
     }
-    response = render(request, "execution/_time_machine_update.html", context)
+    response = render_part(request, "execution/_time_machine_update.html", context)
     return trigger_client_event(response, "paint", after="swap")
 
 
@@ -413,7 +414,9 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
     if name and panel.shown is None:
         raise Http404(f"The definition has no state “{name}”.")
     context: dict[str, Any] = {
-        **header.base_context(execution, machine_name),
+        "execution": execution,
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "panel": panel,
         "past_ms": at_ms,
         "repaint": repaint,
@@ -423,7 +426,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
         context["payloads"] = header.payloads_of(execution)
     elif panel.shown.running_since:
         context["waiting"] = waiting.waiting_part(execution)
-    return render(request, "execution/_panel.html", context)
+    return render_part(request, "execution/_panel.html", context)
 
 
 def _number(text: str) -> int:

@@ -19,7 +19,7 @@ from console.web.execution.banner import (
 )
 from console.web.execution.child_signs import child_signs
 from console.web.execution.graph_part import GraphPart, Painting, graph_part, paint_trace
-from console.web.execution.panel_part import PanelPart, panel_part
+from console.web.execution.panel import PanelPart, panel_part
 from console.web.execution.step_tree import StepsPart, steps_part
 from console.web.execution.timeline.timeline_part import TimelinePart, timeline_part
 from console.web.graph import graph_view

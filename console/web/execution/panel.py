@@ -1,4 +1,4 @@
-"""Build the panel of the selected state: one visit with its attempts and events.
+"""Build the panel beside the graph: the selected state, one visit of it, and its open tab.
 
 Links lead to the state's other visits in a loop or Map. Events of the visit are grouped into
 attempts (Task, Map or Parallel), each with its outcome.
@@ -6,15 +6,19 @@ attempts (Task, Map or Parallel), each with its outcome.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import engine
+from console import arns
+from console.feature import Hook, hooked
 from console.statuses import ExecutionStatus
-from console.web.core import formatting, json_view
-from console.web.core.causes import Cause, cause_of
-from console.web.execution import iterations
-from console.web.execution.steps import StepSummary, step_summaries
+from console.web.core import formatting
+from console.web.core.scope import choose
+from console.web.execution import data_flow, iterations
+from console.web.execution.chosen_step import ChosenStep, default_step, step_of_last_event
+from console.web.graph.definition_text import coloured_text
 from console.web.history import timed_out, traces
 from console.web.history.timed_out import limit_that_ran_out
 from engine import event_types
@@ -22,17 +26,160 @@ from engine import event_types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from django.http import QueryDict
+
     from console.models import Execution
     from console.web.execution.iterations import MapProgress, MapRuns
     from console.web.history.traces import VisitEvent
     from engine import Node, Trace, Visit, Visits
 
 
+TABS = (
+    ("io", "Input & output"),
+    ("flow", "Data flow"),
+    ("details", "Details"),
+    ("definition", "Definition"),
+    ("attempts", "Retries"),
+    ("logs", "Logs"),
+    ("events", "Events"),
+)
+_OLD_TABS = {"tries": "attempts"}
+"""Names of tabs in addresses of the release before -> their names now."""
+_FORM_PARAMETERS = (
+    *("step", "visit", "iteration", "tab", "view", "at"),
+    *("status", "find", "sort", "attempt", "region", "unfold", "rows", "from", "to"),
+)
 _TELLING = ("failed", "timed_out", "caught")
 """Statuses of the visits to show first."""
 _BAD = (engine.VisitStatus.FAILED, engine.VisitStatus.TIMED_OUT, engine.VisitStatus.CAUGHT)
 _STOPPED = (engine.VisitStatus.ABORTED, engine.VisitStatus.TIMED_OUT)
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
+
+
+# -- the panel -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPart:
+    """The panel beside the graph.
+
+    ``shown``: the visit on display, None for the execution itself or an unknown state ``chosen``.
+    ``can_halt``: a breakpoint may be set at the state. ``flow``, ``calls`` and ``definition``: the
+    contents of their tabs, if that is open. ``iteration``: the iteration of a Map that the graph
+    shows.
+    """
+
+    shown: Panel | None
+    chosen: str
+    tab: str
+    tabs: tuple[tuple[str, str], ...]
+    can_halt: bool = False
+    flow: data_flow.VisitDataFlow | None = None
+    calls: Sequence[ShownCall] = ()
+    definition: str = ""
+    problem: ProblemVisit | None = None
+    iteration: iterations.ShownIteration | None = None
+
+
+def form_parameters(query: QueryDict) -> list[tuple[str, str]]:
+    """Return the URL parameters that the page's forms send again."""
+    return [(key, str(query[key])) for key in _FORM_PARAMETERS if query.get(key)]
+
+
+def panel_part(
+    execution: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
+) -> PanelPart:
+    """Return the panel of the selected step; the URL may select an iteration of a Map."""
+    step_of_query = asked_step(execution, trace, query)
+    chosen = iterations.leading_state(trace, step_of_query.name, step_of_query.iteration)
+    tab = choose(query, "tab", (*dict(TABS), *_OLD_TABS), "io")
+    tab = _OLD_TABS.get(tab, tab)
+    panel = panel_of_state(
+        *(execution, trace, chosen, step_of_query.visit, step_of_query.iteration, maps),
+        all_events=tab == "events",
+    )
+    flow = None
+    if tab == "flow" and panel is not None and panel.number:
+        visit = trace.visits[panel.node.id][panel.number - 1]
+        flow = data_flow.data_flow_of(execution, trace, visit, panel)
+    tabs: tuple[tuple[str, str], ...] = TABS
+    if panel is None or panel.node.type != "Task" or not has_logs():
+        tabs = tuple(each for each in TABS if each[0] != "logs")
+        tab = "io" if tab == "logs" else tab
+    return PanelPart(
+        shown=panel,
+        chosen=chosen,
+        tab=tab,
+        tabs=tabs,
+        can_halt=panel is not None and panel.apart is None and _can_halt(execution),
+        flow=flow,
+        calls=calls_of_step(execution, panel) if tab == "logs" else (),
+        definition=coloured_text(panel.node.text) if panel and tab == "definition" else "",
+        problem=next_problem(trace, panel),
+        iteration=iterations.shown_iteration(trace, chosen, query.get("iteration", "")),
+    )
+
+
+def _can_halt(execution: Execution) -> bool:
+    """Whether an execution can still stop at a breakpoint: Express executions have none."""
+    return execution.status == ExecutionStatus.RUNNING and not arns.is_express(execution.arn)
+
+
+def asked_step(execution: Execution, trace: Trace, query: QueryDict) -> ChosenStep:
+    """Return the step named in the URL, else the execution's default step."""
+    visit = asked_visit(query)
+    if traces.asked_event(query) and not visit:
+        return step_of_last_event(trace, query.get("step"), query.get("iteration", ""))
+    if "step" in query:
+        return ChosenStep(query.get("step", ""), visit, query.get("iteration", ""))
+    if traces.asked_event(query):
+        last = trace.last_event
+        return ChosenStep(last.state if last else "", visit, query.get("iteration", ""))
+    chosen = default_step(execution, trace)
+    if "visit" in query or "iteration" in query:
+        return replace(chosen, visit=visit, iteration=query.get("iteration", ""))
+    return chosen
+
+
+def asked_visit(query: QueryDict) -> int:
+    """Return the visit number in the URL, 0 without one."""
+    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """One call with its log. ``attempt``: its number among the attempts of the visit."""
+
+    attempt: int
+    function: str
+    request: str
+    started_ms: int
+    duration: str
+    error: str
+    log: str
+
+
+def has_logs() -> bool:
+    """Whether a feature stores function logs."""
+    return bool(hooked(Hook.FUNCTION_LOGS))
+
+
+def calls_of_step(execution: Execution, panel: Panel | None) -> list[ShownCall]:
+    """Return the finished calls of one visit, oldest first.
+
+    A running call is omitted, because the masked values of its outcome are not known yet.
+    """
+    if panel is None:
+        return []
+    attempts = {
+        attempt.task: attempt.number
+        for attempt in panel.attempts
+        if attempt.task and attempt.until_ms is not None
+    }
+    last = max((event.id for event in panel.with_failures), default=0)
+    show = hooked(Hook.FUNCTION_LOGS) if attempts else ()
+    return [call for calls_of in show for call in calls_of(execution, attempts, last)]
 
 
 # -- the visit on display --------------------------------------------------------------------------
@@ -53,7 +200,6 @@ class Panel:
     last. ``stopped``: why it was stopped, "" if it was not. Durations are texts.
     """
 
-    summary: StepSummary
     node: Node
     status: formatting.StatusLabel
     number: int
@@ -64,10 +210,10 @@ class Panel:
     spent: str = ""
     between: str = ""
     running_since: int | None = None
-    input: json_view.PayloadView | None = None
-    output: json_view.PayloadView | None = None
+    input: formatting.PayloadView | None = None
+    output: formatting.PayloadView | None = None
     error: str = ""
-    cause: Cause | None = None
+    cause: formatting.Cause | None = None
     resource: str = ""
     attempts: tuple[StateAttempt, ...] = ()
     retries: int = 0
@@ -174,31 +320,23 @@ def panel_of_state(  # the arguments are what an address says
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
         return None
-    summary = step_summaries(trace, [node_id], maps)[node_id]
-    if summary.in_children:
-        return Panel(
-            summary,
-            summary.node,
-            summary.status,
-            0,
-            0,
-            apart=_child_executions_note(trace, node_id, maps),
-        )
-    visits = trace.visits_of(node_id)
+    node, visits = trace.graph.by_id[node_id], trace.visits_of(node_id)
+    outside = iterations.enclosing_maps(trace.graph).get(node_id, "")
+    if outside and trace.visits_of(outside):
+        return _panel_of_child_state(trace, node, outside, maps)
     index = iterations.parse_iteration(iteration)
     places: Sequence[int] = range(1, len(visits) + 1)
     if index:
         numbered = enumerate(visits.iterations(), 1)
         places = [place for place, event in numbered if _is_in(event, index)]
     if not places:
-        picker = iterations.iteration_picker(trace, summary.node, index) if visits else None
-        status = formatting.STEP[""] if index else summary.status
-        return Panel(summary, summary.node, status, 0, 0, picker=picker)
+        picker = iterations.iteration_picker(trace, node, index) if visits else None
+        return Panel(node, formatting.STEP[""], 0, 0, picker=picker)
     if number not in places:
         number = telling_visit(trace, visits, places)
     visit = visits[number - 1]
     events = traces.events_of_visit(execution, visit, with_iterations=all_events)
-    return _panel_of_visit(execution, trace, summary, number, events, maps)
+    return _panel_of_visit(execution, trace, node, number, events, maps)
 
 
 def telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
@@ -212,10 +350,13 @@ def telling_visit(trace: Trace, visits: Visits, places: Sequence[int]) -> int:
     return min(still, key=lambda place: (statuses[place - 1] == "caught", place), default=last)
 
 
-def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:
-    owner = iterations.enclosing_maps(trace.graph)[node]
+def _panel_of_child_state(trace: Trace, node: Node, owner: str, maps: MapRuns | None) -> Panel:
+    """Return the panel of a state that runs in the child executions of a distributed Map."""
     counted = maps.of_node(owner) if maps else None
-    return ChildExecutionsNote(trace.graph.by_id[owner].name, counted.arn if counted else "")
+    children = maps.states.get(node.name) if maps else None
+    status = children.status if children else formatting.IN_CHILD_EXECUTIONS
+    note = ChildExecutionsNote(trace.graph.by_id[owner].name, counted.arn if counted else "")
+    return Panel(node, status, 0, 0, apart=note)
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
@@ -226,12 +367,12 @@ def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
 def _panel_of_visit(
     execution: Execution,
     trace: Trace,
-    summary: StepSummary,
+    node: Node,
     number: int,
     events: list[VisitEvent],
     maps: MapRuns | None,
 ) -> Panel:
-    visits = trace.visits[summary.node.id]
+    visits = trace.visits[node.id]
     visit = visits[number - 1]
     with_failures = traces.with_failures(execution, events)
     error, cause = traces.failure_of_visit(execution, trace, visit, with_failures)
@@ -239,8 +380,7 @@ def _panel_of_visit(
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
     return Panel(
-        summary=summary,
-        node=summary.node,
+        node=node,
         status=formatting.STEP[visit.status],
         number=number,
         count=len(alike),
@@ -248,7 +388,7 @@ def _panel_of_visit(
         read=tuple(events),
         with_failures=tuple(with_failures),
         iteration=iterations.iteration_label(visit.iteration),
-        picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
+        picker=iterations.iteration_picker(trace, node, visit.iteration),
         entered_ms=visit.entered_ms,
         left_ms=left_ms,
         spent="" if took is None else formatting.duration_text(took),
@@ -257,7 +397,7 @@ def _panel_of_visit(
         input=_payload_view(events, event_types.STATE_ENTRIES, "input"),
         output=_payload_view(events, event_types.STATE_EXITS, "output"),
         error=error,
-        cause=cause_of(cause),
+        cause=formatting.cause_of(cause),
         resource=next(
             (event.details["resource"] for event in events if "resource" in event.details), ""
         ),
@@ -273,7 +413,7 @@ def _panel_of_visit(
             for event in events
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
-        progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
+        progress=maps.of_visit(node.id, visit.number) if maps else None,
         children=_children_of_visit(execution, events),
         stopped=_stopped_by(execution, visit),
     )
@@ -316,9 +456,9 @@ def _with_task_notes(
 
 def _payload_view(
     events: list[VisitEvent], types: frozenset[str], field: str
-) -> json_view.PayloadView | None:
+) -> formatting.PayloadView | None:
     payload = traces.payload_of(events, types, field)
-    return payload and json_view.payload_view(payload[1], f"events/{payload[0]}/{field}/")
+    return payload and formatting.payload_view(payload[1], f"events/{payload[0]}/{field}/")
 
 
 # -- attempts --------------------------------------------------------------------------------------
@@ -368,9 +508,9 @@ class StateAttempt:
     redriven: str = ""
 
     @property
-    def opened_cause(self) -> Cause | None:
+    def opened_cause(self) -> formatting.Cause | None:
         """Return the cause, parsed."""
-        return cause_of(self.cause or None)
+        return formatting.cause_of(self.cause or None)
 
 
 def list_attempts(events: Iterable[AttemptEvent], visit: Visit | None = None) -> list[StateAttempt]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import engine
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
-from console.web.core.causes import Cause, cause_of
+from console.web.core.formatting import Cause, cause_of
 from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import EdgeKind, VisitStatus

@@ -9,7 +9,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.store.executions import replay
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.history.traces import details_of
 from engine import event_types
 
@@ -28,7 +28,7 @@ class PastMoment:
     elapsed: int
     type: str
     state: str
-    variables: tuple[tuple[str, json_view.PayloadView], ...]
+    variables: tuple[tuple[str, formatting.PayloadView], ...]
 
     @property
     def previous(self) -> int:
@@ -60,7 +60,7 @@ def past_moment(execution: Execution, trace: Trace, last: int) -> PastMoment | N
         type=event.type,
         state=event.state,
         variables=tuple(
-            (name, json_view.payload_view(text)) for name, text in sorted(values.items())
+            (name, formatting.payload_view(text)) for name, text in sorted(values.items())
         ),
     )
 

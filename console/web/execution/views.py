@@ -31,7 +31,7 @@ from console.web.execution.forms import ShareForm
 from console.web.execution.graph_part import as_it_ran_context
 from console.web.execution.header import base_context
 from console.web.execution.page_parts import TABLE_VIEWS, page_of
-from console.web.execution.panel_part import form_parameters
+from console.web.execution.panel import form_parameters
 from console.web.execution.waiting import waiting_part
 from console.web.graph import definition_text
 from console.web.graph.graph_view import graph_view_of

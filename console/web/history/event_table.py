@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
-from console.web.core import json_view
+from console.web.core import formatting
 from console.web.graph import svg
 from console.web.history import timed_out, traces
 from console.web.history.traces import details_of
@@ -73,7 +73,7 @@ class EventDetail:
     """
 
     facts: tuple[tuple[str, str], ...]
-    payloads: tuple[tuple[str, json_view.PayloadView], ...]
+    payloads: tuple[tuple[str, formatting.PayloadView], ...]
     child_arn: str = ""
     child: Execution | None = None
 
@@ -316,14 +316,14 @@ def _event_detail(number: int, kind: str, text: str) -> EventDetail:
         if name not in _PAYLOADS and not isinstance(value, dict)
     )
     payloads = [
-        (name, json_view.payload_view(str(details[name]), f"events/{number}/{name}/"))
+        (name, formatting.payload_view(str(details[name]), f"events/{number}/{name}/"))
         for name in _PAYLOADS
         if details.get(name) is not None
     ]
     assigned = details.get("assignedVariables")
     if isinstance(assigned, dict):
         payloads += [
-            (f"${name}", json_view.payload_view(str(value))) for name, value in assigned.items()
+            (f"${name}", formatting.payload_view(str(value))) for name, value in assigned.items()
         ]
     child = traces.arn_of_started_child(kind, details)
     return EventDetail(facts, tuple(payloads), child)

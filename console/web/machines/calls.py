@@ -21,7 +21,7 @@ from console.integrations import explain, function, permissions, targets
 from console.integrations.redaction import without_secrets
 from console.models import Activity, StateMachine
 from console.samples import is_sample, samples_condition
-from console.web.core import json_view
+from console.web.core import formatting
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -74,7 +74,7 @@ class TaskCall:
     state: str
     resource: str
     plan: explain.CallPlan
-    template: json_view.PayloadView | None
+    template: formatting.PayloadView | None
     denied: str = ""
     node: str = ""
     activity: str = ""
@@ -200,7 +200,7 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         where = (
             None
             if template is None
-            else json_view.payload_view(json.dumps(template, ensure_ascii=False))
+            else formatting.payload_view(json.dumps(template, ensure_ascii=False))
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))

@@ -27,7 +27,7 @@ from console.store.executions.start import start_execution
 from console.store.machines import drafts, log_groups, machines, revisions, tags
 from console.store.machines import machines as store
 from console.store.state import pause
-from console.web.core import forms, json_view
+from console.web.core import formatting, forms
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.execution import picture_export
 from console.web.execution.replay_point import replay_point
@@ -217,7 +217,7 @@ def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | 
 def _differ_in_space_alone(text: str, other: str) -> bool:
     """Whether two definitions differ only in whitespace: the editor reformats one-line texts."""
     try:
-        return json_view.is_equal_but_for_spaces(text, other)
+        return formatting.is_equal_but_for_spaces(text, other)
     except (ValueError, RecursionError):  # half of a definition
         return False
 

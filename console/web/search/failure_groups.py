@@ -13,8 +13,7 @@ from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.executions.failed_states import failed_states
 from console.store.executions.start import EXPRESS_S
-from console.web.core.causes import normalized_text
-from console.web.core.formatting import SECOND
+from console.web.core.formatting import SECOND, normalized_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

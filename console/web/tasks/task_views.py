@@ -24,7 +24,7 @@ from console.models import AuditEntry, Execution, TaskRow
 from console.statuses import TaskKind, TaskStatus
 from console.store.tasks import manual
 from console.store.tasks.answers import APPROVED_WORD, REJECTED_WORD, answer_task
-from console.web.core import cli_commands, json_view
+from console.web.core import cli_commands, formatting
 from console.web.core.formatting import StatusLabel, visible_text
 from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -216,10 +216,10 @@ def _region_query(scope: Scope) -> str:
     return f"?region={scope.region}" if scope.elsewhere else ""
 
 
-def _input_view(execution: Execution, row: TaskRow) -> json_view.PayloadView:
+def _input_view(execution: Execution, row: TaskRow) -> formatting.PayloadView:
     field = "parameters" if row.kind == TaskKind.SERVICE else "input"
     text = masked_execution.masked_execution(execution).of_task(row.task, row.input)
-    return json_view.payload_view(text, f"events/{row.task}/{field}/")
+    return formatting.payload_view(text, f"events/{row.task}/{field}/")
 
 
 def render_page(

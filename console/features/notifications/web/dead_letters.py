@@ -12,7 +12,7 @@ from console.features.notifications.web import rule_display
 from console.features.notifications.web.matches import statuses_of_events
 from console.models import Delivery, EventRule, EventTarget
 from console.statuses import DeliveryStatus
-from console.web.core.causes import normalized_text
+from console.web.core.formatting import normalized_text
 from console.web.core.numbers import whole_number
 
 if TYPE_CHECKING:

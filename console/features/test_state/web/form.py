@@ -16,7 +16,7 @@ from console.errors import ServiceError
 from console.features.test_state.state import try_state
 from console.masking import masked_execution
 from console.masking.mask import OPEN, Mask
-from console.web.core import causes, formatting, json_view
+from console.web.core import formatting
 from console.web.core.scope import actor_of
 from console.web.execution import data_flow
 
@@ -154,7 +154,7 @@ class HttpMessage:
 
     title: str
     pairs: tuple[tuple[str, str], ...]
-    body: json_view.PayloadView | None
+    body: formatting.PayloadView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class TestOutcome:
     answer: dict[str, Any] = field(repr=False)
     node: Node
     status: formatting.StatusLabel
-    output: json_view.PayloadView | None
-    cause: causes.Cause | None
+    output: formatting.PayloadView | None
+    cause: formatting.Cause | None
     flow: data_flow.VisitDataFlow | None
     facts: tuple[tuple[str, Any], ...]
     wires: tuple[HttpMessage, ...]
@@ -226,8 +226,8 @@ def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
         answer=answer,
         node=node,
         status=STATUS[answer["status"]],
-        output=None if output is None else json_view.payload_view(output),
-        cause=causes.cause_of(answer.get("cause")),
+        output=None if output is None else formatting.payload_view(output),
+        cause=formatting.cause_of(answer.get("cause")),
         flow=None if data is None else data_flow.flow_of_test(node, data, output),
         facts=tuple((word, details[key]) for key, word in _FACTS.items() if key in details),
         wires=tuple(
@@ -243,7 +243,7 @@ def _http_message(name: str, exchange: dict[str, str]) -> HttpMessage:
     return HttpMessage(
         f"HTTP {name}",
         tuple((word, exchange[key]) for key, word in _WIRE if key in exchange),
-        None if body is None else json_view.payload_view(body),
+        None if body is None else formatting.payload_view(body),
     )
 
 

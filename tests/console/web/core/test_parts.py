@@ -14,8 +14,8 @@ from django.http import QueryDict
 import engine
 from console.features.editor.problems import problems_in
 from console.samples import MACHINES
-from console.web.core import formatting, json_view
-from console.web.core.causes import cause_of
+from console.web.core import formatting
+from console.web.core.formatting import cause_of
 from console.web.graph import shapes, svg
 from console.web.history.event_filter import EventFilter
 
@@ -66,7 +66,7 @@ def test_control_characters_become_visible() -> None:
 
 def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
     """Nothing is rounded, reordered or dropped for display."""
-    html = json_view.payload_view('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
+    html = formatting.payload_view('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
     for number in ("9007199254740993", "1.0", "1E+2", ">2<"):
         assert number in html
     assert html.count("&quot;n&quot;") == 2
@@ -74,7 +74,7 @@ def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
 
 def test_json_is_escaped() -> None:
     """Markup in keys and values stays text."""
-    html = json_view.payload_view(json.dumps({"<b>": "<script>alert(1)</script>"})).html
+    html = formatting.payload_view(json.dumps({"<b>": "<script>alert(1)</script>"})).html
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "<b>&quot;" not in html
@@ -82,15 +82,15 @@ def test_json_is_escaped() -> None:
 
 def test_long_values_fold_and_short_ones_do_not() -> None:
     """Small objects stay on one line, big ones become details."""
-    assert "<details" not in json_view.payload_view('{"a":1}').html
-    big = json_view.payload_view(json.dumps({"list": list(range(100))})).html
+    assert "<details" not in formatting.payload_view('{"a":1}').html
+    big = formatting.payload_view(json.dumps({"list": list(range(100))})).html
     assert big.count("<details") == 2
     assert "100 items" in big
 
 
 def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
     """More than 64 KiB is not put into the page."""
-    shown = json_view.payload_view(json.dumps("x" * 200_000), "input.json")
+    shown = formatting.payload_view(json.dumps("x" * 200_000), "input.json")
     assert shown.cut
     assert shown.url == "input.json"
     assert len(shown.html) < 70_000
@@ -100,17 +100,17 @@ def test_the_beginning_of_a_big_payload_has_a_line_for_each_member() -> None:
     """Nothing but white space is changed; short objects stay on one line."""
     rows = [{"n": number, "text": f"a, [b] {{{number}"} for number in range(4_000)]
     raw = json.dumps({"rows": rows, "none": []}, separators=(",", ":"))
-    shown = unescape(re.sub("</?pre>", "", json_view.payload_view(raw).html))
+    shown = unescape(re.sub("</?pre>", "", formatting.payload_view(raw).html))
     assert shown.startswith('{\n  "rows": [\n    {"n": 0, "text": "a, [b] {0"},\n    {"n": 1,')
-    assert "".join(shown.split()) == "".join(raw[: json_view.TREE_LIMIT].split()) + "…"
+    assert "".join(shown.split()) == "".join(raw[: formatting.TREE_LIMIT].split()) + "…"
     broken = "{" + raw
-    assert unescape(json_view.payload_view(broken).html).startswith(f"<pre>{broken[:100]}")
+    assert unescape(formatting.payload_view(broken).html).startswith(f"<pre>{broken[:100]}")
 
 
 @pytest.mark.parametrize("text", ["not json", '{"a":', "", "[" * 400 + "]" * 400, '"\\ud800"'])
 def test_whatever_is_stored_can_be_shown(text: str) -> None:
     """Broken, deep or odd texts are shown as they are instead of breaking the page."""
-    assert json_view.payload_view(text).html
+    assert formatting.payload_view(text).html
 
 
 def test_a_functions_cause_is_taken_apart() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 ROOT = Path(__file__).parents[4]
-MOST_FILES = 23
+MOST_FILES = 15
 """Of the engine and the console, from the view to the rendered panel."""
 
 

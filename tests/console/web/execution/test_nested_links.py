@@ -13,7 +13,7 @@ from django.urls import reverse
 from console.db.audit import Actor
 from console.models import Execution, HistoryEvent, MapRun, Project, TaskRow, Timer
 from console.store.executions.start import start_execution
-from console.web.core.json_view import payload_view
+from console.web.core.formatting import payload_view
 from console.web.execution.child_signs import child_signs, parent_of
 from console.web.history.traces import open_trace
 from console.web.templatetags.stateyard import machine_name

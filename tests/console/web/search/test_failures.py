@@ -12,8 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from console.db import clock
 from console.models import Execution, StateMachine
 from console.store.executions.stop import stop_execution
-from console.web.core.causes import normalized_text
-from console.web.core.formatting import DAY
+from console.web.core.formatting import DAY, normalized_text
 from console.web.search.failure_views import group_address
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import MARKUP, text
