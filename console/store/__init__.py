@@ -91,7 +91,7 @@ PUBLIC = {
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages"),
         *("inbox", "late_schedules", "open_work", "pause", "readiness"),
-        *("step_rows", "transition_rate", "wait_scale"),
+        *("transition_rate", "wait_scale"),
     ),
     "machines": (
         *("activity_limits", "drafts", "log_groups", "machine_options", "machines"),
@@ -115,8 +115,8 @@ PUBLIC = {
             "recorded_answers",
         ),
         *("redrive",),
-        *("refusals", "replay", "retention", "start", "step", "stop", "transitions"),
-        *("waiting_starts",),
+        *("refusals", "replay", "retention", "start", "step", "step_rows"),
+        *("stop", "transitions", "waiting_starts"),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

@@ -38,8 +38,7 @@ class Player:
         self.dues: dict[str, int] = {}
         self.end: engine.Finish | None = None
         name = execution.state_machine_arn.rpartition(":")[2]
-        (begun,) = prepare_start(execution, name).steps
-        self.take(begun)
+        self.take(prepare_start(execution, name).step)
 
     def take(self, step: engine.Step) -> None:
         """Go on from a step."""

@@ -24,7 +24,7 @@ from console.models import (
     Timer,
 )
 from console.statuses import ExecutionStatus
-from console.store.state.step_rows import StoredValues
+from console.store.executions.step_rows import StoredValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,8 +12,7 @@ import engine
 from console.db import clock, signals
 from console.db.writer import is_outage, write
 from console.statuses import Topic
-from console.store.executions import commands, step
-from console.store.state import step_rows
+from console.store.executions import step, step_rows
 from console.store.state.caches import kept_runs
 from engine import event_types
 
@@ -129,5 +128,5 @@ def _by_hand(execution_id: int, cause: str) -> None:
     end = engine.Finish(
         engine.ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms
     )
-    commands.apply_commands(execution_id, arn, [end])
+    step_rows.apply_commands(execution_id, arn, [end])
     signals.publish((Topic.EXECUTION, execution_id))

@@ -14,8 +14,8 @@ from console.db.rows import storable
 from console.db.writer import write
 from console.models import DebugEdit, Execution
 from console.statuses import ExecutionStatus
+from console.store.executions import step_rows
 from console.store.machines import machines
-from console.store.state import step_rows
 from engine import event_types
 
 if TYPE_CHECKING:

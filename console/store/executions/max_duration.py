@@ -17,7 +17,7 @@ from console.db import clock
 from console.db.writer import write
 from console.models import Execution, Project, Timer
 from console.statuses import ExecutionStatus, MapRunStatus
-from console.store.state import step_rows
+from console.store.executions import step_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, F, Q
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 
 import engine
 from console import arns, execution_rights
 from console.config import quotas
-from console.db import audit, clock, signals
+from console.db import audit, clock
 from console.db.prepared import read_rows
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
-from console.models import Execution, MapRun, RunRow, TaskRow
+from console.models import Execution, MapRun, RunRow
 from console.statuses import (
     UNSUCCESSFUL,
     ExecutionStatus,
     MachineStatus,
     RedriveStatus,
-    TaskStatus,
-    Topic,
 )
 from console.store.events import outbox
+from console.store.executions import start
+from console.store.executions.step_rows import StoredValues
 from console.store.machines import machines
-from console.store.state import inbox, throttle
-from console.store.state.step_rows import StoredValues
+from console.store.state import inbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +145,7 @@ def redrive_execution(
     """
     limits = quotas.quotas_of(execution.project.name)
     if limits.open_executions is not None:
-        throttle.check_open(execution.project, limits.open_executions)
+        start.check_open(execution.project, limits.open_executions)
 
     def store() -> int:
         # Lock the machine before the execution, as its deletion does. Else on PostgreSQL:
@@ -250,36 +249,6 @@ def _unsuccessful_states(number: int, snapshot: str) -> list[str]:
 
 
 # -- Map Runs --------------------------------------------------------------------------------------
-
-
-def reopen_map_run(execution_id: int, task: int) -> None:
-    """Reopen a Map's task and its Map Run (inside a transaction).
-
-    Its children that did not succeed wait to be redriven; ``map_runs.advance_map_run`` does it. A
-    Map Run that had not begun when its parent was stopped begins now.
-    """
-    map_runs = MapRun.objects.filter(parent_id=execution_id, task=task)
-    number = map_runs.values_list("pk", flat=True).first()
-    begun = number is not None
-    TaskRow.objects.filter(execution_id=execution_id, task=task).update(
-        status=TaskStatus.STARTED if begun else TaskStatus.SCHEDULED,
-        closed_ms=None,
-        dispatches=int(begun),
-    )
-    if not begun:
-        signals.publish((Topic.MAP,), execution_id, task)
-        return
-    map_runs.update(
-        status=ExecutionStatus.RUNNING,
-        stop_ms=None,
-        redrive_count=F("redrive_count") + 1,
-        redrive_ms=clock.now_ms(),
-        pending_redrive=F("failed") + F("timed_out") + F("aborted"),
-        failed=0,
-        timed_out=0,
-        aborted=0,
-    )
-    signals.publish((Topic.MAP_RUN,), number)
 
 
 def redrive_children(run: MapRun, room: int) -> int:

@@ -22,14 +22,14 @@ from console.config import quotas
 from console.db import audit, clock, rows, signals
 from console.db.writer import Change, immediate, is_embedded
 from console.errors import ErrorCode, ServiceError
-from console.models import Execution, RunRow, StateMachine, Version
+from console.models import Execution, Project, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
 from console.store.events import outbox
-from console.store.executions import commands, next_starts, step
+from console.store.executions import next_starts, step, step_rows
 from console.store.executions.waiting_starts import WAITING_STARTS
 from console.store.machines import machines
 from console.store.machines.activity_limits import limits_of
-from console.store.state import caches, step_rows, throttle, transition_rate
+from console.store.state import caches, throttle, transition_rate
 from console.store.state.caches import Belongs
 from console.store.tasks import schedule
 
@@ -45,31 +45,25 @@ EXPRESS_S = 300
 
 @dataclass(frozen=True, slots=True)
 class PreparedStart:
-    """The first steps of an execution that is not stored yet.
+    """The first step of an execution that is not stored yet.
 
     ``limits``: of the machine's activities, if they were read.
     """
 
-    steps: tuple[engine.Step, ...]
+    step: engine.Step
     limits: Mapping[str, Limits] | None = None
 
     @property
-    def run(self) -> engine.Run:
-        """Return the run after these steps."""
-        return self.steps[-1].run
-
-    @property
     def has_ended(self) -> bool:
-        """Return whether the execution has ended in these steps."""
-        return self.run.status != engine.ExecutionStatus.RUNNING
+        """Return whether the execution has ended in this step."""
+        return self.step.run.status != engine.ExecutionStatus.RUNNING
 
     @property
     def needs_worker(self) -> bool:
         """Return whether a worker continues at once: by a step, or by a call."""
-        return bool(self.run.ready) or any(
+        return bool(self.step.run.ready) or any(
             isinstance(command, engine.RunTask) and command.kind in schedule.CALLED
-            for engine_step in self.steps
-            for command in engine_step.commands
+            for command in self.step.commands
         )
 
 
@@ -87,7 +81,6 @@ class Replay:
     edited_by: str | None = None
 
 
-_LONGEST_REASON = 256
 _AHEAD_S = 0.02
 _AHEAD_STATES = 500
 """Time limit on SQLite, where a start blocks the event loop."""
@@ -155,7 +148,7 @@ def pending_start(
             begun, debugging = prepare(debugging=place), place
         _remember_start(execution, begun, ahead=ahead, called=parent is None)
         insert_execution(execution, machine.name, begun)
-        _audit_start(execution, machine, actor, _audit_reason(replay, *debugging))
+        _audit_start(execution, machine, actor, replay, *debugging)
         return execution
 
     return Change(store, mergeable=not takes_place)
@@ -170,15 +163,6 @@ def _check_active(machine: StateMachine) -> None:
         raise ServiceError(
             ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
         )
-
-
-def _audit_start(
-    execution: Execution, machine: StateMachine, actor: audit.Actor, reason: str
-) -> None:
-    if actor.name:
-        if execution.next_starts:
-            reason = next_starts.reason_of(execution, reason)
-        audit.record(machine.project, actor, "StartExecution", execution.arn, reason)
 
 
 def _existing_start(arn: str, request: tuple[str, str | None] | None) -> Execution | None:
@@ -207,12 +191,17 @@ def _execution_arn(machine: StateMachine, name: str) -> str:
     return arns.execution_arn(machine.arn, name)
 
 
-def _audit_reason(
+def _audit_start(
+    execution: Execution,
+    machine: StateMachine,
+    actor: audit.Actor,
     replay: Replay | None,
     breakpoints: Sequence[engine.Breakpoint],
     faults: engine.FaultPlan | None,
-) -> str:
-    """Return the reason for the audit entry of the start."""
+) -> None:
+    """Write the audit entry of a start, with its origin or its breakpoints and faults."""
+    if not actor.name:
+        return
     reasons = []
     if faults:
         described = "; ".join(engine.describe_faults(faults.faults))
@@ -221,8 +210,11 @@ def _audit_reason(
         names = ", ".join(f"{place.state} {place.when}" for place in breakpoints)
         reasons.append(f"breakpoints: {names}")
     if replay and not reasons:
-        return f"replay of {replay.origin} from {replay.state}"
-    return "; ".join(reasons)[:_LONGEST_REASON]
+        reasons.append(f"replay of {replay.origin} from {replay.state}")
+    reason = "; ".join(reasons)
+    if execution.next_starts:
+        reason = next_starts.reason_of(execution, reason)
+    audit.record(machine.project, actor, "StartExecution", execution.arn, reason)
 
 
 def _check_start(machine: StateMachine, name: str | None, text: str, parent: Parent | None) -> None:
@@ -245,7 +237,7 @@ def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
     if limits.open_executions is not None:
-        throttle.check_open(machine.project, limits.open_executions)
+        check_open(machine.project, limits.open_executions)
 
 
 def _check_input(text: str) -> None:
@@ -332,6 +324,63 @@ def _use_version(execution: Execution, version: Version | None, alias_arn: str) 
     execution.alias_arn = alias_arn
 
 
+# -- open executions -------------------------------------------------------------------------------
+
+_COUNTED_S = 10.0
+_REFUSED_S = 0.25
+_SHARE = 8  # of the room that is left, what one process uses before it counts again
+_FEW = 1_000  # this many are counted in less than a millisecond
+_OPEN = (
+    "SELECT COUNT(*) FROM (SELECT 1 FROM console_execution"
+    " WHERE project_id = %s AND status = 'RUNNING' AND map_run_id IS NULL"
+    " AND imported_ms IS NULL LIMIT %s) AS running"
+)
+
+
+@dataclass(slots=True)
+class _Room:
+    """This process's view of a project's free executions.
+
+    ``until``: its expiry. ``free``: starts until the next count; ``full``: none are free.
+    """
+
+    until: float
+    free: int
+    full: bool = False
+
+
+_rooms: dict[tuple[int, int], _Room] = {}
+
+
+def check_open(project: Project, most: int) -> None:
+    """Raise ``ExecutionLimitExceeded`` if the maximum number of executions runs.
+
+    Executions are counted (up to the limit) every ten seconds, or earlier once this process has
+    started its share of the number that remained. So a start far below the limit costs no query,
+    and concurrent processes may exceed the limit slightly. If counting is slow, a refusal holds for
+    a quarter of a second.
+    """
+    now = time.monotonic()
+    key = (project.pk, most)
+    room = _rooms.get(key)
+    if room is None or room.until <= now or (room.free <= 0 and not room.full):
+        room = _rooms[key] = _count_open(project.pk, most, now)
+    if room.full:
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
+            f"The maximum number of open executions is reached: {most}",
+        )
+    room.free -= 1
+
+
+def _count_open(project_id: int, most: int, now: float) -> _Room:
+    (running,) = rows.fetch_row(_OPEN, [project_id, most])
+    free = most - running
+    if free > 0:
+        return _Room(now + _COUNTED_S, max(free // _SHARE, 1))
+    return _Room(now + (_REFUSED_S if most > _FEW else 0), 0, full=True)
+
+
 # -- the first step and the rows -------------------------------------------------------------------
 
 
@@ -373,16 +422,16 @@ def prepare_start(
         variables=(replay.variables if replay else "") or None,
         origin=replay.origin if replay else None,
     )
-    new = engine.NEW_RUN.with_faults(faults)
+    new = engine.NEW_RUN if faults is None else engine.NEW_RUN.with_faults(faults)
     if breakpoints:
         new = new.with_plan(engine.DebugPlan.of(breakpoints))
     elif faults is None and ahead and may_run_ahead(machine):
         limits = limits_of(execution.arn, machine.activities)
         first_step = _advance_ahead(machine, message, limits, ahead_s)
         if first_step is not None:
-            return PreparedStart((first_step,), limits)
+            return PreparedStart(first_step, limits)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    return PreparedStart((engine.advance(machine, new, message, moment, budget=0),))
+    return PreparedStart(engine.advance(machine, new, message, moment, budget=0))
 
 
 def may_run_ahead(machine: engine.Machine) -> bool:
@@ -426,10 +475,11 @@ def insert_execution(
     PostgreSQL would write a second version of the row, with an entry in each index.
     """
     prepared = prepared or prepare_start(execution, machine_name)
-    run = prepared.run
-    issued = [command for engine_step in prepared.steps for command in engine_step.commands]
-    finish = commands.end_of_new(issued)
-    rows.insert(execution, **(commands.end_columns(finish) if finish else {}))
+    first_step = prepared.step
+    run, issued = first_step.run, first_step.commands
+    # without other commands it has no task, timer or message
+    finish = issued[0] if len(issued) == 1 and isinstance(issued[0], engine.Finish) else None
+    rows.insert(execution, **(step_rows.end_columns(finish) if finish else {}))
     fields = {
         "execution_id": execution.pk,
         "snapshot": step_rows.snapshot_text(run),
@@ -438,21 +488,15 @@ def insert_execution(
     }
     rows.insert_rows(RunRow, [fields])
     outbox.put_status_change(execution)
-    step_rows.append_events(
-        execution.pk, [event for engine_step in prepared.steps for event in engine_step.events]
-    )
-    values = step_rows.StoredValues(execution.pk)
-    for engine_step in prepared.steps:
-        values.apply(engine_step)
-    values.dropped.clear()  # nothing of it is stored yet
-    step_rows.save_values(values)
+    step_rows.append_events(execution.pk, first_step.events)
+    step_rows.append_values(execution.pk, first_step.values)
     belongs = Belongs(
         execution.map_run_id, execution.project_id, execution.parent, execution.parent_task
     )
     if finish is not None:
-        commands.publish_end(execution.pk, execution.arn, finish, belongs)
+        step_rows.publish_end(execution.pk, execution.arn, finish, belongs)
     else:
-        commands.apply_commands(
+        step_rows.apply_commands(
             execution.pk, execution.arn, issued, belongs, limits=prepared.limits
         )
     if run.ready:
@@ -465,10 +509,10 @@ def _remember_start(
     """Cache a committed start in this process. ``called``: by a caller."""
     if ahead:
         signals.after_commit(lambda: cache_run(execution, prepared))
-    if called and prepared.needs_worker and WAITING_STARTS.is_known:
+    if called and WAITING_STARTS.is_known and prepared.needs_worker:
         signals.after_commit(lambda: WAITING_STARTS.add(execution.pk))
 
 
 def cache_run(execution: Execution, prepared: PreparedStart) -> None:
     """Cache the run of a committed execution for its next step."""
-    caches.kept_runs.put(execution.pk, 0, prepared.run)
+    caches.kept_runs.put(execution.pk, 0, prepared.step.run)

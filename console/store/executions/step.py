@@ -25,14 +25,13 @@ from console.db.rows import Statement
 from console.db.writer import Change, is_embedded, is_outage
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.events import outbox
-from console.store.executions import halted
-from console.store.executions.commands import Fenced, apply_commands
+from console.store.executions import halted, step_rows
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
+from console.store.executions.step_rows import Fenced, StoredValues
 from console.store.machines.activity_limits import limits_of
 from console.store.machines.machines import compiled_machines
-from console.store.state import claimed_runs, crash_watch, inbox, step_rows, transition_rate
+from console.store.state import claimed_runs, crash_watch, inbox, transition_rate
 from console.store.state.caches import Belongs, ExecutionFacts, find_facts, keep_facts, kept_runs
-from console.store.state.step_rows import StoredValues
 from console.store.tasks import schedule
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class StepChange(Change[bool]):
             return True
         self.is_committed = True
         kept_runs.put(loaded.execution_id, loaded.version + 1, loaded.run)
-        if loaded.budget is not None and (loaded.budget.held or loaded.budget.pending):
+        if loaded.budget is not None and (loaded.budget.timer or loaded.budget.pending):
             return self._more and not loaded.budget.allowed  # a Stop is still to come
         return bool(loaded.run.ready) or self._more
 
@@ -475,6 +474,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
             )
             and ready
         )
+        if loaded.budget.timer is not None:
+            step_rows.set_timers(number, [loaded.budget.timer])
     snapshot = step_rows.snapshot_text(run)
     read_epoch = loaded.epoch or epoch.process_epoch()
     guard = (snapshot, run.next_event, ready, number, version, read_epoch)
@@ -492,7 +493,7 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     step_rows.append_events(number, [event for step in steps for event in step.events])
     step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
-    apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row, loaded.limits)
+    step_rows.apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row, loaded.limits)
     if halted.halts_of(run) != loaded.halts:
         halted.record_halts(number, run)
     if ready:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import engine
-
-if TYPE_CHECKING:
-    from console.store.state.step_rows import StoredValues
 
 
 class Runs:
@@ -23,7 +20,7 @@ class Runs:
         self._runs: OrderedDict[int, tuple[int, engine.Run, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
+    def get(self, execution_id: int, version: int, values: engine.Values) -> engine.Run | None:
         """Return the run of an execution if it is cached at exactly this version."""
         with self._lock:
             entry = self._runs.get(execution_id)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from console.db import clock, rows
+from console.db import clock
 from console.db.writer import write
-from console.errors import ErrorCode, ServiceError, ThrottlingException
+from console.errors import ThrottlingException
 from console.models import ThrottledMinute, TokenBucket
 
 if TYPE_CHECKING:
@@ -18,30 +16,6 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _MINUTE_MS = 60_000
-_COUNTED_S = 10.0
-_REFUSED_S = 0.25
-_SHARE = 8  # of the room that is left, what one process uses before it counts again
-_FEW = 1_000  # this many are counted in less than a millisecond
-_OPEN = (
-    "SELECT COUNT(*) FROM (SELECT 1 FROM console_execution"
-    " WHERE project_id = %s AND status = 'RUNNING' AND map_run_id IS NULL"
-    " AND imported_ms IS NULL LIMIT %s) AS running"
-)
-
-
-@dataclass(slots=True)
-class _Room:
-    """This process's view of a project's free executions.
-
-    ``until``: its expiry. ``free``: starts until the next count; ``full``: none are free.
-    """
-
-    until: float
-    free: int
-    full: bool = False
-
-
-_rooms: dict[tuple[int, int], _Room] = {}
 
 
 def take(project_id: int, name: str, rate: Rate, number: int = 1) -> int:
@@ -84,35 +58,6 @@ def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
     if not write(lambda: take(project.pk, "start_execution", rate)):
         count(project.pk, state_machine_arn, api="StartExecution")
         raise ThrottlingException("Rate exceeded")
-
-
-def check_open(project: Project, most: int) -> None:
-    """Raise ``ExecutionLimitExceeded`` if the maximum number of executions runs.
-
-    Executions are counted (up to the limit) every ten seconds, or earlier once this process has
-    started its share of the number that remained. So a start far below the limit costs no query,
-    and concurrent processes may exceed the limit slightly. If counting is slow, a refusal holds for
-    a quarter of a second.
-    """
-    now = time.monotonic()
-    key = (project.pk, most)
-    room = _rooms.get(key)
-    if room is None or room.until <= now or (room.free <= 0 and not room.full):
-        room = _rooms[key] = _counted(project.pk, most, now)
-    if room.full:
-        raise ServiceError(
-            ErrorCode.ExecutionLimitExceeded,
-            f"The maximum number of open executions is reached: {most}",
-        )
-    room.free -= 1
-
-
-def _counted(project_id: int, most: int, now: float) -> _Room:
-    (running,) = rows.fetch_row(_OPEN, [project_id, most])
-    free = most - running
-    if free > 0:
-        return _Room(now + _COUNTED_S, max(free // _SHARE, 1))
-    return _Room(now + (_REFUSED_S if most > _FEW else 0), 0, full=True)
 
 
 def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:

@@ -18,7 +18,7 @@ from console import arns
 from console.config import quotas
 from console.db import clock, rows
 from console.models import Timer
-from console.store.state import step_rows, throttle
+from console.store.state import throttle
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TransitionBudget:
     """Transitions a step may make. ``paid``: tokens taken earlier and available now.
 
     ``pending``: tokens it took that are still to come. ``used``: how many transitions it made.
-    ``waiting``: how many messages were not taken. ``held``: it took tokens of the future.
+    ``waiting``: how many messages were not taken. ``timer``: until tokens of the future.
     """
 
     execution_id: int
@@ -67,7 +67,7 @@ class TransitionBudget:
     allowed: int = 0
     used: int = 0
     waiting: int = 0
-    held: bool = False
+    timer: engine.SetTimer | None = None
 
 
 def is_limited(project: str, arn: str) -> bool:
@@ -170,7 +170,7 @@ def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) 
     Raise ``NoTokens`` if another process has taken the tokens. Branches or iterations that one
     state starts at once are started together, even if the bucket goes below zero.
     """
-    budget.held = False
+    budget.timer = None
     bucket = throttle.lock(budget.project_id, BUCKET, budget.rate)
     bucket.tokens = _at_most(budget, bucket.tokens, budget.paid)
     counted_on = min(budget.used, budget.allowed) - budget.paid
@@ -183,16 +183,15 @@ def reserve_tokens(budget: TransitionBudget, unfinished: int, *, running: bool) 
         _take_ahead(budget, bucket, budget.waiting + unfinished)
     bucket.tokens = min(bucket.tokens, budget.rate.bucket)
     bucket.save()
-    return not (budget.held or budget.pending)
+    return not (budget.timer or budget.pending)
 
 
 def _take_ahead(budget: TransitionBudget, bucket: TokenBucket, tokens: int) -> None:
-    """Reserve future tokens, and set a timer for the time when they are available."""
+    """Reserve future tokens, and name a timer for the time when they are available."""
     most = max(int(budget.rate.refill * _SHARE_S), 1)
     number = min(tokens, most)
     bucket.tokens -= number
     missing_ms = max(-bucket.tokens, 0) / budget.rate.refill * 1000
     due_ms = bucket.at_ms + int(missing_ms) + 1
-    step_rows.set_timers(budget.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
+    budget.timer = engine.SetTimer(f"{_TIMER}{number}", due_ms)
     throttle.count(budget.project_id, budget.state_machine_arn, number)
-    budget.held = True

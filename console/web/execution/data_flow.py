@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.models import Execution
-    from console.web.execution.panel import Panel
+    from console.web.history.traces import VisitEvent
     from engine import Node, Trace, Visit
 
 _STAGES = (
@@ -68,16 +68,26 @@ class VisitDataFlow:
 
 
 def data_flow_of(
-    execution: Execution, trace: Trace, visit: Visit, panel: Panel
+    execution: Execution,
+    trace: Trace,
+    visit: Visit,
+    node: Node,
+    events: Sequence[VisitEvent],
+    with_failures: Sequence[VisitEvent],
 ) -> VisitDataFlow | None:
-    """Return the stages of a visit; None if its input was not recorded."""
-    node, events = panel.node, panel.read
+    """Return the stages of a visit of a state; None if its input was not recorded.
+
+    ``events``, ``with_failures``: those of its ``Panel``.
+    """
     entered = traces.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
     output = traces.payload_of(events, event_types.STATE_EXITS, "output")
     try:
-        mock = _mock_of_work(execution, trace, visit, panel)
+        mock = None
+        if node.type in ("Task", "Map", "Parallel"):
+            result = _recorded_result(execution, trace, visit, node, events)
+            mock = _mock_of_work(execution, trace, visit, result, with_failures)
         trial = _try_state(execution, trace, node, visit, events[0], mock)
     except (engine.EngineError, UnknownStage, KeyError, ValueError) as error:
         return flow_of_test(node, {"input": entered[1]}, output and output[1], str(error))
@@ -117,25 +127,28 @@ def variables_at(execution: Execution, trace: Trace, event: int) -> str:
 
 
 def _mock_of_work(
-    execution: Execution, trace: Trace, visit: Visit, panel: Panel
-) -> engine.Mock | None:
+    execution: Execution,
+    trace: Trace,
+    visit: Visit,
+    result: str | None,
+    with_failures: Sequence[VisitEvent],
+) -> engine.Mock:
     """Return the recorded result or error in place of the work; "none yet" while running."""
-    if panel.node.type not in ("Task", "Map", "Parallel"):
-        return None
-    result = _recorded_result(execution, trace, visit, panel)
     if result is not None:
         return engine.Mock(result=result)
-    error, cause = traces.failure_of_visit(execution, trace, visit, panel.with_failures)
+    error, cause = traces.failure_of_visit(execution, trace, visit, with_failures)
     return engine.Mock(error=error or "States.Runtime", cause=cause or "")
 
 
-def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> str | None:
+def _recorded_result(
+    execution: Execution, trace: Trace, visit: Visit, node: Node, events: Sequence[VisitEvent]
+) -> str | None:
     if visit.status != "succeeded":
         return None
-    if panel.node.type == "Task":
-        payload = traces.payload_of(panel.read, _SUCCEEDED, "output")
+    if node.type == "Task":
+        payload = traces.payload_of(events, _SUCCEEDED, "output")
         return payload and payload[1]
-    return output_of_children(execution, trace, panel.node, visit)
+    return output_of_children(execution, trace, node, visit)
 
 
 def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:

@@ -101,7 +101,9 @@ def panel_part(
     flow = None
     if tab == "flow" and panel is not None and panel.number:
         visit = trace.visits[panel.node.id][panel.number - 1]
-        flow = data_flow.data_flow_of(execution, trace, visit, panel)
+        flow = data_flow.data_flow_of(
+            execution, trace, visit, panel.node, panel.read, panel.with_failures
+        )
     tabs: tuple[tuple[str, str], ...] = TABS
     if panel is None or panel.node.type != "Task" or not has_logs():
         tabs = tuple(each for each in TABS if each[0] != "logs")

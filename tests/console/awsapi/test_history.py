@@ -18,7 +18,8 @@ from console.awsapi import services
 from console.awsapi.operations.call import Call
 from console.db.audit import Actor
 from console.models import Execution, HistoryEvent
-from console.store.state import history, history_pages, step_rows
+from console.store.executions import step_rows
+from console.store.state import history, history_pages
 from tests.console.awsapi.world import FAIL
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from console.db import clock
 from console.features.metrics import cost
 from console.features.metrics.models import Price
 from console.models import Execution, StateMachine
-from console.store.executions import redrive
+from console.store.executions import redrive, step_rows
 from console.store.machines import machines
-from console.store.state import step_rows
 from console.web.execution.header import header_of, with_figures
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import (

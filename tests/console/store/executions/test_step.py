@@ -12,10 +12,10 @@ from console.errors import InvalidDefinition
 from console.models import Execution, InboxMessage, Project, RunRow, RunValue, TaskRow, Timer
 from console.store.executions import redrive, step, stop
 from console.store.executions.start import start_execution
+from console.store.executions.step_rows import StoredValues, save_values
 from console.store.machines import machines
 from console.store.state import inbox
 from console.store.state.caches import Runs
-from console.store.state.step_rows import StoredValues, save_values
 from console.store.tasks import activities
 from console.web.execution import waiting
 from tests.console.store.helpers import (

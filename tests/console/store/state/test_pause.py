@@ -12,7 +12,7 @@ from console.db.writer import write
 from console.errors import ConflictException
 from console.models import AuditEntry, Execution, InboxMessage, Pause, Timer
 from console.store.executions import step
-from console.store.executions.commands import Fenced
+from console.store.executions.step_rows import Fenced
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.state import health, pause
