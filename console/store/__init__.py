@@ -105,18 +105,9 @@ PUBLIC = {
     "events": (*("outbox",),),
     "executions": (
         *("breakpoints", "children", "engine_failures", "failed_states", "faults", "find"),
-        *("halted", "imports"),
-        *(
-            "max_duration",
-            "next_starts",
-            "open_states",
-            "outcome_steps",
-            "read_steps",
-            "recorded_answers",
-        ),
-        *("redrive",),
-        *("refusals", "replay", "retention", "start", "step", "step_rows"),
-        *("stop", "transitions", "waiting_starts"),
+        *("imports", "max_duration", "next_starts", "open_states", "outcome_steps", "read_steps"),
+        *("recorded_answers", "redrive", "refusals", "replay", "retention", "start", "step"),
+        *("step_rows", "stop", "transitions", "waiting_starts"),
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (

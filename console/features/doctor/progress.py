@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from console.db import clock
 from console.models import Execution, MapRun, RunValue, Worker
-from console.store.executions import halted, retention
+from console.store.executions import retention, step_rows
 from console.store.state import transition_rate
 from console.store.tasks.claim import BUILTIN_WORKER, OWN
 
@@ -145,7 +145,7 @@ def halted_row(record: StoredExecution, walk: Walk) -> Iterator[tuple[str, str]]
     run = record.snapshot() if record.run is not None else None
     if run is None and record.running:
         return  # a later version's, or I11 says so
-    expected = None if run is None else halted.row_of(run)
+    expected = None if run is None else step_rows.halted_row(run)
     actual = None if row is None else (row.since_ms, row.count, row.newest, row.lines)
     if actual != expected:
         yield "I18", f"its row of lines at breakpoints is {actual}, its plan says {expected}"

@@ -25,7 +25,7 @@ from console.db.rows import Statement
 from console.db.writer import Change, is_embedded, is_outage
 from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.events import outbox
-from console.store.executions import halted, step_rows
+from console.store.executions import step_rows
 from console.store.executions.read_steps import LOAD, MESSAGES, StepRows, read_step_rows
 from console.store.executions.step_rows import Fenced, StoredValues
 from console.store.machines.activity_limits import limits_of
@@ -391,7 +391,7 @@ def advance_run(loaded: Loaded, seconds: float = _STEP_S) -> list[engine.Step]:
     """Process the messages for one commit; the others wait for the next one."""
     until = time.monotonic() + seconds
     steps: list[engine.Step] = []
-    loaded.halts = halted.halts_of(loaded.run)
+    loaded.halts = step_rows.halts_of(loaded.run)
     budget = most_states()
     if loaded.budget is not None:
         budget = min(budget, loaded.budget.allowed)
@@ -494,8 +494,8 @@ def commit_step(loaded: Loaded, steps: Sequence[engine.Step]) -> None:
     step_rows.save_values(loaded.values)
     issued = [command for step in steps for command in step.commands]
     step_rows.apply_commands(number, loaded.arn, issued, loaded.belongs, loaded.row, loaded.limits)
-    if halted.halts_of(run) != loaded.halts:
-        halted.record_halts(number, run)
+    if step_rows.halts_of(run) != loaded.halts:
+        step_rows.record_halts(number, run)
     if ready:
         signals.publish_runnable(number)
     signals.publish((Topic.EXECUTION, number))

@@ -1,4 +1,4 @@
-"""Write the rows of a step in its transaction: events, values, timers, tasks, and the end.
+"""Write the rows of a step in its transaction: events, values, timers, tasks, halts and the end.
 
 History events are appended and never changed. Values are write-once texts of a run, read when the
 engine needs them. A timer is a row that the step which handles it deletes. The engine's commands
@@ -341,3 +341,39 @@ def _count_child(map_run_id: int, status: str) -> None:
     column = status.lower()
     rows.change(_COUNT, [(*(int(name == column) for name in _ENDED), map_run_id)])
     signals.publish((Topic.MAP_RUN,), map_run_id)
+
+
+# -- breakpoints -----------------------------------------------------------------------------------
+
+# The run's plan in its snapshot is authoritative. Lists read the row of a halted execution instead
+# of the snapshot; the step that changes the plan writes the row, so the two never differ.
+
+MOST_LINES = 20
+"""Maximum number of lines in a row; the row counts all."""
+_FORGET = Statement(50, "DELETE FROM console_haltedexecution WHERE execution_id = %s", ("bigint",))
+_HALTED = "execution_id, since_ms, count, newest, lines"
+
+
+def halts_of(run: engine.Run) -> tuple[engine.Halt, ...]:
+    """Return the halts of a run, in the order in which the lines stopped."""
+    return run.plan.halts if run.plan is not None else ()
+
+
+def record_halts(execution_id: int, run: engine.Run) -> None:
+    """Write the current halts of a run, inside the transaction of its step."""
+    rows.change(_FORGET, [(execution_id,)])
+    values = halted_row(run)
+    if values is not None:
+        rows.append("console_haltedexecution", _HALTED, [(execution_id, *values)])
+
+
+def halted_row(run: engine.Run) -> tuple[int, int, int, str] | None:
+    """Return the values of the row beside a run: since_ms, count, newest, lines; None for none."""
+    halts = halts_of(run)
+    if not halts:
+        return None
+    lines = [
+        [halt.number, run.frames[halt.frame].state, str(halt.when), halt.since_ms]
+        for halt in halts[:MOST_LINES]
+    ]
+    return halts[0].since_ms, len(halts), halts[-1].number, storable(engine.dumps(lines))

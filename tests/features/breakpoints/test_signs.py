@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 import engine
 from console.db import audit
 from console.models import HaltedExecution, HistoryEvent
-from console.store.executions import breakpoints, halted
+from console.store.executions import breakpoints, step_rows
 from console.store.executions.stop import stop_execution
 from console.store.state import pause
 from console.web.execution.note_stamp import note_stamp
@@ -136,7 +136,7 @@ def test_many_lines_are_counted(client: Client, project: Project) -> None:
     execution = start(create(project, MAPPED), [*range(30)], name="run", breakpoints=places)
     drain(execution)
     row = HaltedExecution.objects.get(execution=execution)
-    assert (row.count, row.newest, len(row.stops)) == (30, 30, halted.MOST_LINES)
+    assert (row.count, row.newest, len(row.stops)) == (30, 30, step_rows.MOST_LINES)
     text = shown(client.get(RUN))
     assert "Halted at breakpoints since" in text
     assert "25 more" in text
