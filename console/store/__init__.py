@@ -104,8 +104,8 @@ PUBLIC = {
     ),
     "events": (*("outbox",),),
     "executions": (
-        *("breakpoints", "children", "engine_failures", "failed_states", "faults", "find"),
-        *("imports", "max_duration", "next_starts", "open_states", "outcome_steps", "read_steps"),
+        *("breakpoints", "children", "engine_failures", "faults", "find", "imports"),
+        *("last_states", "max_duration", "next_starts", "outcome_steps", "read_steps"),
         *("recorded_answers", "redrive", "refusals", "replay", "retention", "start", "step"),
         *("step_rows", "stop", "transitions", "waiting_starts"),
     ),

@@ -31,7 +31,7 @@ from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
 from console.store.events import outbox
-from console.store.executions.failed_states import failed_states
+from console.store.executions.last_states import failed_states
 from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import CallPool

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from console.web.core import formatting
 from console.web.execution import iterations, steps
 from console.web.execution.chosen_step import ended_in
-from console.web.execution.taken_ways import taken_ways
+from console.web.execution.graph_part import taken_ways
 from console.web.graph import svg
 from console.web.graph.graph_view import WHOLE
 from console.web.graph.shapes import text_width_px

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.web.core import formatting
-from console.web.execution.taken_ways import ways_of_pairs
+from console.web.execution.graph_part import ways_of_pairs
 from console.web.graph.shapes import fitting_line
 from console.web.machines import past_executions
 

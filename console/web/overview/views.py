@@ -24,7 +24,7 @@ from console.db import clock
 from console.feature import Hook, hooked
 from console.models import AccessKey, Execution, StateMachine
 from console.statuses import ExecutionStatus, MachineStatus
-from console.store.executions.open_states import open_states
+from console.store.executions.last_states import open_states
 from console.web.core.cli_commands import CliCommand
 from console.web.core.formatting import DAY, MINUTE, StatusLabel, rough_duration
 from console.web.core.scope import Scope, render, scope_of

@@ -11,7 +11,7 @@ from console import arns
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.executions.failed_states import failed_states
+from console.store.executions.last_states import failed_states
 from console.store.executions.start import EXPRESS_S
 from console.web.core.formatting import SECOND, normalized_text
 

@@ -15,7 +15,7 @@ from django_htmx.http import push_url
 
 from console.errors import ServiceError, ValidationException
 from console.models import Execution, SavedView
-from console.store.executions.open_states import open_states
+from console.store.executions.last_states import open_states
 from console.store.people import saved_views as store
 from console.web.core.forms import PageForm, PresenceField, TextField
 from console.web.core.scope import Scope, actor_of, render, require, scope_of

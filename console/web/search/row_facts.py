@@ -13,8 +13,7 @@ from console.feature import Hook, hooked
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus
-from console.store.executions.failed_states import failed_states
-from console.store.executions.open_states import open_states
+from console.store.executions.last_states import failed_states, open_states
 from console.store.executions.refusals import ACTIONS, refusals_of
 from console.web.search.failure_groups import ending_without_error
 

@@ -17,7 +17,7 @@ from console.masking import masked_execution
 from console.masking.masked_execution import hide_tokens
 from console.models import Execution, HistoryEvent, RunRow
 from console.statuses import ExecutionStatus
-from console.store.executions.failed_states import failing_events
+from console.store.executions.last_states import failing_events
 from console.web.history import traces
 from console.web.history.traces import details_of
 from console.web.search import failure_groups

@@ -15,7 +15,7 @@ from console.features.alarms import store as alarms
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.alarms.models import Alarm
 from console.models import Execution
-from console.store.executions.open_states import open_states
+from console.store.executions.last_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities

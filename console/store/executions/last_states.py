@@ -1,7 +1,7 @@
-"""Find the state in which an execution is, or was when it was aborted or timed out.
+"""Find the state in which an execution is, was stopped or timed out, or failed.
 
-It is the last entered state without an exit, as on the execution's page. In a Parallel, the newest
-branch may have ended while an older one continues:
+The open state is the last entered one without an exit, as on the execution's page. In a Parallel,
+the newest branch may have ended while an older one continues:
 
     1. A is entered, then B.   2. B is left; its branch ends.   3. The execution is stopped: in A.
 """
@@ -93,3 +93,53 @@ def _newest_open(moves: Iterable[tuple[str, str, int]]) -> tuple[str, int] | Non
             return state, event
         exits[state] -= 1
     return newest
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+# An execution that timed out or was aborted as a whole has no such events: it ended in its open
+# state.
+
+_OUTER = ("ParallelStateFailed", "MapStateFailed", "MapIterationFailed", "MapRunFailed")
+# The event that ended an execution, and the three before it on its line of control.
+_WHERE = """
+SELECT r.execution_id, a.type, a.state, a.event_id, b.type, b.state, b.event_id,
+    c.type, c.state, c.event_id
+FROM console_runrow r
+JOIN console_historyevent e ON e.execution_id = r.execution_id AND e.event_id = r.next_event - 1
+LEFT JOIN console_historyevent a ON a.execution_id = e.execution_id AND a.event_id = e.previous
+LEFT JOIN console_historyevent b ON b.execution_id = e.execution_id AND b.event_id = a.previous
+LEFT JOIN console_historyevent c ON c.execution_id = e.execution_id AND c.event_id = b.previous
+WHERE r.execution_id IN ({})
+"""
+
+
+def failed_states(numbers: Sequence[int]) -> dict[int, str]:
+    """Return execution -> the innermost failed state."""
+    states = {number: state for number, (state, _) in _failures(numbers).items()}
+    ended_outside = [number for number, state in states.items() if not state]
+    return states | {number: state for number, (state, _) in open_states(ended_outside).items()}
+
+
+def failing_events(numbers: Sequence[int]) -> dict[int, int]:
+    """Return execution -> the id of the event of its innermost failure."""
+    return {number: event for number, (_, event) in _failures(numbers).items()}
+
+
+def _failures(numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
+    if not numbers:
+        return {}
+    marks = ", ".join(["%s"] * len(numbers))
+    with connection.cursor() as cursor:
+        cursor.execute(_WHERE.format(marks), list(numbers))
+        return {row[0]: _innermost(row[1:]) for row in cursor.fetchall()}
+
+
+def _innermost(events: Sequence[Any]) -> tuple[str, int]:
+    """Return the innermost failed state and its event, skipping failures of outer states."""
+    state, event = "", 0
+    for kind, name, number in zip(events[::3], events[1::3], events[2::3], strict=True):
+        state, event = name or state, number or event
+        if kind not in _OUTER:
+            break
+    return state, event
