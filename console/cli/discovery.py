@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from console.cli.sources import MachineSource
 
-_LEFT_OUT = {"node_modules", "venv", "cdk.out", "dist", "build", "__pycache__"}
+_LEFT_OUT = {"node_modules", "venv", cdk.OUTPUT, "dist", "build", "__pycache__"}
 NO_DEFINITION = "got no definition, wanted NAME.asl.json, NAME.asl.yaml …"
 _TEMPLATES = ("template.yaml", "template.yml", "template.json", "serverless.yml", "serverless.yaml")
 
@@ -105,6 +105,8 @@ def _read_folder(folder: Path, account: Account, parameters: Parameters) -> Sour
         if (folder / name).is_file():
             return _read_path(folder / name, account, parameters)
     files = [path for path in definition_files(folder) if is_source(path)]
+    if not files and cdk.is_assembly(folder / cdk.OUTPUT):
+        return cdk.read_assembly(folder / cdk.OUTPUT, account, parameters)
     if not files:
         raise SourceError(f"{folder}: {NO_DEFINITION}")
     project = SourceProject()

@@ -11,7 +11,6 @@ import yaml
 
 import engine
 from console.cli.discovery import (
-    NO_DEFINITION,
     definition_files,
     is_definition,
     is_source,
@@ -49,11 +48,10 @@ def lint_path(
     """
     if path.is_dir() and not _is_project(path):
         files = [file for file in definition_files(path) if is_source(file)]
-        if not files:
-            raise SourceError(f"{path}: {NO_DEFINITION}")
         for file in files:
             yield from lint_path(file, kind, values)
-        return
+        if files:
+            return  # else it may have the output of the CDK
     if path.is_file() and _is_alone(path):
         yield str(path), lint_text(read_text(path), str(path), kind, values)
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console import command_line
 from console.cli.discovery import read_paths
 from console.cli.documents import SourceError
 from console.cli.parameters import Parameters
@@ -123,6 +124,22 @@ def test_stacks_of_an_assembly_export_to_each_other(tmp_path: Path) -> None:
     assert asked(tmp_path) == {"other-app"}
     values = results(tmp_path, **{"other-app": "x"})
     assert values["M"] == ["arn:aws:sns:us-east-1:123456789012:Topic", "x"]
+
+
+def test_a_project_of_the_cdk_has_its_assembly_in_cdk_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read if the folder has no other definition, also by lint."""
+    about = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "A.template.json"}}
+    write(tmp_path / "cdk.json", {"app": "python app.py"})
+    write(tmp_path / "cdk.out" / "manifest.json", {"version": "38.0.0", "artifacts": {"A": about}})
+    write(tmp_path / "cdk.out" / "A.template.json", {"Resources": {"M": machine(1)}})
+    assert results(tmp_path) == {"M": 1}
+    with pytest.raises(SystemExit) as end:
+        command_line.main(["lint", str(tmp_path)])
+    assert (end.value.code or 0, "A.template.json: M" in capsys.readouterr().out) == (0, True)
+    write(tmp_path / "flows" / "own.asl.json", definition(2))
+    assert results(tmp_path) == {"own": 2}
 
 
 def test_a_service_of_many_files(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from console.cli.sources import Account
 
 MANIFEST = "manifest.json"
+OUTPUT = "cdk.out"
+"""The folder of an assembly in a project of the CDK."""
 
 
 def is_assembly(folder: Path) -> bool:
