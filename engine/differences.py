@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_REPORTED = 5
 """Maximum number of reported differences or problems of a replay: there can be thousands."""
+_MASKED = "(masked)"
+"""A recorded value that its reader may not see: it is not compared."""
 _EVENT_NUMBER = re.compile(r"#\d+")
 
 
@@ -184,7 +186,7 @@ def _compare_values(
     got: Any, expected: Any, where: str, ignored: frozenset[str]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield (path, got, expected) of each different part."""
-    if where in ignored:
+    if where in ignored or (expected == _MASKED and got is not _NOTHING):
         return
     if isinstance(got, dict) and isinstance(expected, dict):
         for key in dict.fromkeys([*expected, *got]):

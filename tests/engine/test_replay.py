@@ -71,6 +71,14 @@ def test_an_output_is_told_by_the_place_that_differs() -> None:
     assert told(Definition=changed, Expected=ignoring) == ["output $.sum: got 121, wanted 120"]
 
 
+def test_a_masked_value_is_not_compared() -> None:
+    """The recording of a viewer has no value to compare with, but a missing one is named."""
+    end = SCENARIO["Scenario"]["Expected"]
+    assert told(Expected=end | {"Output": {"sum": 120, "id": "(masked)"}}) == []
+    missing = end | {"Output": {"sum": 120, "id": "a", "key": "(masked)"}}
+    assert told(Expected=missing) == ['output $.key: got nothing, wanted "(masked)"']
+
+
 def test_a_call_too_many_has_no_answer() -> None:
     """Nothing is made up: the task stays open, and that is said."""
     changed = copy.deepcopy(DEFINITION)
