@@ -14,10 +14,10 @@ from console.cli.output import write_error, write_line
 from console.cli.parameters import parse_parameters
 from console.cli.role_checks import (
     UNKNOWN_ACCOUNT,
-    failure_words,
     read_role_options,
     rehearse,
     role_machines,
+    role_problems,
     warn_of_roles,
 )
 from console.cli.role_options import RoleMode
@@ -70,10 +70,7 @@ def _write_role_problems(reports: Sequence[RoleReport], style: str, mode: RoleMo
     """Write missing permissions as problems of their state machines, for programs and CI."""
     severity = engine.Severity.ERROR if mode is RoleMode.ENFORCE else engine.Severity.WARNING
     for report in reports:
-        problems = [
-            engine.Diagnostic(severity, engine.DiagnosticCode.MISSING_PERMISSION, line)
-            for line in failure_words(report)
-        ]
+        problems = role_problems(report, severity)
         if problems:
             write_line(engine.LINT_FORMATS[style](_file_of(report.place, style), problems))
 

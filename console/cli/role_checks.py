@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import engine
 from console.cli.discovery import read_paths
 from console.cli.documents import SourceError, load_document
 from console.cli.lint_sources import without_bare_placeholders
@@ -122,6 +123,12 @@ def failure_words(report: RoleReport) -> list[str]:
         for verdict in (RoleVerdict.MISSING, RoleVerdict.DENIED)
         for line in grouped_words(report.of_verdict(verdict))
     ]
+
+
+def role_problems(report: RoleReport, severity: engine.Severity) -> list[engine.Diagnostic]:
+    """Return missing and denied permissions as problems of the definition."""
+    code = engine.DiagnosticCode.MISSING_PERMISSION
+    return [engine.Diagnostic(severity, code, line) for line in failure_words(report)]
 
 
 def unknown_words(report: RoleReport) -> str:

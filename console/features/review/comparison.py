@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.cli.lint_sources import lint_definition, quoted_placeholders
+from console.cli.role_checks import rehearse, role_problems
 from console.features.review.sides import document_of, file_of
 from console.roles import RoleAccount, needs_of, resource_words
 from console.web.machines.definition_diff import (
@@ -153,6 +154,9 @@ def _settings(source: MachineSource) -> dict[str, Any]:
         "Logs": options.logs,
         "KmsKey": options.key,
         "Policies": [policy for _, policy in policies.documents] if policies else None,
+        "UnreadPolicies": [
+            gap.removeprefix(f"{file_of(source)}: ") for gap in (policies and policies.gaps) or ()
+        ],
         "PermissionsBoundary": [policy for _, policy in (policies and policies.boundary) or ()],
     }
     return {"Type": source.type} | {name: value for name, value in settings.items() if value}
@@ -251,10 +255,7 @@ def _new_problems(
     before: MachineSource | None, after: MachineSource | None
 ) -> tuple[list[Any], int]:
     """Return the new problems, and the number of solved problems."""
-    old, new = (
-        lint_definition(source.definition, source.type) if source is not None else []
-        for source in (before, after)
-    )
+    old, new = (_problems(source) for source in (before, after))
     remaining = Counter(_problem_key(problem) for problem in old)
     fresh = []
     for problem in new:
@@ -264,6 +265,17 @@ def _new_problems(
         else:
             fresh.append(problem)
     return fresh, sum(remaining.values()) if after is not None else 0
+
+
+def _problems(source: MachineSource | None) -> list[Any]:
+    """Return the problems that ``lint`` reports, including those of a role in the files."""
+    if source is None:
+        return []
+    problems = lint_definition(source.definition, source.type)
+    if source.policies is None or document_of(source) is None:
+        return problems
+    (report,) = rehearse([source], None, RoleAccount())
+    return [*problems, *role_problems(report, engine.Severity.WARNING)]
 
 
 def _problem_key(problem: Any) -> tuple[str, str, str]:

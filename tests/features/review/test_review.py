@@ -442,6 +442,49 @@ Resources:
     assert "changed from `sqs:SendMessage` to `*`" in text
 
 
+CALLING = """
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  A:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: a
+      Definition:
+        StartAt: Send
+        States:
+          Send:
+            Type: Task
+            Resource: arn:aws:states:::sqs:sendMessage
+            Parameters: {QueueUrl: q, MessageBody: m}
+            End: true
+      Policies: [%s]
+"""
+POLICY = """{Version: 2012-10-17, Statement: [{Effect: Allow, Action: %s, Resource: "*"}]}"""
+
+
+def test_a_permission_that_the_role_loses_is_a_new_problem(tmp_path: Path) -> None:
+    """The definition needs the same as before, and lint would warn of it."""
+    commit(tmp_path, {"template.yaml": CALLING % (POLICY % "sqs:SendMessage")})
+    commit(tmp_path, {"template.yaml": CALLING % (POLICY % "sqs:ReceiveMessage")})
+    text = write_markdown(review_last(tmp_path))
+    assert "**New problems:**" in text
+    assert "`MISSING_PERMISSION: role ARole: missing: Send: sqs:SendMessage" in text
+
+
+def test_a_policy_that_cannot_be_read_is_compared_by_its_name(tmp_path: Path) -> None:
+    """It may be all that the role is allowed, so its removal is a change; a move is none."""
+    own = POLICY % "sqs:SendMessage"
+    arn = "arn:aws:iam::123456789012:policy/guard"
+    commit(tmp_path, {"template.yaml": CALLING % f"{own}, {arn}"})
+    commit(tmp_path, {"template.yaml": CALLING % own})
+    text = write_markdown(review_last(tmp_path))
+    assert f'`UnreadPolicies` removed: `["A: the policy {arn} is not here"]`' in text
+    commit(tmp_path, {"template.yaml": CALLING % f"{own}, {arn}"})
+    (tmp_path / "template.yaml").rename(tmp_path / "other.yaml")
+    commit(tmp_path, {})
+    assert "UnreadPolicies" not in write_markdown(review_last(tmp_path))
+
+
 def test_a_link_in_the_output_folder(tmp_path: Path) -> None:
     """A commit with links in the folder of the review does not write to other files."""
     commit(tmp_path / "repository", {"a.asl.json": written(PASS)})
