@@ -34,6 +34,10 @@ class UnstableError(ValueError):
     """The replay of a scenario differs from its recording; the text says where."""
 
 
+class NoCallError(ValueError):
+    """The execution has no call for a test that has only calls; the text names another kind."""
+
+
 def write_pytest(scenario: Mapping[str, Any], definition: str = "") -> str:
     """Return a pytest file that needs only Stateyard.
 
@@ -58,7 +62,8 @@ def write_pytest(scenario: Mapping[str, Any], definition: str = "") -> str:
 
 
 def write_mocks(scenario: Mapping[str, Any], _definition: str = "") -> str:
-    """Return a mock configuration in the form of ``MockConfigFile.json``."""
+    """Return a mock configuration in the form of ``MockConfigFile.json``; raise ``NoCallError``."""
+    _check_calls(scenario["MockedResponses"], "mock-config")
     parts = {key: scenario[key] for key in ("StateMachines", "MockedResponses")}
     return _as_json(parts)
 
@@ -67,8 +72,9 @@ def write_test_state(scenario: Mapping[str, Any], _definition: str = "") -> str:
     """Return inputs for ``aws stepfunctions test-state --cli-input-json``, with expected answers.
 
     A list of objects with ``name``, ``cliInput`` and ``expected``: the status, with output and next
-    state, or error and cause, if present.
+    state, or error and cause, if present. Raise ``NoCallError``.
     """
+    _check_calls(scenario["TestState"], "test-state")
     definition = json.dumps(scenario["Scenario"]["Definition"])
     counts: dict[str, int] = {}
     suite = []
@@ -84,6 +90,12 @@ def write_test_state(scenario: Mapping[str, Any], _definition: str = "") -> str:
             }
         )
     return _as_json(suite)
+
+
+def _check_calls(calls: Any, kind: str) -> None:
+    """Raise ``NoCallError`` for a test that would have nothing to do."""
+    if not calls:
+        raise NoCallError(f"got an execution without a call for {kind}, wanted the kind pytest")
 
 
 WRITERS: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {

@@ -20,7 +20,7 @@ from console.errors import ValidationException
 from console.recordings.files import make_scenario, read_scenario
 from console.recordings.recording import RecordedExecution
 from console.recordings.scenario import scenario_of
-from console.recordings.tests import WRITERS, UnstableError
+from console.recordings.tests import WRITERS, NoCallError, UnstableError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -61,6 +61,8 @@ def run_command(options: Namespace) -> int:
     except UnstableError as error:
         write_error(f"{options.source}: a test of it would fail: {error}")
         return FAILED
+    except NoCallError as error:
+        raise SourceError(f"{options.source}: {error}") from None
     except ValidationException as error:
         raise SourceError(f"{options.source}: {error.message}") from None
     if options.to is None:

@@ -184,6 +184,19 @@ def test_calls_of_services_become_tests_of_each_kind(
     assert "done" in tried["expected"]["output"]
 
 
+def test_an_execution_without_calls_is_no_suite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A suite without a test would always pass; a file for pytest compares path and output."""
+    definition = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    history = write_files(tmp_path, printed(definition, {}, {}))
+    for kind in ("test-state", "mock-config"):
+        assert generate(history, "--as", kind) == 2
+        said = f"{history}: got an execution without a call for {kind}, wanted the kind pytest"
+        assert said in capsys.readouterr().err
+    assert generate(history, "--as", "pytest") == 0
+
+
 def test_a_mock_configuration_answers_a_run(history: Path) -> None:
     """The engine reads the file, and the run has the recorded output."""
     configuration = json.loads(write_mocks(read_scenario(history)))

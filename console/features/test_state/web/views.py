@@ -18,7 +18,7 @@ from console.features.test_state.web.form import TestRequest
 from console.features.test_state.web.forms import SubjectForm, TestStateForm
 from console.masking import mask
 from console.recordings.scenario import scenario_of
-from console.recordings.tests import WRITERS, UnstableError
+from console.recordings.tests import WRITERS, NoCallError, UnstableError
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.action_views import recorded_input
@@ -252,6 +252,8 @@ def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) 
             text = WRITERS[kind](scenario, "")
         except UnstableError as error:
             raise Http404(f"A test of “{execution.name}” would fail: {error}") from None
+        except NoCallError as error:
+            raise Http404(f"The test of “{execution.name}”: {error}.") from None
     else:
         text = json.dumps(scenario, ensure_ascii=False, indent=2) + "\n"
     answer = HttpResponse(
