@@ -48,10 +48,10 @@ class EventFilter:
     def of(cls, query: QueryDict) -> EventFilter:
         """Read the query string; invalid values are ignored."""
         opened = re.findall(r"\d{1,6}", query.get("open", ""))
-        for name in ("since", "until"):
-            if query.get(name) and parse_moment(query[name]) is None:
-                reject_value(query, name, "a time like 2026-01-31T10:05")
         since, until = query.get("since", ""), query.get("until", "")
+        for name, text in (("since", since), ("until", until)):
+            if text and parse_moment(text) is None:
+                reject_value(query, name, "a time like 2026-01-31T10:05")
         return cls(
             kind=query.get("type", "")[:40],
             state=query.get("state", "")[:80],
