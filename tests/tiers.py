@@ -26,7 +26,16 @@ _FULL = ("tests/acceptance/", "tests/chaos/", "tests/simulation/")
 """Folders of the full tier."""
 _QUICK_ON_POSTGRES = ("tests/console/db/", "tests/console/store/", "tests/console/worker/")
 """All that the quick tier runs on PostgreSQL."""
-_ABOVE_THE_STORE = ("tests/console/awsapi/", "tests/console/web/", "tests/security/")
+_FEATURES = (
+    *("access_keys", "account", "alarms", "approvals", "audit", "branches", "breakpoints", "bulk"),
+    *("compare", "doctor", "editor", "faults", "hot_states", "logs", "metrics", "named_inputs"),
+    "next_starts",
+)
+"""Features whose tests have the mark ``postgres_too``; all tests of the others run."""
+_ABOVE_THE_STORE = (
+    *("tests/console/awsapi/", "tests/console/web/", "tests/security/"),
+    *(f"tests/features/{name}/" for name in _FEATURES),
+)
 """Folders whose tests run on PostgreSQL, in the full tier, only if they are marked so."""
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 """A line of files whose tests are all in the full tier: they may import what quick ones lack."""

@@ -68,6 +68,7 @@ def test_a_person_gets_the_mail_of_their_own_key(key: AccessKey) -> None:
     assert [message.to for message in mail.outbox] == [["ben@example.com"]]
 
 
+@pytest.mark.postgres_too
 def test_a_mail_that_fails_is_sent_later(key: AccessKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then the pages tell."""
 
@@ -82,6 +83,7 @@ def test_a_mail_that_fails_is_sent_later(key: AccessKey, monkeypatch: pytest.Mon
     assert len(mail.outbox) == 1
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     "change",
     [

@@ -50,6 +50,7 @@ def scope_now(key: AccessKey) -> KeyScope:
     return principal.scope
 
 
+@pytest.mark.postgres_too
 def test_a_narrower_scope_counts_for_the_next_call(project: Project, key: AccessKey) -> None:
     """Though the process remembers who the key is; id and secret stay; the audit has both."""
     assert scope_now(key) == EVERYTHING
@@ -69,6 +70,7 @@ def test_a_narrower_scope_counts_for_the_next_call(project: Project, key: Access
     assert second.reason.startswith("read only; before: read and start")
 
 
+@pytest.mark.postgres_too
 def test_an_expiry_is_announced_anew_after_a_change(project: Project, key: AccessKey) -> None:
     """A change of the scope alone announces nothing again."""
     ends_ms = clock.now_ms() + DAY
@@ -80,6 +82,7 @@ def test_an_expiry_is_announced_anew_after_a_change(project: Project, key: Acces
     assert AccessKey.objects.get().warned_ms is None
 
 
+@pytest.mark.postgres_too
 def test_a_key_that_has_ended_keeps_its_limits(project: Project, key: AccessKey) -> None:
     """A rotated key must not outlive its day, and an expired one does not come back."""
     with pytest.raises(ValidationException, match="must be in the future"):

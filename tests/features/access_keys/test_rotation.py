@@ -68,6 +68,7 @@ def test_both_keys_work_for_a_day(
     assert [access.principal_of_key(each) is not None for each in both] == [False, True]
 
 
+@pytest.mark.postgres_too
 def test_a_key_that_ends_within_a_day_ends_then(project: Project, key: AccessKey) -> None:
     """A rotation never lengthens the life of the old key."""
     ends_ms = clock.now_ms() + 60_000
@@ -100,6 +101,7 @@ def test_a_rotated_key_counts_for_nothing(project: Project, key: AccessKey) -> N
         people.new_key(key.user, project, BY)
 
 
+@pytest.mark.postgres_too
 def test_an_owner_rotates_the_key_of_a_program_only(
     project: Project, key: AccessKey, signed_in: SignIn, django_user_model: Any
 ) -> None:
@@ -149,6 +151,7 @@ def run(*words: str) -> str:
     return printed.getvalue()
 
 
+@pytest.mark.postgres_too
 def test_the_command_leads_a_key_through_its_life(project: Project) -> None:
     """It is created, listed, rotated, disabled, enabled and deleted."""
     people.put_member(project, "robot", Role.OPERATOR, BY)

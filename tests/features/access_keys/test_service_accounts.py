@@ -34,6 +34,7 @@ PAGE = "/service-accounts/"
 CI = "ci/123456789012"
 
 
+@pytest.mark.postgres_too
 def test_an_owner_leads_one_through_its_life(project: Project, signed_in: SignIn) -> None:
     """It is created, gets a key on the page of keys, is changed and deleted; all is audited."""
     owner = signed_in("owner")
@@ -98,6 +99,7 @@ def test_nobody_signs_in_as_it(project: Project) -> None:
             refused()
 
 
+@pytest.mark.postgres_too
 def test_two_projects_have_accounts_of_one_name(project: Project) -> None:
     """Each is a member of its own project only, and goes alone."""
     other = Project.objects.create(name="other", account_id="999999999999")
@@ -132,6 +134,7 @@ def test_the_page_says_what_is_wrong(
     assert ServiceAccount.objects.count() == 1
 
 
+@pytest.mark.postgres_too
 def test_it_is_no_owner_and_no_person_among_the_members(
     project: Project, signed_in: SignIn
 ) -> None:

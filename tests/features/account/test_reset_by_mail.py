@@ -137,6 +137,7 @@ def test_a_link_ends_after_an_hour(owner: Client, monkeypatch: pytest.MonkeyPatc
     assert sign_in(RIGHT) == 302
 
 
+@pytest.mark.postgres_too
 def test_a_weak_password_is_refused(owner: Client) -> None:
     """The link stays."""
     del owner
@@ -255,6 +256,7 @@ def test_the_second_factor_is_asked_after_a_reset(owner: Client, phone: Phone) -
     assert answer["Location"] == "/second-step/"
 
 
+@pytest.mark.postgres_too
 def test_a_mail_server_that_is_down_gets_the_mail_later(
     owner: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +327,7 @@ def test_a_change_needs_password_and_code(signed_in: SignIn, phone: Phone) -> No
     assert AccountMail.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_an_address_is_removed_and_ends_links_for_another(owner: Client) -> None:
     """A link for a new address is of the account as it was."""
     owner.post("/account/mail/", {"address": "new@example.com", "password": RIGHT})
@@ -334,6 +337,7 @@ def test_an_address_is_removed_and_ends_links_for_another(owner: Client) -> None
     assert owner.post(path).status_code == 410
 
 
+@pytest.mark.postgres_too
 def test_mails_of_one_person_are_bounded(owner: Client) -> None:
     """A person cannot let the server write to strangers all day."""
     for number in range(mails.MOST_OF_PERSON + 2):

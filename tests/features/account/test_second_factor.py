@@ -183,6 +183,7 @@ def test_a_code_works_once(signed_in: SignIn, phone: Phone) -> None:
     assert second_factor.use_code(owner, phone.code())
 
 
+@pytest.mark.postgres_too
 def test_of_two_at_once_one_uses_a_code(
     signed_in: SignIn, phone: Phone, own_connection: Any
 ) -> None:
@@ -224,6 +225,7 @@ def test_codes_cannot_be_guessed(signed_in: SignIn, phone: Phone) -> None:
     assert AuditEntry.objects.get(action="LockLogin").reason.startswith("wrong codes")
 
 
+@pytest.mark.postgres_too
 def test_a_login_link_asks_as_well(signed_in: SignIn, phone: Phone) -> None:
     """Others may see a link on its way: it stands for the password only."""
     set_up(signed_in("owner"), phone)
@@ -318,6 +320,7 @@ def test_the_server_requires_it(signed_in: SignIn, phone: Phone, settings: Any) 
     assert linked.get("/").status_code == 200
 
 
+@pytest.mark.postgres_too
 def test_only_an_owner_requires_it(project: Project, signed_in: SignIn, phone: Phone) -> None:
     """The page of members names who has none, to owners only."""
     owner, editor = signed_in("owner"), signed_in("editor")

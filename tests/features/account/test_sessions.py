@@ -87,6 +87,7 @@ def test_no_page_has_the_key_of_a_session(signed_in: SignIn) -> None:
         assert session.session_key not in shown
 
 
+@pytest.mark.postgres_too
 def test_one_session_ends_at_once(signed_in: SignIn) -> None:
     """The other ones stay; the audit has it; a second press finds that it has ended."""
     signed_in("owner")
@@ -187,6 +188,7 @@ def test_a_session_is_written_once_a_minute(
     assert (row.last_seen_ms, row.since_ms) == (now + 61_000, now)
 
 
+@pytest.mark.postgres_too
 def test_expired_sessions_are_removed(signed_in: SignIn) -> None:
     """And what is known of those that have ended; open ones stay."""
     signed_in("owner")

@@ -51,6 +51,7 @@ def reason(alarm: Alarm) -> str:
     return evaluate_alarm(alarm, clock.now_ms()).reason
 
 
+@pytest.mark.postgres_too
 def test_the_page_lists_rules_that_match_an_alarm_of_the_account(
     project: Project, client: Client
 ) -> None:
@@ -74,6 +75,7 @@ def test_the_page_lists_rules_that_match_an_alarm_of_the_account(
     assert "No rule matches" not in text(answer)
 
 
+@pytest.mark.postgres_too
 def test_each_change_of_state_is_kept(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_each_change_of_state_is_kept(
     assert not AlarmChange.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_a_change_of_an_earlier_release_is_in_the_history(project: Project, client: Client) -> None:
     """That release kept the last one only, in the alarm itself."""
     alarm = on_metric(create(project, PASS))

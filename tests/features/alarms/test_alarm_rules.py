@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.db.audit import Actor
 from console.events.patterns import parse_pattern
 from console.features.alarms import store as alarms
@@ -61,6 +63,7 @@ def told_alarm(rule: EventRule, machine: StateMachine) -> list[str]:
     ]
 
 
+@pytest.mark.postgres_too
 def test_the_banner_of_alarms_is_one_line(project: Project, client: Client) -> None:
     """The newest, in words; a metric's reason with its datapoints is on the alarm's own page."""
     machine = create(project, PASS)

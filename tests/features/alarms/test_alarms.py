@@ -82,6 +82,7 @@ def test_failure_rate(project: Project) -> None:
     assert said(alarm) == "ALARM"
 
 
+@pytest.mark.postgres_too
 def test_no_success_since(project: Project) -> None:
     """The last success counts; without any, the time since the alarm was made."""
     machine = create(project, PASS)
@@ -115,6 +116,7 @@ def test_duration_against_its_own_past(project: Project) -> None:
     assert said(alarm) == "ALARM"
 
 
+@pytest.mark.postgres_too
 def test_stuck_in_a_state(project: Project) -> None:
     """By the state that a running execution entered last, any or one."""
     machine = create(project, WAIT)
@@ -205,6 +207,7 @@ def test_one_broken_alarm_keeps_no_other_from_its_turn(
 # -- pages -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_an_editor_makes_changes_and_deletes_an_alarm(project: Project, client: Client) -> None:
     """Each is in the audit; the machine's pages and the overview say what is in alarm."""
     create(project, PASS)
@@ -271,6 +274,7 @@ def test_each_kind_says_what_it_is_before_it_is_opened(project: Project, client:
     assert all(len(line) > 8 for line in lines), lines
 
 
+@pytest.mark.postgres_too
 def test_a_page_says_what_is_true_now_beside_the_reason_of_the_change(
     project: Project, client: Client
 ) -> None:
@@ -323,6 +327,7 @@ def test_a_long_list_of_alarms_has_pages(
         assert "Insufficient data 3" in text(answer)
 
 
+@pytest.mark.postgres_too
 def test_the_list_of_alarms_finds_by_name_and_leads_to_the_form(
     project: Project, client: Client, signed_in: Callable[[str], Client]
 ) -> None:
@@ -361,6 +366,7 @@ def test_a_banner_counts_all_alarms(project: Project, client: Client) -> None:
     assert "and 6 more" in shown
 
 
+@pytest.mark.postgres_too
 def test_an_alarm_that_recovers_meanwhile_is_not_listed(
     project: Project, django_user_model: type[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -427,6 +433,7 @@ def test_a_bad_value_is_told(
     assert not Alarm.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_a_viewer_reads_and_changes_nothing(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_late_answer_in_the_list_says_who_was_first(
     assert ended(execution).status == "SUCCEEDED"
 
 
+@pytest.mark.postgres_too
 def test_the_list_follows_what_others_do(project: Project, signed_in: SignIn) -> None:
     """Its poll names the tasks that have ended, with who answered, and counts the new ones."""
     executions = [waiting(project, APPROVAL, name) for name in ("a", "b", "c")]
@@ -85,6 +86,7 @@ def test_the_list_follows_what_others_do(project: Project, signed_in: SignIn) ->
     assert unread.status_code == 302
 
 
+@pytest.mark.postgres_too
 def test_the_poll_of_the_list_tells_nothing_of_others(project: Project, signed_in: SignIn) -> None:
     """Keys of tasks of another project are no tasks of this one."""
     execution = waiting(project, APPROVAL)
@@ -234,6 +236,7 @@ def test_of_two_people_the_first_answer_counts(project: Project, client: Client)
     assert ended(execution).status == "SUCCEEDED"
 
 
+@pytest.mark.postgres_too
 def test_a_viewer_and_strangers_answer_nothing(project: Project, signed_in: SignIn) -> None:
     """No button, no answer; no task of another project either."""
     execution = waiting(project, APPROVAL)
@@ -297,6 +300,7 @@ def test_the_page_of_an_approval_answers_as_the_list_does(
         assert (execution.error, execution.cause) == ("Rejected", "Rejected by editor: as agreed")
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("act", ["approve", "reject"])
 def test_an_answer_of_a_person_is_named_so(project: Project, client: Client, act: str) -> None:
     """In the audit and on the execution's page; what a program sends keeps the API's words."""
@@ -314,6 +318,7 @@ def test_an_answer_of_a_person_is_named_so(project: Project, client: Client, act
     assert f">{act.capitalize()} task<" not in markup(client.get("/audit/"))
 
 
+@pytest.mark.postgres_too
 def test_the_page_of_a_task_says_how_much_time_is_left(project: Project, client: Client) -> None:
     """As the list does, beside the moment."""
     execution = waiting(project, APPROVAL)
@@ -409,6 +414,7 @@ def test_a_link_ends(project: Project, client: Client, monkeypatch: pytest.Monke
     assert "has been answered or has ended" in text(Client().post(link, sent), 410)
 
 
+@pytest.mark.postgres_too
 def test_a_link_of_a_removed_person_stays_closed(project: Project, client: Client) -> None:
     """Also when somebody of that name is added again, who starts from nothing."""
     execution = waiting(project)

@@ -53,6 +53,7 @@ def test_the_content_is_every_column() -> None:
     assert columns == {*chain._FIELDS}
 
 
+@pytest.mark.postgres_too
 def test_sealing_again_changes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows have one seal each, also after thousands and many turns."""
     monkeypatch.setattr(chain, "_TURN_S", 300.0)
@@ -71,6 +72,7 @@ def test_sealing_again_changes_nothing(project: Project, monkeypatch: pytest.Mon
     assert verify.check_audit().intact
 
 
+@pytest.mark.postgres_too
 def test_two_sealers_at_once_make_one_chain(project: Project) -> None:
     """As two workers do that both think they lead for a moment."""
     add_rows(project, 40)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.db import audit, clock
 from console.db.writer import write
 from console.features.audit import chain, retention, verify
@@ -12,13 +14,12 @@ from console.models import AuditEntry
 from tests.features.audit.test_chain import add_rows
 
 if TYPE_CHECKING:
-    import pytest
-
     from console.models import Project
 
 DAY_MS = 24 * 3600 * 1000
 
 
+@pytest.mark.postgres_too
 def test_nothing_goes_by_default(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """As before."""
     add_rows(project, 2)

@@ -37,6 +37,7 @@ def shown(answer: Any) -> list[tuple[str, str]]:
     return [(row.entry.actor, row.entry.target) for row in rows]
 
 
+@pytest.mark.postgres_too
 def test_entries_of_no_project_are_shown_newest_first(
     administrator: Client, project: Project
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_process_that_dies_before_the_cursor_moves_repeats_lines(
     assert positions(file) == [1, 2, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.postgres_too
 def test_two_workers_at_once_skip_no_row(project: Project, file: Path) -> None:
     """Each batch may repeat rows, never leave one out."""
     add_rows(project, 60)
@@ -258,6 +259,7 @@ def test_a_row_that_was_deleted_by_hand_leaves_no_gap(project: Project, file: Pa
     assert (second["previous"], third["previous"]) == (first["hash"], second["hash"])
 
 
+@pytest.mark.postgres_too
 def test_retention_keeps_rows_that_were_not_sent(
     project: Project, file: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +281,7 @@ def test_retention_keeps_rows_that_were_not_sent(
     assert positions(file) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.postgres_too
 def test_a_deleted_project_disappears_after_its_rows_were_sent(
     project: Project, file: Path, django_user_model: Any
 ) -> None:

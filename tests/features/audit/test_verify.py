@@ -37,6 +37,7 @@ def found() -> list[tuple[str, int | None, int | None]]:
     ]
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     "change",
     [
@@ -67,6 +68,7 @@ def test_a_removed_row_is_named(entries: list[AuditEntry]) -> None:
     assert [row[:2] for row in found()] == [("removed", 2), ("removed", 4), ("removed", 6)]
 
 
+@pytest.mark.postgres_too
 def test_a_cut_end_is_found(entries: list[AuditEntry]) -> None:
     """The chain knows its newest seal."""
     AuditEntry.objects.filter(pk__gt=entries[3].pk).delete()
@@ -74,6 +76,7 @@ def test_a_cut_end_is_found(entries: list[AuditEntry]) -> None:
     assert found() == [("removed", 5, None)]
 
 
+@pytest.mark.postgres_too
 def test_an_inserted_row_is_named(entries: list[AuditEntry]) -> None:
     """A row with a number among those that are sealed has no seal."""
     row = entries[2]
@@ -84,6 +87,7 @@ def test_an_inserted_row_is_named(entries: list[AuditEntry]) -> None:
     assert found() == [("inserted", None, number), ("removed", 3, None)]
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("column", ["digest", "hash", "project", "at_ms"])
 def test_a_changed_seal_is_found(entries: list[AuditEntry], column: str) -> None:
     """A row and its seal that are changed together do not fit the seal before it."""
@@ -93,6 +97,7 @@ def test_a_changed_seal_is_found(entries: list[AuditEntry], column: str) -> None
     assert "seal" in kinds
 
 
+@pytest.mark.postgres_too
 def test_a_row_that_is_changed_with_its_seals_digest_is_found(entries: list[AuditEntry]) -> None:
     """Its hash covers the digest."""
     AuditEntry.objects.filter(pk=entries[2].pk).update(actor="eve")
@@ -101,6 +106,7 @@ def test_a_row_that_is_changed_with_its_seals_digest_is_found(entries: list[Audi
     assert found() == [("seal", 3, entries[2].pk)]
 
 
+@pytest.mark.postgres_too
 def test_a_cut_beginning_is_found(entries: list[AuditEntry]) -> None:
     """Nobody announced it."""
     seal = AuditSeal.objects.get(position=2)
@@ -162,6 +168,7 @@ def test_the_command_prints_findings_and_ends_with_3(entries: list[AuditEntry]) 
     assert (finding["kind"], finding["position"], finding["row"]) == ("changed", 1, entries[0].pk)
 
 
+@pytest.mark.postgres_too
 def test_findings_are_bounded(entries: list[AuditEntry], monkeypatch: pytest.MonkeyPatch) -> None:
     """The report counts the others."""
     monkeypatch.setattr(verify, "MOST_FINDINGS", 2)

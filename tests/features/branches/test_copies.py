@@ -44,6 +44,7 @@ def branch_of(parent: Project, name: str = "feature/x") -> Project:
     return store.put_branch(parent, name, "3d", BY).branch.project
 
 
+@pytest.mark.postgres_too
 def test_unchanged_definitions_are_shared(payments: Project) -> None:
     """A definition that names an ARN of the project has a row of its own."""
     plain = create(payments, PASS, "plain")
@@ -62,6 +63,7 @@ def test_unchanged_definitions_are_shared(payments: Project) -> None:
     assert StateMachine.objects.filter(project=again).count() == 2
 
 
+@pytest.mark.postgres_too
 def test_it_has_versions_aliases_tags_and_activities(payments: Project) -> None:
     """Under its own account, with the numbers and names of the parent."""
     machine = create(payments, PASS, "plain")
@@ -93,6 +95,7 @@ def test_the_tag_of_a_deployed_text_follows_it(payments: Project) -> None:
     assert copy.definition_id != machine.definition_id
 
 
+@pytest.mark.postgres_too
 def test_rules_and_schedules_are_off(payments: Project) -> None:
     """Their targets and patterns name the branch; those of the parent go on."""
     machine = create(payments, PASS, "plain")
@@ -121,6 +124,7 @@ def test_rules_and_schedules_are_off(payments: Project) -> None:
     assert scheduler.get_schedule(branch_key).due_ms is not None
 
 
+@pytest.mark.postgres_too
 def test_it_logs_to_groups_of_its_own(payments: Project) -> None:
     """Of the same names, empty, with the same level."""
     group = "/aws/vendedlogs/states/orders"
@@ -137,6 +141,7 @@ def test_it_logs_to_groups_of_its_own(payments: Project) -> None:
     assert LogGroup.objects.filter(project=branch).count() == 1
 
 
+@pytest.mark.postgres_too
 def test_masks_and_views_are_copied_and_executions_are_not(payments: Project) -> None:
     """What the parent hides, the branch hides."""
     machine = create(payments, PASS, "plain")

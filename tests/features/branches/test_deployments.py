@@ -113,6 +113,7 @@ CHANGES: list[list[Change]] = [
 ]
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("changes", CHANGES)
 def test_the_rows_are_those_of_the_same_calls_of_aws(
     payments: Project, key_of: Callable[[str], str], changes: list[Change]
@@ -168,6 +169,7 @@ REFUSED: list[Change] = [
 ]  # fmt: skip
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("change", REFUSED)
 def test_what_aws_refuses_is_refused(
     payments: Project, key_of: Callable[[str], str], change: Change
@@ -322,6 +324,7 @@ def test_a_state_machine_stands_once(payments: Project, key_of: Callable[[str], 
     del payments
 
 
+@pytest.mark.postgres_too
 def test_more_state_machines_take_no_more_statements(
     payments: Project, key_of: Callable[[str], str]
 ) -> None:

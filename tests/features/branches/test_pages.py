@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.test import Client
 
 from console.features.branches import store
@@ -49,6 +50,7 @@ def test_an_open_branch_is_named(payments: Project) -> None:
     assert 'name="name"' not in shown
 
 
+@pytest.mark.postgres_too
 def test_an_editor_deletes_it(payments: Project) -> None:
     """On the page; a viewer and a stranger may not, and get no button."""
     store.put_branch(payments, "feature/x", "3d", BY)
@@ -71,6 +73,7 @@ def test_an_editor_deletes_it(payments: Project) -> None:
     assert "has no branch" in text(editor.get("/projects/"))
 
 
+@pytest.mark.postgres_too
 def test_search_finds_the_parent_only(payments: Project) -> None:
     """By name; the ARN of a thing of the branch finds it."""
     create(payments, PASS, "orders")

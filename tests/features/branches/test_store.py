@@ -128,6 +128,7 @@ def test_a_branch_has_no_branches(payments: Project) -> None:
         put(payments, "y")
 
 
+@pytest.mark.postgres_too
 @pytest.mark.django_db(transaction=True)
 def test_two_jobs_make_one_project(payments: Project) -> None:
     """At once: one creates it, the others find it; each gets the key of its own key."""
@@ -147,6 +148,7 @@ def test_two_jobs_make_one_project(payments: Project) -> None:
 # -- its end ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_after_its_time_no_row_is_left(payments: Project, now: Clock, settings: Any) -> None:
     """Every table is as if the branch had never been, but for the audit of the others."""
     del settings
@@ -201,6 +203,7 @@ def test_a_branch_that_is_extended_meanwhile_stays(payments: Project, now: Clock
     assert Project.objects.get(pk=number).archived_ms is None
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("act", ["archive", "delete", "gone"])
 def test_a_branch_follows_its_parent(payments: Project, act: str) -> None:
     """Archived with it, and deleted with it, also if the parent went while nobody looked."""
@@ -233,6 +236,7 @@ def test_a_new_branch_waits_for_the_end_of_the_former(payments: Project) -> None
         store.delete_branch(payments, "y", BY)
 
 
+@pytest.mark.postgres_too
 def test_a_renamed_project_renames_its_branches(payments: Project) -> None:
     """Unless a name would be too long; a branch itself is not renamed."""
     branch = put(payments).branch.project
@@ -252,6 +256,7 @@ def test_a_renamed_project_renames_its_branches(payments: Project) -> None:
 # -- its members and settings ----------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_its_members_are_those_of_the_parent(payments: Project) -> None:
     """At once, with every change of the parent."""
     branch = put(payments).branch.project

@@ -92,6 +92,7 @@ def test_operators_start_without_breakpoints(
     assert not Execution.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_express_machines_offer_none(client: Client, project: Project) -> None:
     """Nobody could look within their minutes."""
     create(project, CALL)
@@ -197,6 +198,7 @@ def test_a_running_execution_gets_no_breakpoints_by_its_name(
     assert (status, refused["__type"]) == (400, "ExecutionAlreadyExists")
 
 
+@pytest.mark.postgres_too
 def test_a_version_has_its_own_states(payments: Project, key_of: Callable[[str], str]) -> None:
     """The breakpoints are checked against what runs, not against the current definition."""
     machine = create(payments, CALL)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
 
 
+@pytest.mark.postgres_too
 def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     project: Project, client: Client
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     assert running.name in text(client.get(f"{answer.url}?result=refused"))
 
 
+@pytest.mark.postgres_too
 def test_marked_rows_and_filters_choose(project: Project, client: Client) -> None:
     """Rows that are marked, or all that match what the list was asked."""
     machine, other = create(project, WAIT), create(project, WAIT, "other")
@@ -76,6 +78,7 @@ def test_marked_rows_and_filters_choose(project: Project, client: Client) -> Non
     assert client.get("/executions/bulk/?action=explode&all=1").status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_a_job_is_paused_and_resumed_from_its_page(project: Project, client: Client) -> None:
     """The poll is silent while nothing changes; the switch is audited."""
     execution = start(create(project, WAIT))
@@ -96,6 +99,7 @@ def test_a_job_is_paused_and_resumed_from_its_page(project: Project, client: Cli
     assert f'href="{path}"' in text(client.get("/executions/bulk/"))
 
 
+@pytest.mark.postgres_too
 def test_bulk_actions_take_the_right_of_the_single_one(
     project: Project, client: Client, signed_in: Callable[[str], Client]
 ) -> None:
@@ -215,6 +219,7 @@ def test_the_bar_of_the_list_knows_how_many_match(project: Project, client: Clie
     assert 'data-matching="1 match"' in text(client.get("/machines/machine/?q=a1"))
 
 
+@pytest.mark.postgres_too
 def test_a_bulk_stop_gives_error_and_cause(project: Project, client: Client) -> None:
     """Each stopped execution has both, as by the single Stop; the page of the job shows them."""
     machine = create(project, WAIT)

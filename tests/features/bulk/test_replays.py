@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -22,7 +23,6 @@ from tests.features.test_state.test_scenario import answer, hurry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from django.test import Client
 
     from console.models import Project
@@ -90,6 +90,7 @@ def begin(client: Client) -> BulkJob:
     return BulkJob.objects.latest("pk")
 
 
+@pytest.mark.postgres_too
 def test_a_failure_group_is_replayed_once_the_definition_has_changed(
     project: Project, client: Client
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_dry_run_says_why_an_execution_cannot_be_replayed(
     assert Execution.objects.count() == 4
 
 
+@pytest.mark.postgres_too
 def test_an_execution_is_replayed_once(project: Project, client: Client) -> None:
     """A job that has done an item, or that is paused before it, starts nothing."""
     execution = failed(project, "once")
@@ -192,6 +194,7 @@ def test_a_replay_takes_the_right_to_start(
     assert BulkItem.objects.get(job=job).error == "AccessDeniedException"
 
 
+@pytest.mark.postgres_too
 def test_a_replay_begins_with_masked_values_and_shows_none(
     project: Project, client: Client
 ) -> None:

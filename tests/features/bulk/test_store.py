@@ -49,6 +49,7 @@ def finish(job: BulkJob) -> list[tuple[str, str]]:
     return list(items.values_list("status", "error"))
 
 
+@pytest.mark.postgres_too
 def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> None:
     """38 of 40 are eligible, two are too old; and eleven were started by others."""
     machine = create(project, FAIL)
@@ -65,6 +66,7 @@ def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> Non
     assert not Execution.objects.exclude(redrive_count=0).exists()
 
 
+@pytest.mark.postgres_too
 def test_a_plan_knows_every_refusal_that_one_redrive_knows(project: Project) -> None:
     """Asked together or alone, the reasons are the same."""
     machine = create(project, FAIL)
@@ -199,6 +201,7 @@ def test_the_worker_does_it(project: Project, worker: Embedded) -> None:
     assert "ExecutionAborted" in types(chosen[0])
 
 
+@pytest.mark.postgres_too
 def test_each_is_paused_and_resumed(project: Project) -> None:
     """By the person of the job, with its reason; an ended or paused one is refused with words."""
     machine = create(project, WAIT)

@@ -187,6 +187,7 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     assert "last-success" not in text(client.get(page(newest)))
 
 
+@pytest.mark.postgres_too
 def test_failures_are_offered_beside_their_last_success(
     project: Project, client: Client, django_assert_max_num_queries: Any
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_database_out_of_reach_skips_its_checks() -> None:
     }
 
 
+@pytest.mark.postgres_too
 def test_pending_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Migrations that are not applied yet, and those of a later version, are named."""
     assert verdict("migrations")[0] is Verdict.OK

@@ -43,6 +43,7 @@ def executions(project: Project, settings: Any) -> dict[str, Execution]:
         worker.stop()
 
 
+@pytest.mark.postgres_too
 @pytest.mark.slow
 def test_a_mixed_run(executions: dict[str, Execution], monkeypatch: pytest.MonkeyPatch) -> None:
     """Sound rows show nothing; each harm done to them shows its own invariant, and no other."""
@@ -93,6 +94,7 @@ def answered(project: Project) -> tuple[Execution, str, str]:
     return drain(execution), work.token, work.idempotency_key
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     ("clock", "column"),
     [(TaskClock.SCHEDULE_TO_START, "started_ms"), (TaskClock.SCHEDULE_TO_CLOSE, "close_due_ms")],
@@ -163,6 +165,7 @@ def test_an_answer_that_is_lost(project: Project) -> None:
     assert logged(send) == ["I10"]
 
 
+@pytest.mark.postgres_too
 def test_what_runs_only_goes_forward(project: Project) -> None:
     """From sample to sample versions grow, histories keep their beginning, and all can go on."""
     execution = start(create(project, LOOK_TWICE), 1)
@@ -217,6 +220,7 @@ def test_the_command(project: Project, tmp_path: Path) -> None:
     assert "I12" in said("--last", "1", "--client-log", str(log))[0]
 
 
+@pytest.mark.postgres_too
 def test_nobody_is_held_up(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a batch is looked at, others write; the batch does not see it."""
     monkeypatch.setattr(stored_executions, "_EXECUTIONS", 1)

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.features.alarms.models import Alarm
 from console.features.notifications.store import scheduler
 from console.models import EventRule
@@ -148,6 +150,7 @@ def test_an_alarm_on_a_metric_is_created_by_a_form(project: Project, client: Cli
     assert "exists already" in text(client.post(page, sent), 422)
 
 
+@pytest.mark.postgres_too
 def test_a_schedule_is_changed_on_its_page(project: Project, signed_in: SignIn) -> None:
     """What the form has; the target, its retries and the dates stay. A lost race is told."""
     machine = create(project, PASS)
@@ -202,6 +205,7 @@ def test_a_schedule_is_changed_on_its_page(project: Project, signed_in: SignIn) 
     assert EventRule.objects.get().schedule == "cron(0 7 * * ? *)"
 
 
+@pytest.mark.postgres_too
 def test_the_form_of_a_schedule_counts_a_rate_from_where_it_counts(
     project: Project, client: Client
 ) -> None:

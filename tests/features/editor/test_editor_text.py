@@ -279,6 +279,7 @@ def test_wrong_json_is_said_without_the_text(client: Client, wrong: str, said: s
 # -- tags of a new machine -------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_new_machine_has_its_tags(client: Client) -> None:
     """A line each; empty lines and blanks around do not matter."""
     typed = {
@@ -336,6 +337,7 @@ def test_places_in_the_last_data_are_proposed(project: Project, client: Client) 
     assert "no path" not in shown
 
 
+@pytest.mark.postgres_too
 def test_jsonata_has_its_own_form(project: Project, client: Client) -> None:
     """An expression, as a field of that language needs it."""
     machine = create(project, {"QueryLanguage": "JSONata", **PASS})

@@ -420,6 +420,7 @@ def test_an_edit_by_the_page(client: Client) -> None:
     assert "Wait for approval" in text(client.post("/machines/new/_edit", {"act": "palette"}))
 
 
+@pytest.mark.postgres_too
 def test_pieces_name_the_account_of_the_project(project: Project, client: Client) -> None:
     """Both those that the graph inserts and those of completion: their ARNs can be used here."""
     Project.objects.filter(pk=project.pk).update(account_id="210987654321")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from console.worker import Embedded
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
 def test_children_are_marked(project: Project, worker: Embedded, client: Client, kind: str) -> None:
     """On the page of the Map Run, on their own pages, in their exports; others are not."""

@@ -152,6 +152,7 @@ def test_the_table_sorts_by_links(mixed: StateMachine, client: Client) -> None:
     assert next(iter(rows(markup(client.get(f"{HOT}?by=retries"))))) == "Again"
 
 
+@pytest.mark.postgres_too
 def test_a_duration_lists_the_longest_visit_first(project: Project, client: Client) -> None:
     """The executions behind a duration are in the order of their longest visits."""
     machine = create(project, _NAP)
@@ -171,6 +172,7 @@ def test_a_duration_lists_the_longest_visit_first(project: Project, client: Clie
     assert "longest visit 9.0 s" in listed
 
 
+@pytest.mark.postgres_too
 def test_executions_of_a_version_an_alias_or_a_revision_are_chosen(
     project: Project, client: Client
 ) -> None:

@@ -75,6 +75,7 @@ def messages(page: dict[str, Any]) -> list[str]:
     return [event["message"] for event in page["events"]]
 
 
+@pytest.mark.postgres_too
 def test_a_group_is_there_as_soon_as_its_function_has_printed(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_group_is_there_as_soon_as_its_function_has_printed(
     assert len(messages(lines)) == 3  # though a group of that name was made, as Terraform does
 
 
+@pytest.mark.postgres_too
 def test_streams_come_by_name_and_by_their_last_calls(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_stream_of_nobody_is_not_found(
     assert answer["__type"].endswith("ResourceNotFoundException")
 
 
+@pytest.mark.postgres_too
 def test_express_executions_of_one_name_share_a_stream(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:
@@ -201,6 +204,7 @@ def test_express_executions_of_one_name_share_a_stream(
     assert [text for text in messages(page) if text.startswith("said")] == ["said 0", "said 1"]
 
 
+@pytest.mark.postgres_too
 def test_an_editor_deletes_a_group_and_the_audit_says_so(
     project: Project, caller: Callable[[str], Caller]
 ) -> None:

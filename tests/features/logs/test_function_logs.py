@@ -250,6 +250,7 @@ def test_only_tasks_have_the_tab(project: Project, worker: Embedded, client: Cli
     assert "No log." in shown
 
 
+@pytest.mark.postgres_too
 @pytest.mark.usefixtures("talk")
 def test_logs_go_with_the_execution_or_after_a_week(project: Project, worker: Embedded) -> None:
     """A row of an execution that is gone is never written."""

@@ -91,6 +91,7 @@ def test_the_logs_of_an_execution_are_a_page_that_names_it(
     assert client.get(LOGS, {"execution": "nobody"}).status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_older_lines_follow_page_by_page_each_once(
     logging: StateMachine, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_older_lines_follow_page_by_page_each_once(
     assert len({key for page in matching for key in page}) == 7
 
 
+@pytest.mark.postgres_too
 def test_lines_are_chosen_by_time_event_and_state(logging: StateMachine, client: Client) -> None:
     """A choice that is none, or a time that cannot be read, is said."""
     now_ms = clock.now_ms()
@@ -140,6 +142,7 @@ def test_lines_are_chosen_by_time_event_and_state(logging: StateMachine, client:
     assert "Newest" not in refused
 
 
+@pytest.mark.postgres_too
 def test_a_line_is_one_line(logging: StateMachine, client: Client) -> None:
     """The line ends of a cause are blanks in the list."""
     run("one", clock.now_ms() + 1)
@@ -148,6 +151,7 @@ def test_a_line_is_one_line(logging: StateMachine, client: Client) -> None:
     assert "error TooHigh  cause Above the limit" in text(client.get(LOGS))
 
 
+@pytest.mark.postgres_too
 def test_a_press_lays_out_the_whole_line(logging: StateMachine, client: Client) -> None:
     """In place, and by a link where there is no script; other lines come without their JSON."""
     execution = run("one", clock.now_ms() + 1)

@@ -217,6 +217,7 @@ def test_a_search_in_small_pages_finds_each_line_once(project: Project) -> None:
     assert len(places) == len(set(places)) == 14
 
 
+@pytest.mark.postgres_too
 def test_a_search_gives_way_after_many_lines(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +237,7 @@ def test_a_search_gives_way_after_many_lines(
     assert [line.number for line in rest.lines if line.stream.place == begun] == [2, 3, 4]
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("prefix", ["", "states/log", "states/logging/20", "whole"])
 def test_streams_are_found_by_the_beginning_of_their_name(project: Project, prefix: str) -> None:
     """Whatever part of a name is given; another machine's are left out."""

@@ -176,6 +176,7 @@ def drawn_rows(client: Client, execution: Execution) -> Any:
     return client.get(timeline_page(execution)).context["steps"].rows
 
 
+@pytest.mark.postgres_too
 def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
     project: Project, client: Client
 ) -> None:
@@ -190,6 +191,7 @@ def test_x10_a_wait_that_is_over_at_once_has_a_piece_in_each_lane(
     assert [(piece.tone, piece.lane) for piece in pieces] == [("aborted", 0), ("succeeded", 1)]
 
 
+@pytest.mark.postgres_too
 def test_x10_the_time_machine_knows_only_the_attempts_begun(
     client: Client, redriven: Execution
 ) -> None:

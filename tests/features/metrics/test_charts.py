@@ -96,6 +96,7 @@ def test_addresses_without_executions_are_missing(client: Client, query: str) ->
     assert "needs a metric" in text(client.get(f"/charts/executions/?{query}"), 404)
 
 
+@pytest.mark.postgres_too
 def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client) -> None:
     """Sixty executions: fifty, then ten, none twice."""
     machine = create(project, WAIT, "mine")
@@ -109,6 +110,7 @@ def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client)
     assert second.context["after"] == ""
 
 
+@pytest.mark.postgres_too
 def test_a_list_behind_a_bar_says_which_it_leaves_out(project: Project, client: Client) -> None:
     """Two failed, one was redriven since and works now: the bar counts two, the list has one."""
     machine = create(project, FAILS, "mine")
@@ -153,6 +155,7 @@ def test_the_axis_of_times_names_round_times_and_its_end(
         assert len({round(after - before) for before, after in pairwise(named)}) <= 1
 
 
+@pytest.mark.postgres_too
 def test_the_failures_behind_a_bar_have_their_errors(project: Project, client: Client) -> None:
     """With the state; the machine of a row that was deleted is no link."""
     ended = drain(start(create(project, FAILS, "mine"), name="bad"))

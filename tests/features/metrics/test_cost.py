@@ -71,6 +71,7 @@ def test_a_month_has_the_free_tier_and_what_express_would_cost(
     assert cost.costs_of_machine(machine, *half_minute)[1].dollars == 0
 
 
+@pytest.mark.postgres_too
 def test_a_month_is_estimated_from_the_time_that_a_machine_has_existed(
     project: Project, signed_in: Any
 ) -> None:
@@ -207,6 +208,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
     assert got.dollars == Decimal("0.000001") + Decimal("0.125") * Decimal("0.00001667")
 
 
+@pytest.mark.postgres_too
 def test_a_price_of_the_table_wins(project: Project) -> None:
     """With its own date and source."""
     Price.objects.create(name="standard_transition", dollars=1, as_of="2027-01-01", source="me")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.db import clock
 from console.features.metrics import cost, family_cost
 from console.models import Execution
@@ -13,8 +15,6 @@ from tests.console.web.conftest import signed_in
 from tests.console.web.helpers import page, text
 
 if TYPE_CHECKING:
-    import pytest
-
     from console.models import Project
 
 __all__ = ["signed_in"]
@@ -42,6 +42,7 @@ def nested(machine_arn: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.postgres_too
 def test_standard_children_are_counted(project: Project, worker: Any, signed_in: Any) -> None:
     """Thirty children with three transitions each, beside the two of the parent."""
     del worker
@@ -64,6 +65,7 @@ def test_standard_children_are_counted(project: Project, worker: Any, signed_in:
     assert month.express_dollars is None
 
 
+@pytest.mark.postgres_too
 def test_express_children_cost_requests_and_memory(project: Project, worker: Any) -> None:
     """A request each, and 64 MB for the time each ran, in steps of 100 ms."""
     del worker
@@ -78,6 +80,7 @@ def test_express_children_cost_requests_and_memory(project: Project, worker: Any
     assert whole.below == "4 Map Run children: 4 Express requests with 0.050 GB-seconds"
 
 
+@pytest.mark.postgres_too
 def test_nested_executions_are_counted(project: Project, worker: Any) -> None:
     """Below each other, whatever their state machine; that machine's own estimate has them, too."""
     del worker

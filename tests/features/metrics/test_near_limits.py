@@ -81,6 +81,7 @@ def test_a_long_history_counts_while_it_runs(project: Project) -> None:
         assert count(project) == (last >= 20_000)
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     ("number", "apart_ms", "near"), [(4_000, 0, 1), (4_000, 1, 0), (3_998, 0, 0)]
 )
@@ -105,6 +106,7 @@ def test_fast_transitions_count_at_the_end(
     assert count(project) == near
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     ("share", "ended", "near"),
     [(0.79, None, 0), (0.8, None, 1), (0.8, 0.5, 0), (0.8, 0.9, 1), (0.9, None, 0)],

@@ -115,6 +115,7 @@ def test_a_crash_between_summing_and_the_cursor_doubles_nothing(
     assert sums(project, *WANTED) == WANTED
 
 
+@pytest.mark.postgres_too
 def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
     """Who began at a cursor that has moved since is refused."""
     some(project)

@@ -74,6 +74,7 @@ def test_the_input_of_an_execution_is_saved(machine: StateMachine, client: Clien
     assert client.get(f"{INPUTS}?origin=nothing").status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_an_input_is_renamed_and_deleted(machine: StateMachine, client: Client) -> None:
     """For everybody, with a row in the audit each."""
     save(client, "one", "1")
@@ -124,6 +125,7 @@ def test_a_machine_has_a_bounded_number_of_inputs(
     assert "machine has 1 named inputs, the maximum" in text(refused, 422)
 
 
+@pytest.mark.postgres_too
 def test_hidden_values_are_masked_and_still_started_with(
     project: Project, machine: StateMachine, client: Client
 ) -> None:

@@ -238,6 +238,7 @@ def test_others_see_and_cannot_change(
     assert StateMachine.objects.get().next_starts is not None
 
 
+@pytest.mark.postgres_too
 def test_a_project_that_forbids_breakpoints(client: Client, machine: StateMachine) -> None:
     """Faults can be set; what was set before says why no start takes it."""
     set_places(machine)
