@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import shutil
 import sqlite3
@@ -112,7 +113,7 @@ _EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"
 class _ByFile(LoadScopeScheduling):
     """Give each file to one process, because its tests share servers; but each chaos test to any.
 
-    Files are given out in the order in which they were collected, see ``_is_short``.
+    Files are given out in the order of the tests, see ``_in_order``.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -237,7 +238,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = [item for item in items if item not in kept]
     if others:
         config.hook.pytest_deselected(items=others)
-    items[:] = sorted(chosen, key=_is_short)
+    items[:] = _in_order(chosen)
+
+
+_SHORT = ("tests/console/", "tests/engine/", "tests/features/")
+"""Folders of short files."""
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -249,9 +254,25 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         )
 
 
-def _is_short(item: pytest.Item) -> bool:
-    """Return whether a test is of a short file: given out last, they keep all processes at work."""
-    return item.nodeid.startswith(("tests/console/", "tests/engine/", "tests/features/"))
+def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return tests in the order in which they are given out.
+
+    Short files come last: they keep all processes at work until the end. The chaos tests, which
+    mostly wait, are spread among them, so that other processes can compute meanwhile.
+    """
+    chaos = [item for item in items if item.nodeid.startswith("tests/chaos/")]
+    short = [item for item in items if item.nodeid.startswith(_SHORT)]
+    taken = {*chaos, *short}
+    ordered = [item for item in items if item not in taken]
+    total = len(chaos)
+    groups = itertools.groupby(short, key=lambda item: item.nodeid.partition("::")[0])
+    files = [list(group) for _, group in groups]
+    before_end = len(files) * 4 // 5  # a chaos test given out last would keep one process alone
+    for number, file in enumerate(files):
+        while chaos and (before_end - number) * total <= before_end * len(chaos):
+            ordered.append(chaos.pop(0))
+        ordered += file
+    return ordered + chaos
 
 
 def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:
