@@ -20,6 +20,7 @@ from botocore.exceptions import ClientError
 from botocore.loaders import Loader
 
 from tests.acceptance.server import wait_for_end
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from tests.acceptance.server import Server
@@ -266,7 +267,7 @@ def test_prometheus_reads_them(up: Server, mixed: str) -> None:
     """The OpenMetrics text parses, and its counters and histogram have the same numbers."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    with urllib.request.urlopen(f"{up.url}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{up.url}/metrics", timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         text = answer.read().decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -299,7 +300,7 @@ def test_prometheus_behind_a_proxy_needs_the_token(up: Server, header: str) -> N
     name, _, value = header.partition(": ")
     request = urllib.request.Request(f"{up.url}/metrics", headers={name: value})
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=10)
+        urllib.request.urlopen(request, timeout=PATIENCE_S)
     assert refused.value.code == 401
     refused.value.close()
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.acceptance.server import Server
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def refused(server: Server, forwarded: str) -> int:
     """Try a wrong password, as forwarded by a proxy on this machine, and return the status."""
     jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
     browser = urllib.request.build_opener(jar)
-    with browser.open(f"{server.url}/login/", timeout=20) as answer:
+    with browser.open(f"{server.url}/login/", timeout=PATIENCE_S) as answer:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', answer.read().decode())
     assert token is not None
     form = {"csrfmiddlewaretoken": token[1], "username": "owner", "password": "wrong"}
@@ -49,7 +50,7 @@ def refused(server: Server, forwarded: str) -> int:
         headers={"X-Forwarded-For": forwarded},
     )
     with pytest.raises(urllib.error.HTTPError) as error:
-        browser.open(request, timeout=20)
+        browser.open(request, timeout=PATIENCE_S)
     error.value.close()
     return error.value.code
 
@@ -82,5 +83,5 @@ def test_a_name_in_a_header_counts_from_a_named_proxy_only(tmp_path: Path) -> No
 def get(server: Server, address: str, *headers: tuple[str, str]) -> httpx.Response:
     """Return the answer to a connection from an address of this machine."""
     transport = httpx.HTTPTransport(local_address=address)
-    with httpx.Client(transport=transport, timeout=20) as client:
+    with httpx.Client(transport=transport, timeout=PATIENCE_S) as client:
         return client.get(f"{server.url}/machines/", headers=list(headers))

@@ -17,7 +17,7 @@ from tests.acceptance.server import wait_for_end
 from tests.chaos.shapes import SHAPES
 from tests.chaos.team_server import TeamServer, machine_arn
 from tests.postgres import Postgres
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,9 @@ def yard() -> Iterator[TeamServer]:
 
 def facts(yard: TeamServer) -> dict[str, Any]:
     """Return what ``/readyz`` says."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{yard.port}/readyz", timeout=5) as answer:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{yard.port}/readyz", timeout=PATIENCE_S
+    ) as answer:
         body: dict[str, Any] = json.load(answer)
     return body
 

@@ -20,6 +20,7 @@ from console.samples import MACHINES
 from tests import initial_database
 from tests.acceptance.readme import typed
 from tests.acceptance.server import ROOT, Server, free_port, wait_for_end
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,14 +104,14 @@ def open_link(url: str, *, press: bool = False) -> tuple[int, str]:
         urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
     )
     try:
-        with browser.open(url, timeout=10) as answer:
+        with browser.open(url, timeout=PATIENCE_S) as answer:
             page, seen = answer.read().decode(), (answer.status, answer.url)
         if not press:
             return seen
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token is not None
         form = urllib.parse.urlencode({"csrfmiddlewaretoken": token[1]}).encode()
-        with browser.open(url, data=form, timeout=10) as answer:
+        with browser.open(url, data=form, timeout=PATIENCE_S) as answer:
             return answer.status, answer.url
     except urllib.error.HTTPError as error:
         error.close()
@@ -164,11 +165,11 @@ def test_who_reads_the_address_may_connect_at_once(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = next(line for line in process.stdout if "Stateyard is at " in line)
         address = line.split()[-1]
-        with urllib.request.urlopen(f"{address}/login/", timeout=60) as answer:
+        with urllib.request.urlopen(f"{address}/login/", timeout=PATIENCE_S) as answer:
             assert answer.status == 200
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
 
 
 def run_up(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -188,7 +189,7 @@ def test_any_key_is_taken_only_where_that_was_asked_for(tmp_path: Path) -> None:
         assert made_up.list_state_machines()["stateMachines"] == []
         made_up.create_activity(name="of-anybody")
         assert server.client().list_activities()["activities"][0]["name"] == "of-anybody"
-        with urllib.request.urlopen(f"{server.url}/login/", timeout=10) as answer:
+        with urllib.request.urlopen(f"{server.url}/login/", timeout=PATIENCE_S) as answer:
             assert "This server does not check signatures" in answer.read().decode()
     finally:
         server.stop()
@@ -208,7 +209,7 @@ def post_reset(server: Server, **headers: str) -> int:
     """Ask for a reset; return the status."""
     request = urllib.request.Request(f"{server.url}/reset", method="POST", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()

@@ -131,7 +131,7 @@ def test_a_pool_whose_connections_were_reset_connects_at_once(server: Postgres) 
         for idle in [pool.getconn() for _ in range(6)]:
             pool.putconn(idle)
         assert server.end_sessions() == 6
-        connected = pool.getconn(timeout=10)
+        connected = pool.getconn(timeout=PATIENCE_S)
         assert connected.execute("SELECT 1").fetchone() == (1,)
         pool.putconn(connected)
 

@@ -15,6 +15,7 @@ from tests.chaos.load import Load, Report
 from tests.chaos.shapes import PLAIN
 from tests.chaos.stage import begin, close
 from tests.chaos.team_server import TeamServer
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +76,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
         time.sleep(2.0)  # both at work beside each other
         if before is not None:
             before.send_signal(signal.SIGTERM)
-            before.wait(15)
+            before.wait(PATIENCE_S)
         yard.end_web()
         yard.start_web()
     starter.join()

@@ -21,6 +21,7 @@ from botocore.config import Config
 from tests import initial_database
 from tests.acceptance.server import ROOT, START_S, free_port
 from tests.chaos.shapes import ACTIVITY, CALLBACK, CHILD, DEADLY, FUNCTIONS, SHAPES, TIMER
+from tests.waiting import PATIENCE_S
 
 _ACCOUNT = "123456789012"
 _CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE]
@@ -138,13 +139,13 @@ class TeamServer:
         """Ask the workers to hand over, and wait until they have."""
         assert self.workers is not None
         self.workers.send_signal(signal.SIGTERM)
-        self.workers.wait(15)
+        self.workers.wait(PATIENCE_S)
 
     def end_web(self) -> None:
         """Ask what serves the API to end, and wait until it has."""
         assert self.web is not None
         self.web.send_signal(signal.SIGTERM)
-        self.web.wait(15)
+        self.web.wait(PATIENCE_S)
 
     def kill_web(self) -> None:
         """Kill -9 what serves the API."""
