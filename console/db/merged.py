@@ -77,6 +77,7 @@ caller gets an outage:
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ import structlog
 from django.db import connection
 from django.db.utils import IntegrityError, InterfaceError, OperationalError
 
-from console.db import signals
+from console.db import postgres, signals
 from console.db.pipeline import array_text, run_together
 from console.db.rows import (
     INSERT_ORDER,
@@ -308,7 +309,8 @@ def _begin(
     Nothing is committed yet, so a connection that has died meanwhile is replaced, once.
     """
     for last in (False, True):
-        connection.ensure_connection()
+        with nullcontext() if last else postgres.unchecked():
+            connection.ensure_connection()
         own = connection.connection
         try:
             texts = [*_BEGIN, *(_text(each, rows[each]) for each in needed)]

@@ -20,6 +20,11 @@ then the pool's idle connections are replaced, too. The pool alone would try its
 turn, with pauses of 1, 2, 4, ... seconds: with two of them a thread got a working connection after
 3 seconds, with four after 7.
 
+**Connections from the pool.** The pool checks a connection by an empty query before it lends it,
+which costs a round trip. ``unchecked`` skips the check where a failed first statement is repeated
+on a new connection, if the server answered within ``RECENT_S`` and has sent nothing since. (A
+session that ends sends a last message.)
+
 A server that has become read-only still answers, and its connections stay open after a failover. A
 thread that is refused a write closes its connection (``TakesNoWrites``), because only a new
 connection reaches the new primary.
@@ -35,6 +40,7 @@ import itertools
 import os
 import re
 import secrets
+import select
 import socket
 import threading
 from time import monotonic
@@ -42,7 +48,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from django.apps import apps
-from django.db import NotSupportedError, connection
+from django.db import NotSupportedError, OperationalError, connection
 from psycopg.pq import Conninfo, ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -60,6 +66,8 @@ SUSPECT_S = 0.5
 """The same if another connection has fallen silent since the last byte on this one."""
 GRACE_S = 0.5
 """The time for a late reply after the server said that it is not executing the statement."""
+RECENT_S = 1.0
+"""The time since the last byte within which a connection from the pool is not checked again."""
 STATEMENT_S = 20.0
 """The time limit of a statement, except in threads with ``patient_statements``."""
 CONNECT_S = 5
@@ -158,6 +166,26 @@ def patient_statements() -> Iterator[None]:
         _own.patient = before
 
 
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Take connections that the server used a moment ago from the pool without a check.
+
+    Only if the first statement on the connection is repeated on another one when it fails.
+    """
+    _own.unchecked = True
+    try:
+        yield
+    finally:
+        _own.unchecked = False
+
+
+def was_lent_in_vain(database: Any) -> bool:
+    """Whether a connection that was not checked has turned out to be closed."""
+    own = database.connection
+    is_unchecked = isinstance(own, WatchedConnection) and own.is_unchecked
+    return is_unchecked and own.closed and not database.in_atomic_block
+
+
 def _note_read_only() -> None:
     global _read_only_until  # noqa: PLW0603 - one server a process
     _read_only_until = monotonic() + _READ_ONLY_S
@@ -241,14 +269,17 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
     """Return the first row of a prepared statement, None without rows.
 
     ``database``: Django's connection; its checks and its exceptions are those of a Django cursor.
-    If a migration has changed the types of the result since the statement was prepared, the
-    connection is replaced and the statement repeated.
+    If a migration has changed the types of the result since the statement was prepared, or the
+    server has just ended the session, the connection is replaced and the statement repeated.
     """
     try:
         return _fetch(database, sql, values)
     except NotSupportedError:
         if database.in_atomic_block:
             raise  # psycopg forgets its statements when the transaction is rolled back
+    except OperationalError as error:
+        if isinstance(error.__cause__, (Silent, TakesNoWrites)) or not was_lent_in_vain(database):
+            raise
     database.connection.close()
     database.close()
     return _fetch(database, sql, values)
@@ -257,7 +288,9 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
 def _fetch(database: Any, sql: str, values: Sequence[object]) -> Any:
     database.validate_thread_sharing()
     database.close_if_health_check_failed()
-    database.ensure_connection()
+    if database.connection is None:
+        with unchecked():
+            database.ensure_connection()
     if database.needs_rollback:
         database.validate_no_broken_transaction()
     with database.wrap_database_errors:
@@ -283,7 +316,26 @@ class WatchedConnection(psycopg.Connection[Any]):
     """The server's process id for the session; behind a pooler, libpq has another number."""
     begun = 0.0
     heard_at = 0.0
+    is_unchecked = False
+    """Whether the pool lent it last without a check."""
     address: dict[str, Any]
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> psycopg.Cursor[Any]:
+        """Execute a statement; skip the pool's check, an empty query, of a recent connection."""
+        if query == "":
+            self.is_unchecked = getattr(_own, "unchecked", False) and self._is_recent()
+            if self.is_unchecked:
+                return self.cursor()
+        return super().execute(query, params, **options)
+
+    def _is_recent(self) -> bool:
+        """Whether the server answered a moment ago and has sent nothing since."""
+        oldest = max(_cut_at, _left_at, monotonic() - RECENT_S)
+        if self.heard_at <= oldest or self.pgconn.status != ConnStatus.OK:
+            return False
+        waiting = select.poll()
+        waiting.register(self.pgconn.socket, select.POLLIN)
+        return not waiting.poll(0)
 
     @property
     def _pool(self) -> Any:
