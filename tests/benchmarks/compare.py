@@ -121,18 +121,20 @@ def _text(figure: float | None) -> str:
 
 def circumstances(rounds: int, more: str = "") -> str:
     """Return what the figures belong to: commit, processors, versions. ``more``: versions."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    page = str(PAGE.relative_to(ROOT))  # an earlier table may have been written there
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{page}")
+    commit = _git("describe", "--always") + ("-dirty" if changed else "")
     processors = len(os.sched_getaffinity(0))
     return (
-        f"Commit {done.stdout.strip() or 'unknown'}, {processors} processors that also ran the "
+        f"Commit {commit or 'unknown'}, {processors} processors that also ran the "
         f"client, Python {platform.python_version()}{more}; rounds: {rounds}, medians."
     )
+
+
+def _git(*words: str) -> str:
+    """Return what a command of git prints, "" if it fails."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def write(text: str, mark: str = "compare") -> None:
