@@ -224,18 +224,26 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     """Call the integration; any exception, even SystemExit, becomes the failure of the task."""
     task = _task(work)
     try:
-        mocked = _mocked_outcome(work)
+        mocked, in_process = retry_during_outage(lambda: _prepare_call(work, task), _INSIST_S)
         release_connection()  # the call may take its time
         if mocked is not None:
             return _submit_mocked(mocked) if work.pattern else mocked
         if work.kind == TaskKind.ACTIVITY:
             return _call_activity(work, task)
-        in_process = function.runs_here(task)
         with JOURNAL.of(work.execution_id, work.task) if in_process else nullcontext():
             return integrations.call_task(task)
     except BaseException:
         log.exception("a call raised")
         return internal_failure(task)
+
+
+def _prepare_call(
+    work: claim.ClaimedTask, task: TaskAttempt
+) -> tuple[Succeeded | Failed | None, bool]:
+    """Read what the call needs; return a mocked outcome, and whether the call runs here."""
+    mocked = _mocked_outcome(work)
+    is_call = mocked is None and work.kind != TaskKind.ACTIVITY
+    return mocked, is_call and function.runs_here(task)
 
 
 def _tell_of_call(work: claim.ClaimedTask, function_name: str, record: CallRecord) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError, connection
 
+from console.integrations import function as integration
 from console.models import Execution, Project, StateMachine, TaskRow
 from console.store.executions import step
 from console.store.tasks import activities, claim, complete, expiry
@@ -135,6 +136,16 @@ def test_a_call_outlives_an_outage(
     """An outcome is recorded once the database is back; a task not taken is offered again."""
     del worker
     monkeypatch.setattr(where, name, failing(2, getattr(where, name)))
+    assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
+    assert TaskRow.objects.get().dispatches == 1
+
+
+def test_a_call_whose_target_cannot_be_read_is_made_later(
+    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded
+) -> None:
+    """The settings of the project say where the call goes, and the database has them."""
+    del worker
+    monkeypatch.setattr(integration, "runs_here", failing(3, integration.runs_here))
     assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
     assert TaskRow.objects.get().dispatches == 1
 
