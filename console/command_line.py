@@ -51,7 +51,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "replay": "run recorded executions again: same path, same output?",
         "coverage": "report what was executed of state machines; a gate for CI",
         "test": "make a test of an execution or a definition: generate",
-        "role": "print the least policy of a role, or rehearse the role",
         "review": "compare the state machines of two commits, for a pull request",
     },
     "Talk to a server": {
@@ -80,7 +79,7 @@ _OF_DJANGO = {
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
 _CORE_CLIENT_COMMANDS = {
-    *("lint", "schema", "coverage", "test", "role"),
+    *("lint", "schema", "coverage", "test"),
     *COMMANDS["Talk to a server"],
 }
 _WRONG_USE = 2

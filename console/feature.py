@@ -128,6 +128,26 @@ class Hook(StrEnum):
     """``(scope, query) -> dict``: template context of the overview when it is opened."""
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of each poll of the overview; ``seen``: its stamp."""
+    DEPLOYMENT_CHECK = "deployment-check"
+    """``(options, connection, project) -> None``: raise ``DeploymentRefused`` before ``deploy``."""
+    FILE_OPTIONS = "file-options"
+    """``(parser) -> None``: add options to the commands ``lint`` and ``deploy``."""
+    LINT_CHECK = "lint-check"
+    """``(options, parameters) -> bool``: a further check of ``lint``; whether it has errors."""
+    LISTED_ROLE = "listed-role"
+    """``(name, documents, gaps) -> RoleSource``: a role of policies that a project lists."""
+    TEMPLATE_ROLE = "template-role"
+    """``(context, logical_id, said, *, traced) -> RoleSource | None``: the role of a state machine.
+
+    ``context``: template, account, parameters and place. ``said``: its Role in the template.
+    """
+    TERRAFORM_ROLE = "terraform-role"
+    """``(resources, references, place, address, values) -> RoleSource | None``: for Terraform.
+    """
+    ROLE_ENFORCED = "role-enforced"
+    """``(project, machine) -> bool``: whether Tasks of a state machine need permissions."""
+    TASK_REFUSAL = "task-refusal"
+    """``(TaskAttempt) -> str``: why a Task may not make its call, "" if it may."""
     TASK_PAGE = "task-page"
     """``(scope, question) -> dict``: template context of a task's page; ``question``: shown there.
     """

@@ -265,7 +265,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.coverage",
         "console.errors",
         "console.recordings",
-        "console.roles",
+        "console.features.roles.evaluation",
     )
     others -= {"console.config"}  # the package of those modules
     assert not {name for name in others if not name.startswith(allowed)}

@@ -52,7 +52,10 @@ def _headlines() -> list[tuple[str, str]]:
     return lines
 
 
-_NO_PAGES = {"cli.py", "doctor", "load", "management", "trials"}
+_NO_PAGES = {
+    *("cli.py", "doctor", "load", "management"),
+    *("trials", "evaluation", "files", "role_rehearsal.py"),
+}
 """Folders and modules of features with the texts of commands."""
 
 

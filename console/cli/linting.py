@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.cli.commands import FAILED
-from console.cli.documents import WARNINGS, SourceError
+from console.cli.documents import WARNINGS
 from console.cli.lint_sources import lint_path, lint_text
 from console.cli.output import write_error, write_line
 from console.cli.parameters import parse_parameters
-from console.cli.role_checks import (
-    UNKNOWN_ACCOUNT,
-    read_role_options,
-    rehearse,
-    role_machines,
-    role_problems,
-    warn_of_roles,
-)
-from console.cli.role_options import RoleMode
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
-
-    from console.roles import RoleReport
 
 
 def lint(options: Namespace) -> int:
@@ -39,40 +29,16 @@ def lint(options: Namespace) -> int:
         for name in options.files:
             for place, problems in _problems(name, options.type, parameters):
                 failed = failed or any(problem.severity == "ERROR" for problem in problems)
-                report = write(_file_of(place, options.format), problems)
+                report = write(file_of_place(place, options.format), problems)
                 if report:
                     write_line(report)
-        failed = _check_roles(options, parameters) or failed
+        for check in hooked(Hook.LINT_CHECK):
+            failed = check(options, parameters) or failed
     finally:
         for warning in WARNINGS:
             write_error(f"warning: {warning}")
         WARNINGS.clear()
     return FAILED if failed else 0
-
-
-def _check_roles(options: Namespace, parameters: Mapping[str, str]) -> bool:
-    """Warn of permissions that roles lack; return whether that is an error."""
-    mode, policies = read_role_options(options)
-    paths = [Path(name) for name in options.files if name != "-"]
-    if mode is RoleMode.OFF:
-        return False
-    if len(paths) < len(options.files) and (policies or mode is RoleMode.ENFORCE):
-        raise SourceError("-: got stdin, wanted files for --policy and --role enforce")
-    machines = role_machines(paths, parameters, mode, policies)
-    reports = rehearse(machines, policies, UNKNOWN_ACCOUNT)
-    if options.format != "text":
-        _write_role_problems(reports, options.format, mode)
-    missing = warn_of_roles(reports, all_lines=options.format == "text")
-    return mode is RoleMode.ENFORCE and missing > 0
-
-
-def _write_role_problems(reports: Sequence[RoleReport], style: str, mode: RoleMode) -> None:
-    """Write missing permissions as problems of their state machines, for programs and CI."""
-    severity = engine.Severity.ERROR if mode is RoleMode.ENFORCE else engine.Severity.WARNING
-    for report in reports:
-        problems = role_problems(report, severity)
-        if problems:
-            write_line(engine.LINT_FORMATS[style](_file_of(report.place, style), problems))
 
 
 def _problems(
@@ -84,6 +50,6 @@ def _problems(
         yield from lint_path(Path(name), kind, parameters)
 
 
-def _file_of(place: str, style: str) -> str:
+def file_of_place(place: str, style: str) -> str:
     """Return the file name for a report: GitHub accepts only a file's name."""
     return place.partition(": ")[0] if style == "github" else place

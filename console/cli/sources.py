@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from console.cli.documents import SourceError, check_size
-from console.roles import RoleOptions
-
-if TYPE_CHECKING:
-    from console.roles import RoleSource
 
 MACHINE_MARK = ":stateMachine:"
 UNIVERSAL_START = ":scheduler:::aws-sdk:sfn:startExecution"
@@ -52,11 +48,20 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """Options of a state machine that need permissions. ``key``: the ARN of its KMS key."""
+
+    logs: bool = False
+    tracing: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MachineSource:
     """A state machine from a file. ``role``: its ARN, "" without one.
 
     ``pulled_from``, ``pulled_arn``: the endpoint and the ARN it was pulled from, "" if it was not.
-    ``policies``: its role's policies, None if they are elsewhere; ``options``: those that need
+    ``policies``: its role's ``RoleSource``, None if it is elsewhere; ``options``: those that need
     permissions. ``pattern``: the definition without the values of parameters and substitutions.
     """
 
@@ -69,7 +74,7 @@ class MachineSource:
     tags: dict[str, str] = field(default_factory=dict)
     pulled_from: str = ""
     pulled_arn: str = ""
-    policies: RoleSource | None = None
+    policies: Any = None
     options: RoleOptions = field(default_factory=RoleOptions)
     pattern: str = ""
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from console.db import project_settings
-from console.integrations import names, role_rehearsal
+from console.feature import Hook, hooked
+from console.integrations import names
 from console.integrations.outcome import Failed
 from engine import TaskKind
 
@@ -53,8 +54,10 @@ def find_denial(task: TaskAttempt) -> Failed | None:
         if denies(task.project, task.role_arn, action):
             why = f"because no identity-based policy allows the {action} action"
             return _refused(task, f"is not authorized to perform: {action} {why}")
-    refusal = role_rehearsal.find_refusal(task)
-    return None if refusal is None else _refused(task, role_rehearsal.refusal_words(refusal))
+    for reason_of in hooked(Hook.TASK_REFUSAL):
+        if reason := reason_of(task):
+            return _refused(task, reason)
+    return None
 
 
 def _refused(task: TaskAttempt, words: str) -> Failed:

@@ -19,7 +19,7 @@ from console.db.writer import is_outage, release_connection
 from console.feature import Hook, hooked
 from console.functions import asynchronous
 from console.functions.pool import CallRecord
-from console.integrations import function, mocks, permissions, role_rehearsal, targets
+from console.integrations import function, mocks, permissions, targets
 from console.integrations.outcome import (
     Failed,
     Submitted,
@@ -382,7 +382,7 @@ def _task(work: claim.ClaimedTask, *, trusted: bool = False) -> TaskAttempt:
 def _assumes_role(work: claim.ClaimedTask) -> bool:
     """Whether a Task has Credentials; read only where a role is enforced."""
     machine = _machine_of(work.execution_arn)
-    if not role_rehearsal.enforces(machine.project, machine.name):
+    if not any(enforces(machine.project, machine.name) for enforces in hooked(Hook.ROLE_ENFORCED)):
         return False
     rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
     return rows.exclude(credentials="").exists()

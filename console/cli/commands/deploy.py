@@ -17,7 +17,6 @@ from console.cli.commands import FAILED, add_parameter_argument, guarded
 from console.cli.connection import add_connection_arguments, connect
 from console.cli.deployment import (
     DeploymentChange,
-    DeploymentRefused,
     Machines,
     plan_deployment,
     warn_of_functions,
@@ -26,14 +25,7 @@ from console.cli.discovery import read_paths
 from console.cli.documents import READ_FILES, WARNINGS, SourceError
 from console.cli.output import write_error, write_line
 from console.cli.parameters import Parameters, parse_parameters
-from console.cli.role_checks import (
-    account_of,
-    is_rehearsed,
-    read_role_options,
-    rehearse,
-    warn_of_roles,
-)
-from console.cli.role_options import RoleMode, add_role_arguments
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -81,7 +73,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--ttl", default="", metavar="3d", help="how long --branch lasts from now (default: 3d)"
     )
-    add_role_arguments(parser)
+    for add_options in hooked(Hook.FILE_OPTIONS):
+        add_options(parser)
     add_connection_arguments(parser)
 
 
@@ -149,7 +142,8 @@ def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> 
     """Deploy once; return the exit code."""
     connection, machines = target.connection, target.machines
     project = _read(options, connection, parameters)
-    _check_roles(options, connection, project)
+    for check in hooked(Hook.DEPLOYMENT_CHECK):
+        check(options, connection, project)
     if target.branch is not None:
         target.branch.adapt(project)
     plan = plan_deployment(project, connection, machines, stack=options.stack, prune=options.prune)
@@ -159,17 +153,6 @@ def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> 
     for line in warn_of_functions(project, machines):
         write_error(f"warning: {line}")
     return FAILED if failed else 0
-
-
-def _check_roles(options: Namespace, connection: Connection, project: SourceProject) -> None:
-    """Warn of permissions that roles lack; raise ``DeploymentRefused`` if the mode is enforce."""
-    mode, policies = read_role_options(options)
-    if mode is RoleMode.OFF:
-        return
-    machines = [each for each in project.machines if is_rehearsed(each, mode, policies)]
-    missing = warn_of_roles(rehearse(machines, policies, account_of(connection.account)))
-    if missing and mode is RoleMode.ENFORCE:
-        raise DeploymentRefused(f"--role enforce: got missing permissions ({missing}), wanted none")
 
 
 def _read(options: Namespace, connection: Connection, parameters: dict[str, str]) -> SourceProject:

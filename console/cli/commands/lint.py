@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.cli.commands import add_parameter_argument
-from console.cli.role_options import add_role_arguments
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -23,7 +23,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=_FORMATS, default="text")
     parser.add_argument("--type", choices=["STANDARD", "EXPRESS"], default="STANDARD")
     add_parameter_argument(parser)
-    add_role_arguments(parser)
+    for add_options in hooked(Hook.FILE_OPTIONS):
+        add_options(parser)
 
 
 def run_command(options: Namespace) -> int:

@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
 from console.cli.formats.asl import definition_of_file
-from console.cli.formats.template_roles import TemplateRoles
 from console.cli.intrinsics import Template
 from console.cli.parameters import Parameters, text_of
 from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
     MachineSource,
+    RoleOptions,
     RuleSource,
     ScheduleSource,
     SourceProject,
     definition_text,
     is_started_by,
 )
-from console.roles import RoleOptions
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from console.cli.sources import Account
-    from console.roles import RoleSource
 
 _OF_SAM = "AWS::Serverless::StateMachine"
 MACHINES = ("AWS::StepFunctions::StateMachine", _OF_SAM)
@@ -202,18 +201,17 @@ class TemplateReader:
             options=self._options(properties, traced=bool(traced)),
         )
 
-    def _policies(
-        self, logical_id: str, properties: dict[str, Any], *, traced: bool
-    ) -> RoleSource | None:
+    def _policies(self, logical_id: str, properties: dict[str, Any], *, traced: bool) -> Any:
         """Return the policies of a state machine's role, None if they are not in the template."""
         said = properties.get("RoleArn") or properties.get("Role")
         of_sam = (self.template.resource(logical_id) or {}).get("Type") == _OF_SAM
         if said is None and not of_sam:
             return None
-        roles = TemplateRoles(self.template, self._account, self._parameters, self._place)
+        context = (self.template, self._account, self._parameters, self._place)
         with self._parameters.attempt():
-            return roles.role_of(logical_id, said, traced=traced)
-        return None  # an error in it, which attempt takes
+            for role_of in hooked(Hook.TEMPLATE_ROLE):
+                return role_of(context, logical_id, said, traced=traced)
+        return None  # left out, or an error that attempt takes
 
     def _options(self, properties: dict[str, Any], *, traced: bool) -> RoleOptions:
         """Return the options of a state machine that need permissions."""

@@ -6,26 +6,25 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
-from console.cli.formats.template_roles import TemplateRoles
 from console.cli.intrinsics import Template
 from console.cli.parameters import text_of
 from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     MachineSource,
+    RoleOptions,
     RuleSource,
     ScheduleSource,
     SourceProject,
     definition_text,
 )
 from console.cli.variables import ServiceVariables
-from console.roles import RoleOptions, readable_role
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from console.cli.parameters import Parameters
     from console.cli.sources import Account
-    from console.roles import RoleSource
 
 _READ = {"id", "name", "definition", "type", "role", "tags", "events", "tracingConfig"}
 _OF_AWS = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}
@@ -152,13 +151,14 @@ class _Service:
             ),
         )
 
-    def _policies(self, key: str, settings: dict[str, Any]) -> RoleSource | None:
+    def _policies(self, key: str, settings: dict[str, Any]) -> Any:
         """Return the policies of a state machine's role, None if they are not in the service."""
         place = f"{self._path}: {key}"
         if settings.get("role") is not None:
-            roles = TemplateRoles(self._template, self._account, self._parameters, place)
+            context = (self._template, self._account, self._parameters, place)
             with self._parameters.attempt():
-                return roles.role_of(key, settings["role"], traced=False)
+                for role_of in hooked(Hook.TEMPLATE_ROLE):
+                    return role_of(context, key, settings["role"], traced=False)
             return None
         statements: Any = None
         with self._parameters.attempt():
@@ -166,7 +166,9 @@ class _Service:
         documents = []
         if isinstance(statements, list):
             documents.append((f"{place}.iamRoleStatements", {"Statement": statements}))
-        return readable_role(f"{key}Role", documents, [f"{place}: {_MADE_ROLE}"])
+        for listed_role in hooked(Hook.LISTED_ROLE):
+            return listed_role(f"{key}Role", documents, [f"{place}: {_MADE_ROLE}"])
+        return None
 
     def _resolved(self, settings: dict[str, Any], key: str, name: str) -> Any:
         return self._template.resolve(settings.get(name), key, name)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object
 from console.cli.formats.terraform_references import PlannedReferences
-from console.cli.formats.terraform_roles import TerraformRoles
 from console.cli.placeholders import Placeholders
 from console.cli.sources import (
     DEFAULT_GROUP,
     MACHINE_MARK,
     MachineSource,
+    RoleOptions,
     RuleSource,
     ScheduleSource,
     SourceProject,
     definition_text,
     is_started_by,
 )
-from console.roles import RoleOptions
+from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,9 +107,7 @@ class _Reader:
             role=values.get("role_arn") or "",
             tracing=_block(values, "tracing_configuration", place).get("enabled"),
             tags=as_object(values.get("tags_all") or values.get("tags"), f"{place}.tags"),
-            policies=TerraformRoles(self.resources, self.references, self._place).role_of(
-                address, values
-            ),
+            policies=self._policies(address, values),
             options=RoleOptions(
                 logs=_block(values, "logging_configuration", place).get("level", "OFF") != "OFF",
                 tracing=bool(_block(values, "tracing_configuration", place).get("enabled")),
@@ -119,6 +117,12 @@ class _Reader:
         self.project.machines.append(machine)
         if _block(values, "logging_configuration", place).get("level", "OFF") != "OFF":
             self.project.notes.append(f"{place}.logging_configuration")
+
+    def _policies(self, address: str, values: dict[str, Any]) -> Any:
+        """Return the policies of a state machine's role, None if they are not here."""
+        for role_of in hooked(Hook.TERRAFORM_ROLE):
+            return role_of(self.resources, self.references, self._place, address, values)
+        return None
 
     def _activity(self, address: str, values: dict[str, Any]) -> None:
         name = as_name(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.cli.lint_sources import lint_definition, quoted_placeholders
-from console.cli.role_checks import rehearse, role_problems
 from console.features.review.sides import document_of, file_of
-from console.roles import RoleAccount, needs_of, resource_words
+from console.features.roles.evaluation import RoleAccount, needs_of, resource_words
+from console.features.roles.files.source_checks import rehearse, role_problems
 from console.web.machines.definition_diff import (
     StateChanges,
     canonical,

@@ -1,4 +1,4 @@
-"""View of the role rehearsal (``console.roles``), on which owners enter policies."""
+"""View of the role rehearsal (``evaluation``), on which owners enter policies."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 from console.arns import partition_of
 from console.db import project_settings
 from console.errors import ErrorCode, ServiceError
-from console.integrations import role_rehearsal
-from console.roles import (
+from console.features.roles import role_rehearsal
+from console.features.roles.evaluation import (
     Decision,
     PolicyError,
     RoleAccount,
@@ -35,9 +35,9 @@ from console.web.machines.views import machine_context
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    from console.integrations.role_rehearsal import RoleRehearsal
+    from console.features.roles.evaluation import RoleReport
+    from console.features.roles.role_rehearsal import RoleRehearsal
     from console.models import StateMachine
-    from console.roles import RoleReport
     from console.web.core.scope import Scope
 
 MOST_LINES = 500

@@ -8,7 +8,8 @@ import pytest
 
 from console.config import quotas
 from console.db import clock, project_settings
-from console.integrations import mocks, permissions, role_rehearsal
+from console.features.roles import role_rehearsal
+from console.integrations import mocks, permissions
 from console.store.executions import retention
 
 if TYPE_CHECKING:

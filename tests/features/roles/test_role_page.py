@@ -10,7 +10,7 @@ import pytest
 
 from console.db import project_settings
 from console.db.audit import Actor
-from console.integrations import role_rehearsal
+from console.features.roles import role_rehearsal
 from console.models import AuditEntry, Execution
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, create, drain, function, one, start, types

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from console.cli.formats.sam_policies import policy_of_template
-from console.roles import RoleSource, managed_policy, readable_role
+from console.features.roles.evaluation import RoleSource, managed_policy, readable_role
+from console.features.roles.files.sam_policies import policy_of_template
 
 if TYPE_CHECKING:
     from console.cli.intrinsics import Template
@@ -31,6 +31,17 @@ class _Policies:
             self.gaps.append(f"{place}: the policy {name} is not here")
         else:
             self.documents.append((f"{place}: {str(name).rpartition('/')[2]}", document))
+
+
+def template_role(
+    context: tuple[Template, Account, Parameters, str],
+    logical_id: str,
+    said: Any,
+    *,
+    traced: bool,
+) -> RoleSource | None:
+    """Return the role of a template's state machine, as ``TemplateRoles.role_of``."""
+    return TemplateRoles(*context).role_of(logical_id, said, traced=traced)
 
 
 class TemplateRoles:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.roles.patterns import Fit, has_holes, match_arn, match_text
+from console.features.roles.evaluation.patterns import Fit, has_holes, match_arn, match_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,11 +9,11 @@ are *holes* in a text, so each comparison has three outcomes: always, never, may
 that may be allowed is *unknown*, with its reason, and counts neither as allowed nor as missing.
 """
 
-from console.roles.calls import RoleCall, call_needs
-from console.roles.managed import managed_policy
-from console.roles.needs import Need, RoleAccount, RoleOptions, needs_of
-from console.roles.patterns import count_holes, plain_text
-from console.roles.policies import (
+from console.features.roles.evaluation.calls import RoleCall, call_needs
+from console.features.roles.evaluation.managed import managed_policy
+from console.features.roles.evaluation.needs import Need, RoleAccount, RoleOptions, needs_of
+from console.features.roles.evaluation.patterns import count_holes, plain_text
+from console.features.roles.evaluation.policies import (
     PolicyError,
     PolicyStatement,
     RoleSource,
@@ -21,9 +21,14 @@ from console.roles.policies import (
     parse_role,
     readable_role,
 )
-from console.roles.reports import RoleReport, UnusedAction, examine, least_policy
-from console.roles.verdicts import Decision, RoleVerdict, decide
-from console.roles.writing import WRITERS, grouped_words, resource_words
+from console.features.roles.evaluation.reports import (
+    RoleReport,
+    UnusedAction,
+    examine,
+    least_policy,
+)
+from console.features.roles.evaluation.verdicts import Decision, RoleVerdict, decide
+from console.features.roles.evaluation.writing import WRITERS, grouped_words, resource_words
 
 __all__ = [
     "WRITERS",

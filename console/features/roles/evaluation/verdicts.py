@@ -10,14 +10,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from console.roles.conditions import match_condition
-from console.roles.patterns import HOLE, Fit, has_holes, match_resource, match_text
+from console.features.roles.evaluation.conditions import match_condition
+from console.features.roles.evaluation.patterns import (
+    HOLE,
+    Fit,
+    has_holes,
+    match_resource,
+    match_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.roles.needs import Need
-    from console.roles.policies import PolicyStatement, RoleSource
+    from console.features.roles.evaluation.needs import Need
+    from console.features.roles.evaluation.policies import PolicyStatement, RoleSource
 
 
 class RoleVerdict(StrEnum):

@@ -12,22 +12,28 @@ from console.cli.connection import add_connection_arguments, connect
 from console.cli.discovery import read_machines
 from console.cli.documents import SourceError
 from console.cli.output import write_error, write_line
-from console.cli.role_checks import (
+from console.cli.sources import Account, MachineSource
+from console.features.roles.evaluation import (
+    WRITERS,
+    RoleAccount,
+    RoleOptions,
+    least_policy,
+    resource_words,
+)
+from console.features.roles.files.options import add_policy_argument
+from console.features.roles.files.source_checks import (
     UNKNOWN_ACCOUNT,
     account_of,
     needs_of_machine,
     read_policies,
     rehearse,
 )
-from console.cli.role_options import add_policy_argument
-from console.cli.sources import Account, MachineSource
-from console.roles import WRITERS, RoleAccount, RoleOptions, least_policy, resource_words
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from console.roles import RoleSource
+    from console.features.roles.evaluation import RoleSource
 
 SUMMARY = "print the least policy of a state machine's role, or rehearse the role that it has"
 _POLICY = "policy"

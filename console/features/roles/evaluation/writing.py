@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from console.features.roles.evaluation.patterns import HOLE
+from console.features.roles.evaluation.verdicts import Decision, RoleVerdict
 from console.recordings.junit import JUnitCase, write_junit
-from console.roles.patterns import HOLE
-from console.roles.verdicts import Decision, RoleVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from console.roles.reports import RoleReport
+    from console.features.roles.evaluation.reports import RoleReport
 
 _HEADINGS = (
     (RoleVerdict.MISSING, "missing"),

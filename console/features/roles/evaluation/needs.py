@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.roles.calls import Need, RoleAccount, RoleCall, call_needs
-from console.roles.integrations import EVERYTHING
-from console.roles.patterns import HOLE
+from console.cli.sources import RoleOptions
+from console.features.roles.evaluation.calls import Need, RoleAccount, RoleCall, call_needs
+from console.features.roles.evaluation.integrations import EVERYTHING
+from console.features.roles.evaluation.patterns import HOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,15 +32,6 @@ _REDRIVE = "needed to redrive the Map Run"
 _OF_CHILDREN = "AWS documents it for child executions; roles made by the CDK go without"
 _READERS = {"listObjectsV2": "s3:ListBucket", "getObject": "s3:GetObject"}
 _WRITER = "s3:PutObject s3:GetObject s3:ListMultipartUploadParts s3:AbortMultipartUpload"
-
-
-@dataclass(frozen=True, slots=True)
-class RoleOptions:
-    """Options of a state machine that need permissions. ``key``: the ARN of its KMS key."""
-
-    logs: bool = False
-    tracing: bool = False
-    key: str = ""
 
 
 def needs_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.arns import partition_of
 from console.db import project_settings
-from console.roles import (
+from console.features.roles.evaluation import (
     Decision,
     PolicyError,
     RoleAccount,
@@ -126,6 +126,12 @@ def _decisions(task: TaskAttempt, role: RoleSource) -> Sequence[Decision]:
     machine = account.arn("states", f"stateMachine:{task.machine.name}")
     call = RoleCall("", resource, json.loads(task.input), account, machine, literal=True)
     return [decide(need, role) for need in call_needs(call)]
+
+
+def task_refusal(task: TaskAttempt) -> str:
+    """Return why the enforced role of a task refuses its call, "" if it does not."""
+    refusal = find_refusal(task)
+    return "" if refusal is None else refusal_words(refusal)
 
 
 def refusal_words(decision: Decision) -> str:

@@ -9,9 +9,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from console.roles.actions import further_actions, iam_actions, needs_no_permission
-from console.roles.integrations import EVERYTHING, GRANTS, UNKNOWN, Grant
-from console.roles.patterns import HOLE, has_holes, literal_text
+from console.features.roles.evaluation.actions import (
+    further_actions,
+    iam_actions,
+    needs_no_permission,
+)
+from console.features.roles.evaluation.integrations import EVERYTHING, GRANTS, UNKNOWN, Grant
+from console.features.roles.evaluation.patterns import HOLE, has_holes, literal_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -10,9 +10,8 @@ from console.cli.documents import SourceError, load_document
 from console.cli.lint_sources import without_bare_placeholders
 from console.cli.output import write_error
 from console.cli.parameters import Parameters
-from console.cli.role_options import RoleMode
 from console.cli.sources import Account
-from console.roles import (
+from console.features.roles.evaluation import (
     PolicyError,
     RoleAccount,
     RoleSource,
@@ -22,6 +21,7 @@ from console.roles import (
     needs_of,
     parse_policy,
 )
+from console.features.roles.files.options import RoleMode
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from console.cli.sources import MachineSource
-    from console.roles import Need, RoleReport
+    from console.features.roles.evaluation import Need, RoleReport
 
 UNKNOWN_ACCOUNT = RoleAccount()
 """Placeholder account and region of a file: equal only to the placeholders in its policies."""

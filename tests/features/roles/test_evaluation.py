@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.roles import (
+from console.features.roles.evaluation import (
     Need,
     PolicyError,
     RoleAccount,

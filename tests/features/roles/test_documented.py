@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import engine
-from console.roles import (
+from console.features.roles.evaluation import (
     Decision,
     RoleAccount,
     RoleReport,

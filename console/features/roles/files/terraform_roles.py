@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.roles import RoleSource, managed_policy, readable_role
+from console.features.roles.evaluation import RoleSource, managed_policy, readable_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +16,17 @@ _MACHINE_ROLE = "role_arn"
 _ATTACHMENTS = {"aws_iam_role_policy_attachment": "role", "aws_iam_policy_attachment": "roles"}
 """Resource -> its field with the name of a role, or with several."""
 _AFTER_APPLY = "is known after apply (the state has it then)"
+
+
+def terraform_role(
+    resources: Sequence[tuple[str, str, dict[str, Any]]],
+    references: PlannedReferences,
+    place: str,
+    address: str,
+    machine: dict[str, Any],
+) -> RoleSource | None:
+    """Return the role of a state machine of a state or a plan, None if it is not in it."""
+    return TerraformRoles(resources, references, place).role_of(address, machine)
 
 
 class TerraformRoles:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console.roles.patterns import HOLE, Fit
-from console.roles.verdicts import Decision, RoleVerdict, decide, match_statement
+from console.features.roles.evaluation.patterns import HOLE, Fit
+from console.features.roles.evaluation.verdicts import (
+    Decision,
+    RoleVerdict,
+    decide,
+    match_statement,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.roles.needs import Need
-    from console.roles.policies import RoleSource
+    from console.features.roles.evaluation.needs import Need
+    from console.features.roles.evaluation.policies import RoleSource
 
 _CONDITION_KEYS = {
     "iam:passedtoservice": "iam:PassedToService",

@@ -1,0 +1,1 @@
+"""Roles of files and projects: their policies, and the checks of ``lint`` and ``deploy``."""
