@@ -55,18 +55,11 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Talk to a server": {
         "deploy": "bring the state machines of files and projects onto a server",
-        "branch": "list and delete branches of a project, and run tests in one",
         "start": "start an execution; --wait shows its states and its output",
-        "next_starts": "set breakpoints and faults for the next starts of a machine",
-        "pause": "pause an execution, all of a state machine, or all schedules",
-        "resume": "resume an execution, all of a state machine, or all schedules",
-        "status": "show what is paused, since when and by whom",
-        "logs": "show the events of executions, and what their functions print",
         "open": "open the page of an execution or a state machine",
         "export": "print a state machine as ASL, or for another tool",
         "pull": "write state machines and their last executions to files",
         "fetch": "save executions of AWS or a server as files, with their children",
-        "settings": "export the settings of a project as YAML, or import them",
         "reset": "remove all work from a server that allows it",
     },
 }

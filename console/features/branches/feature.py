@@ -1,6 +1,6 @@
 """Declare the feature: temporary copies of a project for branches of a git repository."""
 
-from console.feature import Feature, Hook
+from console.feature import Feature, Hook, Subcommand
 
 _CALLS = ("key", "failures", "delete", "machines", "deploy")
 
@@ -20,5 +20,12 @@ FEATURE = Feature(
     parameters={"api-branches": ()},
     jobs="console.features.branches.jobs",
     hooks={Hook.PROJECT_BRANCHES: "console.features.branches.views.shown_branches"},
+    commands={
+        "branch": Subcommand(
+            "Talk to a server",
+            "list and delete branches of a project, and run tests in one",
+            "console.features.branches.cli",
+        ),
+    },
     needs=("projects",),
 )

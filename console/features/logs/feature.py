@@ -1,6 +1,6 @@
 """Logs: CloudWatch Logs of executions and of Lambda functions."""
 
-from console.feature import Feature, Hook
+from console.feature import Feature, Hook, Subcommand
 
 FEATURE = Feature(
     name="logs",
@@ -26,5 +26,12 @@ FEATURE = Feature(
         Hook.FUNCTION_CALLED: "console.features.logs.function_log_writer.add_log",
         Hook.FUNCTION_LOGS: "console.features.logs.shown_calls.shown_calls",
         Hook.WORKER_STOPPED: "console.features.logs.function_log_writer.flush_logs",
+    },
+    commands={
+        "logs": Subcommand(
+            "Talk to a server",
+            "show the events of executions, and what their functions print",
+            "console.features.logs.cli",
+        ),
     },
 )

@@ -1,6 +1,6 @@
 """Breakpoints and faults for the next starts of a state machine: a page, and an HTTP API."""
 
-from console.feature import Feature
+from console.feature import Feature, Subcommand
 
 _CHANGE = ("SetNextStarts", "RemoveNextStarts")
 
@@ -15,5 +15,12 @@ FEATURE = Feature(
     },
     rights={"viewer": ("ListNextStarts",), "editor": _CHANGE},
     parameters={"api-next-starts": ("machine",)},
+    commands={
+        "next_starts": Subcommand(
+            "Talk to a server",
+            "set breakpoints and faults for the next starts of a machine",
+            "console.features.next_starts.cli",
+        ),
+    },
     needs=("breakpoints", "faults"),
 )

@@ -1,6 +1,6 @@
 """Declare the feature: settings that owners change on pages, and their export as YAML."""
 
-from console.feature import Feature
+from console.feature import Feature, Subcommand
 
 _EXPORT = "ExportProjectSettings"
 _CHANGE = ("PutProjectSetting", "RemoveProjectSetting")
@@ -20,4 +20,11 @@ FEATURE = Feature(
     },
     rights={"owner": (_EXPORT,)},
     parameters={"api-settings": ("dryRun",), "settings-export": ("region",)},
+    commands={
+        "settings": Subcommand(
+            "Talk to a server",
+            "export the settings of a project as YAML, or import them",
+            "console.features.project_settings.cli",
+        ),
+    },
 )

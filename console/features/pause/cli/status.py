@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.cli import pauses
 from console.cli.connection import add_connection_arguments
+from console.features.pause.cli import changes as pauses
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -1,0 +1,1 @@
+"""The commands ``pause``, ``resume`` and ``status``."""
