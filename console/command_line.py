@@ -49,7 +49,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lint": "check definitions; exit code 1 if one has an error",
         "schema": "print a JSON Schema of definitions, for editors",
         "replay": "run recorded executions again: same path, same output?",
-        "coverage": "report what was executed of state machines; a gate for CI",
         "test": "make a test of an execution or a definition: generate",
         "review": "compare the state machines of two commits, for a pull request",
     },
@@ -72,7 +71,7 @@ _OF_DJANGO = {
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
 _CORE_CLIENT_COMMANDS = {
-    *("lint", "schema", "coverage", "test"),
+    *("lint", "schema", "test"),
     *COMMANDS["Talk to a server"],
 }
 _WRONG_USE = 2

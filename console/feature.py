@@ -116,6 +116,8 @@ class Hook(StrEnum):
     A response asks for a further proof first. ``after``, ``by``: as for
     ``login_views.start_session``.
     """
+    PYTEST_PLUGIN = "pytest-plugin"
+    """``() -> object``: a plugin of pytest for the tests of other projects."""
     SERVER_CHECKS = "server-checks"
     """``() -> list``: name, verdict, text and remedy of each further check of the doctor."""
     SERVER_GAUGES = "server-gauges"

@@ -53,7 +53,7 @@ def _headlines() -> list[tuple[str, str]]:
 
 
 _NO_PAGES = {
-    *("cli", "cli.py", "doctor", "load", "management"),
+    *("cli", "cli.py", "coverage", "doctor", "feature.py", "load", "management"),
     *("trials", "evaluation", "files", "role_rehearsal.py"),
 }
 """Folders and modules of features with the texts of commands."""

@@ -9,6 +9,7 @@ NAMES = (
     "branches",
     "bulk",
     "compare",
+    "coverage",
     "doctor",
     "editor",
     "faults",

@@ -1,21 +1,36 @@
-"""The pytest plugin: fixtures for tests with a Stateyard server, and coverage of state machines."""
+"""The pytest plugin: fixtures for tests with a Stateyard server, and plugins of features."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from console.feature import Hook, hooked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from console.testing.coverage_recorder import CoverageRecorder
     from console.testing.server import StateyardServer
 
-_RECORDER: pytest.StashKey[CoverageRecorder] = pytest.StashKey()
-_FROM_WORKER = "stateyard_coverage"
+
+class _ServerHooks:
+    """Hooks of this plugin, for plugins of features."""
+
+    def pytest_stateyard_stopping(self, server: StateyardServer, config: pytest.Config) -> None:
+        """Read from the server of a session before it stops."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add the hooks of this plugin."""
+    pluginmanager.add_hookspecs(_ServerHooks)
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the plugins of features, which add their options."""
+    for plugin in hooked(Hook.PYTEST_PLUGIN):
+        pluginmanager.register(plugin())
 
 
 @pytest.fixture(scope="session")
@@ -33,98 +48,6 @@ def stateyard(stateyard_data: Path, pytestconfig: pytest.Config) -> Iterator[Sta
     server.start()
     yield server
     try:
-        if _RECORDER in pytestconfig.stash:
-            pytestconfig.stash[_RECORDER].add_server(server)
+        pytestconfig.hook.pytest_stateyard_stopping(server=server, config=pytestconfig)
     finally:
         server.stop()
-
-
-# -- coverage --------------------------------------------------------------------------------------
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--stateyard-coverage``."""
-    parser.getgroup("stateyard").addoption(
-        "--stateyard-coverage",
-        nargs="?",
-        const="",
-        metavar="FILE",
-        help="report which paths of state machines the tests execute; FILE: write the results",
-    )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin to record before a conftest imports functions of the engine."""
-    file = early_config.known_args_namespace.stateyard_coverage
-    if file is None:
-        return
-    if file and not file.endswith(".json"):  # a path of tests after the option: no overwriting
-        raise pytest.UsageError(
-            f"--stateyard-coverage: got {file!r}, wanted --stateyard-coverage=FILE.json, "
-            "or the option behind the paths of tests"
-        )
-    from console.testing.coverage_recorder import CoverageRecorder
-
-    early_config.stash[_RECORDER] = CoverageRecorder()
-    early_config.stash[_RECORDER].begin()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Restore the engine's functions."""
-    if _RECORDER in config.stash:
-        config.stash[_RECORDER].end()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any, error: object) -> None:
-    """Add the results of a pytest-xdist worker."""
-    del error
-    text = getattr(node, "workeroutput", {}).get(_FROM_WORKER)
-    if text and _RECORDER in node.config.stash:
-        node.config.stash[_RECORDER].collection.read_document(json.loads(text), "pytest-xdist")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the results; fail the session below a threshold."""
-    config = session.config
-    if _RECORDER not in config.stash:
-        return
-    recorder = config.stash[_RECORDER]
-    if hasattr(config, "workeroutput"):
-        config.workeroutput[_FROM_WORKER] = recorder.collection.write_text()
-        return
-    if file := config.getoption("stateyard_coverage"):
-        from console.cli.output import write_file
-
-        write_file(Path(file), recorder.collection.write_text())
-    if session.exitstatus == pytest.ExitCode.OK and _report(config)[1]:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the report."""
-    if _RECORDER not in config.stash:
-        return
-    text, problems = _report(config)
-    terminalreporter.section("coverage of state machines")
-    terminalreporter.write_line(text)
-    for problem in problems:
-        terminalreporter.write_line(f"FAIL {problem}", red=True)
-
-
-def _report(config: pytest.Config) -> tuple[str, list[str]]:
-    """Return the report as text, and the thresholds that are not reached."""
-    import engine
-    from console.cli.coverage_sources import PYPROJECT, CoverageSettings, read_settings
-    from console.cli.documents import SourceError
-    from console.coverage import WRITERS, CoverageFileError
-
-    path = config.rootpath / PYPROJECT
-    try:
-        settings = read_settings(path, required=False) if path.exists() else CoverageSettings()
-        reports, problems = config.stash[_RECORDER].report(settings)
-    except (SourceError, CoverageFileError, engine.DefinitionError) as error:
-        return "", [str(error)]
-    return WRITERS["text"](reports), problems

@@ -84,8 +84,7 @@ def _wrong_uses() -> tuple[type[Exception], ...]:
     import engine
     from console.cli.connection import ConnectionRefused
     from console.cli.documents import SourceError
-    from console.coverage import CoverageFileError
     from console.recordings.files import RecordingError, UnfinishedError
 
-    errors = CoverageFileError, RecordingError, UnfinishedError, engine.DefinitionError
+    errors = RecordingError, UnfinishedError, engine.DefinitionError
     return (SourceError, ConnectionRefused, *errors, OSError)

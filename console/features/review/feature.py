@@ -4,5 +4,5 @@ from console.feature import Feature
 
 FEATURE = Feature(
     name="review",
-    needs=("metrics", "roles"),
+    needs=("metrics",),
 )

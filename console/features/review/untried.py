@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import engine
 from console.cli.documents import SourceError, read_text
 from console.cli.lint_sources import quoted_placeholders, with_resources
-from console.coverage import Collection, CoverageFileError, Thresholds, make_reports
+from console.features.coverage.measuring import (
+    Collection,
+    CoverageFileError,
+    Thresholds,
+    make_reports,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

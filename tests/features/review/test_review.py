@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 import engine
 from console.cli.documents import SourceError
 from console.cli.sources import MachineSource
-from console.coverage import Collection
+from console.features.coverage.measuring import Collection
 from console.features.review.commits import Commit, Repository
 from console.features.review.comparison import MachineReview, ReviewKind, field_changes
 from console.features.review.markdown import (

@@ -14,7 +14,12 @@ from console.cli.executions import list_events
 from console.cli.lint_sources import quoted_placeholders, with_resources
 from console.cli.parameters import Parameters, parse_parameters
 from console.cli.sources import Account
-from console.coverage import Collection, CoverageFileError, Thresholds, read_events
+from console.features.coverage.measuring import (
+    Collection,
+    CoverageFileError,
+    Thresholds,
+    read_events,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

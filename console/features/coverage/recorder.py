@@ -6,14 +6,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.coverage_sources import CoverageSettings, add_server, declare_files
-from console.coverage import Collection, make_reports
-from console.coverage.report import shortfalls
+from console.features.coverage.measuring import Collection, make_reports
+from console.features.coverage.measuring.report import shortfalls
+from console.features.coverage.sources import CoverageSettings, add_server, declare_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.coverage import CoverageReport
+    from console.features.coverage.measuring import CoverageReport
     from console.testing.server import StateyardServer
 
 _MOST_EXECUTIONS = 10_000

@@ -5,9 +5,14 @@ each definition (``engine.coverage``) and with thresholds. ``WRITERS`` formats t
 ``stateyard coverage`` and the pytest plugin; no server is needed.
 """
 
-from console.coverage.collection import Collection, CoverageFileError, MachineCoverage, read_events
-from console.coverage.report import CoverageReport, Thresholds, make_reports
-from console.coverage.writing import WRITERS
+from console.features.coverage.measuring.collection import (
+    Collection,
+    CoverageFileError,
+    MachineCoverage,
+    read_events,
+)
+from console.features.coverage.measuring.report import CoverageReport, Thresholds, make_reports
+from console.features.coverage.measuring.writing import WRITERS
 
 __all__ = [
     "WRITERS",

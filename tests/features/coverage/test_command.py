@@ -11,7 +11,13 @@ import pytest
 
 import engine
 from console import command_line
-from console.coverage import WRITERS, Collection, CoverageFileError, Thresholds, make_reports
+from console.features.coverage.measuring import (
+    WRITERS,
+    Collection,
+    CoverageFileError,
+    Thresholds,
+    make_reports,
+)
 from tests.acceptance.server import Server, wait_for_end
 from tests.cli.test_deploy import run
 from tests.engine.test_replay import DEFINITION, SCENARIO

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from console.cli.commands import FAILED, add_parameter_argument
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.coverage_sources import (
+from console.cli.documents import SourceError
+from console.cli.output import write_error, write_file, write_line
+from console.features.coverage.measuring import WRITERS, Collection, Thresholds, make_reports
+from console.features.coverage.measuring.report import shortfalls, with_suggestions
+from console.features.coverage.sources import (
     PYPROJECT,
     CoverageSettings,
     add_result,
@@ -18,16 +22,12 @@ from console.cli.coverage_sources import (
     is_result,
     read_settings,
 )
-from console.cli.documents import SourceError
-from console.cli.output import write_error, write_file, write_line
-from console.coverage import WRITERS, Collection, Thresholds, make_reports
-from console.coverage.report import shortfalls, with_suggestions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from console.coverage import CoverageReport
+    from console.features.coverage.measuring import CoverageReport
 
 SUMMARY = "report which states, rules and error paths were executed; exit code 1 below a threshold"
 _LAST = 100

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import engine
+from console.cli.documents import SourceError
 from console.errors import ValidationException
 from console.recordings import printed
 from console.recordings.files import RecordingError, read_recorded
@@ -33,7 +34,7 @@ _NO_ENTRY = (AttributeError, KeyError, TypeError, ValueError)
 """The exceptions for a result file with missing or wrong fields."""
 
 
-class CoverageFileError(ValueError):
+class CoverageFileError(SourceError, ValueError):
     """A file is not coverage or a history; the text says what it is."""
 
 

@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.coverage.report import percent_of
+from console.features.coverage.measuring.report import percent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.coverage.report import CoverageReport
+    from console.features.coverage.measuring.report import CoverageReport
 
 _LONGEST = 34  # characters of a name in a box
 _MOST_WAYS = 250

@@ -10,7 +10,7 @@ import engine
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from console.coverage.collection import MachineCoverage
+    from console.features.coverage.measuring.collection import MachineCoverage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Coverage: which points of a definition its executions and tests reached."""
