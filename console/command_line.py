@@ -46,19 +46,13 @@ COMMANDS: dict[str, dict[str, str]] = {
         "import_machines": "create or update state machines from that JSON",
     },
     "Definitions": {
-        "lint": "check definitions; exit code 1 if one has an error",
         "schema": "print a JSON Schema of definitions, for editors",
         "replay": "run recorded executions again: same path, same output?",
-        "test": "make a test of an execution or a definition: generate",
         "review": "compare the state machines of two commits, for a pull request",
     },
     "Talk to a server": {
-        "deploy": "bring the state machines of files and projects onto a server",
         "start": "start an execution; --wait shows its states and its output",
         "open": "open the page of an execution or a state machine",
-        "export": "print a state machine as ASL, or for another tool",
-        "pull": "write state machines and their last executions to files",
-        "fetch": "save executions of AWS or a server as files, with their children",
         "reset": "remove all work from a server that allows it",
     },
 }
@@ -70,10 +64,7 @@ _OF_DJANGO = {
 """Django's options of every command: accepted, but not shown in help texts."""
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
-_CORE_CLIENT_COMMANDS = {
-    *("lint", "schema", "test"),
-    *COMMANDS["Talk to a server"],
-}
+_CORE_CLIENT_COMMANDS = {"schema", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
 

@@ -236,18 +236,21 @@ def test_only_files_of_tests_mark_slow_ones() -> None:
             assert "mark.slow" not in path.read_text(encoding="utf-8"), path
 
 
+_DEPLOY = "console.features.deploy"
 CLI_ORDER = (
-    *("console.cli.documents", "console.cli.sources", "console.cli.parameters"),
-    *("console.cli.placeholders", "console.cli.output", "console.cli.machine_formats"),
-    *("console.cli.intrinsic_functions", "console.cli.intrinsics", "console.cli.variables"),
-    "console.cli.formats",
-    *("console.cli.discovery", "console.cli.lint_sources", "console.cli.connection"),
-    *("console.cli.deployment", "console.cli.commands"),
+    *("console.cli.documents", "console.cli.account", "console.cli.output"),
+    *("console.cli.machine_formats", "console.cli.connection", "console.cli.commands"),
+    *(f"{_DEPLOY}.sources", f"{_DEPLOY}.parameters", f"{_DEPLOY}.placeholders"),
+    *(f"{_DEPLOY}.intrinsic_functions", f"{_DEPLOY}.intrinsics", f"{_DEPLOY}.variables"),
+    *(f"{_DEPLOY}.formats", f"{_DEPLOY}.discovery", f"{_DEPLOY}.lint_sources"),
+    *(f"{_DEPLOY}.deployment", f"{_DEPLOY}.commands"),
 )
-"""The modules of console/cli: each imports from itself and from the modules before it."""
+"""Modules of client commands: each imports from itself and from the modules before it."""
 
 
-@pytest.mark.parametrize("path", modules("console/cli"), ids=dotted)
+@pytest.mark.parametrize(
+    "path", [*modules("console/cli"), *modules("console/features/deploy")], ids=dotted
+)
 def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
     """No Django, and of the console only what reads the data folder; modules import one way."""
     names = imports(path)
@@ -263,6 +266,7 @@ def test_commands_of_a_client_need_no_server_code(path: Path) -> None:
         "console.config.yaml_loader",
         "console.errors",
         "console.feature.",
+        "console.features.deploy",
         "console.recordings",
     )
     others -= {"console.config", "console.feature"}  # the packages of those modules

@@ -82,6 +82,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.worker",),
     ("console.server", "console.cli", "console.command_line", "console.testing"),
     ("console.awsapi", "console.web"),
+    ("console.features.deploy",),
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),

@@ -53,7 +53,8 @@ def _headlines() -> list[tuple[str, str]]:
 
 
 _NO_PAGES = {
-    *("cli", "cli.py", "coverage", "doctor", "feature.py", "load", "management"),
+    *("cli", "cli.py", "commands", "feature.py", "management"),
+    *("coverage", "deploy", "doctor", "load"),
     *("trials", "evaluation", "files", "role_rehearsal.py"),
 }
 """Folders and modules of features with the texts of commands."""

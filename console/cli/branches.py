@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
 from console import arns
 from console.cli.connection import Connection, ConnectionRefused
-from console.db.branch_names import moved_arns
-
-if TYPE_CHECKING:
-    from console.cli.sources import SourceProject
 
 _SERVICE = "stateyard"
 _TIMEOUT_S = 120.0
@@ -75,29 +71,6 @@ class BranchAccess:
             "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
         }
 
-    def adapt(self, project: SourceProject) -> None:
-        """Move a project's ARNs to the branch, and disable its rules and schedules."""
-        parent, account = self.described["parent"]["accountId"], self.described["accountId"]
-
-        def moved(value: Any) -> Any:
-            return json.loads(moved_arns(json.dumps(value), parent, account))
-
-        project.machines = [
-            replace(machine, definition=moved_arns(machine.definition, parent, account))
-            for machine in project.machines
-        ]
-        project.rules = [
-            replace(
-                rule,
-                enabled=False,
-                pattern=moved_arns(rule.pattern, parent, account),
-                targets=tuple(moved(list(rule.targets))),
-            )
-            for rule in project.rules
-        ]
-        for schedule in project.schedules:
-            schedule.settings.update(moved(schedule.settings) | {"State": "DISABLED"})
-
 
 def put_branch(connection: Connection, name: str, ttl: str) -> BranchAccess:
     """Create a branch or extend its life; wait while an older one of the name is deleted.
@@ -124,7 +97,7 @@ def open_branch(connection: Connection, name: str) -> BranchAccess:
 def _with_access(connection: Connection, described: dict[str, Any]) -> BranchAccess:
     import boto3
 
-    from console.cli.sources import Account
+    from console.cli.account import Account
 
     session = boto3.Session(
         aws_access_key_id=described["accessKeyId"],

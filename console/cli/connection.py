@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from botocore.awsrequest import AWSRequest, AWSResponse
     from botocore.config import Config
 
-    from console.cli.sources import Account
+    from console.cli.account import Account
 
 _AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".aws.dev")
 _ANSWER_S = 30
@@ -112,7 +112,7 @@ class Connection:
     @cached_property
     def account(self) -> Account:
         """Return the account of the access key."""
-        from console.cli.sources import Account
+        from console.cli.account import Account
 
         if self.account_of_key is not None:
             return self.account_of_key

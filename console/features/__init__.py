@@ -10,6 +10,7 @@ NAMES = (
     "bulk",
     "compare",
     "coverage",
+    "deploy",
     "doctor",
     "editor",
     "faults",

@@ -19,8 +19,8 @@ import yaml
 
 from tests.acceptance.readme import ROOT
 from tests.acceptance.server import START_S, Server, free_port
-from tests.cli import projects
-from tests.cli.test_deploy import FUNCTIONS, clean
+from tests.features.deploy import projects
+from tests.features.deploy.test_deploy import FUNCTIONS, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

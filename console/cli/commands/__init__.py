@@ -66,9 +66,8 @@ def _failures() -> tuple[type[Exception], ...]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     from console.cli.branches import CallRefused
-    from console.cli.deployment import DeploymentRefused
 
-    return CallRefused, DeploymentRefused, BotoCoreError, ClientError
+    return CallRefused, BotoCoreError, ClientError
 
 
 def _code_of(error: Exception) -> str:

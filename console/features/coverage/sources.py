@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.discovery import read_paths
+from console.cli.account import Account
 from console.cli.documents import SourceError, read_text
 from console.cli.executions import list_events
-from console.cli.lint_sources import quoted_placeholders, with_resources
-from console.cli.parameters import Parameters, parse_parameters
-from console.cli.sources import Account
 from console.features.coverage.measuring import (
     Collection,
     CoverageFileError,
     Thresholds,
     read_events,
 )
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.lint_sources import quoted_placeholders, with_resources
+from console.features.deploy.parameters import Parameters, parse_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

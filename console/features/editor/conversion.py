@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from console import arns
+from console.cli.account import Account
 from console.cli.documents import SourceError
-from console.cli.formats.cloudformation import MACHINES, is_template, read_machine
-from console.cli.sources import Account
 from console.config.yaml_loader import Loader
+from console.features.deploy.formats.cloudformation import MACHINES, is_template, read_machine
 from console.features.editor.templates import opened_text
 
 if TYPE_CHECKING:
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.web.core.scope import Scope
 
 MOST_CHARACTERS = 262_144

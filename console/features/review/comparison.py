@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.lint_sources import lint_definition, quoted_placeholders
+from console.features.deploy.lint_sources import lint_definition, quoted_placeholders
 from console.features.review.sides import document_of, file_of
 from console.features.roles.evaluation import RoleAccount, needs_of, resource_words
 from console.features.roles.files.source_checks import rehearse, role_problems
@@ -25,7 +25,7 @@ from console.web.machines.definition_diff import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.features.review.sides import Side
 
 NOTHING: Any = object()

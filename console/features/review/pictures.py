@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from django.template.loader import render_to_string
 
 import engine
-from console.cli.lint_sources import quoted_placeholders
+from console.features.deploy.lint_sources import quoted_placeholders
 from console.web.core.formatting import StatusLabel
 from console.web.execution.picture_export import TONES, picture_frame
 from console.web.graph import dot, plain_layers
@@ -31,7 +31,7 @@ from console.web.graph.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.features.review.comparison import MachineReview
     from console.web.graph.diagram import Diagram, Drawn
     from console.web.graph.shapes import Picture

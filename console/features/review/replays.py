@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.lint_sources import with_resources
+from console.features.deploy.lint_sources import with_resources
 from console.features.metrics.cost import PriceRate, built_in_rates
 from console.features.review.comparison import field_changes
 from console.features.review.sides import document_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from console.cli.connection import Connection
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.features.review.comparison import MachineReview
 
 _OUTCOMES = engine.event_names(

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.discovery import NO_DEFINITION, read_readable
+from console.cli.account import Account
 from console.cli.documents import SourceError, confined_to, load_document
-from console.cli.lint_sources import quoted_placeholders
-from console.cli.parameters import Parameters
-from console.cli.sources import Account, MachineSource
+from console.features.deploy.discovery import NO_DEFINITION, read_readable
+from console.features.deploy.lint_sources import quoted_placeholders
+from console.features.deploy.parameters import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from console.features.deploy.sources import MachineSource
 
 
 @dataclass(frozen=True, slots=True)

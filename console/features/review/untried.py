@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.cli.documents import SourceError, read_text
-from console.cli.lint_sources import quoted_placeholders, with_resources
 from console.features.coverage.measuring import (
     Collection,
     CoverageFileError,
     Thresholds,
     make_reports,
 )
+from console.features.deploy.lint_sources import quoted_placeholders, with_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.features.review.comparison import MachineReview
 
 

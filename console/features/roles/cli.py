@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.cli.account import Account
 from console.cli.commands import FAILED, add_parameter_argument
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.discovery import read_machines
 from console.cli.documents import SourceError
 from console.cli.output import write_error, write_line
-from console.cli.sources import Account, MachineSource
+from console.features.deploy.discovery import read_machines
+from console.features.deploy.sources import MachineSource
 from console.features.roles.evaluation import (
     WRITERS,
     RoleAccount,

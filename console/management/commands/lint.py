@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from console.cli.commands import lint, run_client_command
+from console.cli.commands import run_client_command
+from console.features.deploy.commands import lint
 from console.management.base import ErrorLineCommand
 
 if TYPE_CHECKING:

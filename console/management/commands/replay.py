@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.cli.account import Account
 from console.cli.commands import add_parameter_argument
-from console.cli.discovery import read_paths
-from console.cli.parameters import Parameters, parse_parameters
-from console.cli.placeholders import Placeholders
-from console.cli.sources import Account
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.parameters import Parameters, parse_parameters
+from console.features.deploy.placeholders import Placeholders
 from console.features.test_state.web import recorded
 from console.integrations import parameters
 from console.management.base import DataFolderCommand, WrongUse, read_file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.commands import add_parameter_argument
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.parameters import parse_parameters
+from console.features.deploy.parameters import parse_parameters
 from console.features.review import reviewing
 from console.features.review.untried import untried_points
 from console.management.base import ErrorLineCommand, WrongUse

@@ -19,8 +19,8 @@ from console.features.coverage.measuring import (
     make_reports,
 )
 from tests.acceptance.server import Server, wait_for_end
-from tests.cli.test_deploy import run
 from tests.engine.test_replay import DEFINITION, SCENARIO
+from tests.features.deploy.test_deploy import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

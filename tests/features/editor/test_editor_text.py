@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from console.cli.account import Account
 from console.cli.documents import SourceError
-from console.cli.sources import Account
 from console.features.editor.conversion import YAML as AS_YAML
 from console.features.editor.conversion import convert_text, examine_text
 from console.features.editor.problems import list_problems

@@ -22,8 +22,8 @@ from console.features.load.cli import _parse_lines, _read_delayed, _read_rate, _
 from console.features.load.measuring import LoadPlan, LoadRun, Measurements, percentiles
 from console.features.load.report import aws_limits, report_of, write_text
 from tests.acceptance.server import ROOT, Server, free_port
-from tests.cli.test_deploy import clean, command
 from tests.console.store.helpers import ROLE
+from tests.features.deploy.test_deploy import clean, command
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.server import ROOT, Server, wait_for_end
-from tests.cli.test_deploy import clean, command, run
+from tests.features.deploy.test_deploy import clean, command, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

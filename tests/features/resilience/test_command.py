@@ -16,7 +16,7 @@ from console.cli.connection import add_connection_arguments, connect
 from console.features.resilience.trials.writing import duration_words
 from tests.acceptance.server import Server, wait_for_end
 from tests.acceptance.test_branches import signed_in
-from tests.cli.test_deploy import run
+from tests.features.deploy.test_deploy import run
 from tests.features.resilience.machines import FUNCTION, THROTTLED, WEAK, WELL_MADE
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import yaml
 
 from console.features.review.markdown import MARKER
 from tests.acceptance.server import ROOT
-from tests.cli.test_deploy import clean
+from tests.features.deploy.test_deploy import clean
 from tests.features.review.golden import commit
 from tests.features.review.test_review import PASS, TWO, written
 

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 
 import engine
 from console.cli.documents import SourceError
-from console.cli.sources import MachineSource
 from console.features.coverage.measuring import Collection
+from console.features.deploy.sources import MachineSource
 from console.features.review.commits import Commit, Repository
 from console.features.review.comparison import MachineReview, ReviewKind, field_changes
 from console.features.review.markdown import (

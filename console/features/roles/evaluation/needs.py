@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.cli.sources import RoleOptions
+from console.features.deploy.sources import RoleOptions
 from console.features.roles.evaluation.calls import Need, RoleAccount, RoleCall, call_needs
 from console.features.roles.evaluation.integrations import EVERYTHING
 from console.features.roles.evaluation.patterns import HOLE

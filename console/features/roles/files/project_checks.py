@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import engine
-from console.cli.deployment import DeploymentRefused
 from console.cli.documents import SourceError
-from console.cli.linting import file_of_place
 from console.cli.output import write_line
+from console.features.deploy.deployment import DeploymentRefused
+from console.features.deploy.linting import file_of_place
 from console.features.roles.files.options import RoleMode
 from console.features.roles.files.source_checks import (
     UNKNOWN_ACCOUNT,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from console.cli.connection import Connection
-    from console.cli.sources import SourceProject
+    from console.features.deploy.sources import SourceProject
     from console.features.roles.evaluation import RoleReport
 
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from console.cli.sources import Account
+    from console.cli.account import Account
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _TABLE = ("dynamodb:table/{TableName}", "dynamodb:table/{TableName}/index/*")

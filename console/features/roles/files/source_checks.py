@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import engine
-from console.cli.discovery import read_paths
+from console.cli.account import Account
 from console.cli.documents import SourceError, load_document
-from console.cli.lint_sources import without_bare_placeholders
 from console.cli.output import write_error
-from console.cli.parameters import Parameters
-from console.cli.sources import Account
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.lint_sources import without_bare_placeholders
+from console.features.deploy.parameters import Parameters
 from console.features.roles.evaluation import (
     PolicyError,
     RoleAccount,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
     from console.features.roles.evaluation import Need, RoleReport
 
 UNKNOWN_ACCOUNT = RoleAccount()

@@ -9,9 +9,9 @@ from console.features.roles.evaluation import RoleSource, managed_policy, readab
 from console.features.roles.files.sam_policies import policy_of_template
 
 if TYPE_CHECKING:
-    from console.cli.intrinsics import Template
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.intrinsics import Template
+    from console.features.deploy.parameters import Parameters
 
 _ATTACHED = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy")
 _TRACING = "AWSXRayDaemonWriteAccess"

@@ -10,7 +10,7 @@ from console.features.roles.evaluation import RoleSource, managed_policy, readab
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.cli.formats.terraform_references import PlannedReferences
+    from console.features.deploy.formats.terraform_references import PlannedReferences
 
 _MACHINE_ROLE = "role_arn"
 _ATTACHMENTS = {"aws_iam_role_policy_attachment": "role", "aws_iam_policy_attachment": "roles"}

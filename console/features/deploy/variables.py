@@ -26,15 +26,15 @@ from console.cli.documents import (
     load_document,
     read_text,
 )
-from console.cli.parameters import text_of
-from console.cli.placeholders import source_names
+from console.features.deploy.parameters import text_of
+from console.features.deploy.placeholders import source_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.parameters import Parameters
 
 _BEGIN = re.compile(r"(?<!\\)\$\{\s*([A-Za-z][\w-]*)(?=\(|:[^:\s])")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from console.cli.commands import fetch
+from console.features.reproduce.commands import fetch
 from tests.acceptance.server import Server, wait_for_end
-from tests.cli.test_deploy import run
+from tests.features.deploy.test_deploy import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from console.cli.discovery import read_paths
+from console.cli.account import Account
 from console.cli.documents import WARNINGS, SourceError
-from console.cli.parameters import Parameters
-from console.cli.sources import Account
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.parameters import Parameters
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from console.cli.sources import SourceProject
+    from console.features.deploy.sources import SourceProject
 
 
 def definition(value: Any) -> dict[str, Any]:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from console.cli import branches
-from console.cli.branch_machines import BranchMachines
 from console.cli.commands import FAILED, add_parameter_argument, guarded
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.deployment import (
+from console.cli.documents import READ_FILES, WARNINGS, SourceError
+from console.cli.output import write_error, write_line
+from console.feature import Hook, hooked
+from console.features.deploy.branch_machines import BranchMachines, adapt_project
+from console.features.deploy.deployment import (
     DeploymentChange,
     Machines,
     plan_deployment,
     warn_of_functions,
 )
-from console.cli.discovery import read_paths
-from console.cli.documents import READ_FILES, WARNINGS, SourceError
-from console.cli.output import write_error, write_line
-from console.cli.parameters import Parameters, parse_parameters
-from console.feature import Hook, hooked
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.parameters import Parameters, parse_parameters
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from console.cli.branches import BranchAccess
     from console.cli.connection import Connection
-    from console.cli.deployment import PlannedChange
-    from console.cli.sources import SourceProject
+    from console.features.deploy.deployment import PlannedChange
+    from console.features.deploy.sources import SourceProject
 
 SUMMARY = "bring the state machines of files and projects onto a server"
 _MARKS = {
@@ -145,7 +145,7 @@ def _deploy(options: Namespace, target: _Target, parameters: dict[str, str]) -> 
     for check in hooked(Hook.DEPLOYMENT_CHECK):
         check(options, connection, project)
     if target.branch is not None:
-        target.branch.adapt(project)
+        adapt_project(project, target.branch.described)
     plan = plan_deployment(project, connection, machines, stack=options.stack, prune=options.prune)
     failed = _apply(options, machines, plan)
     for note in project.notes:

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
-from console.cli.intrinsics import Template
-from console.cli.parameters import text_of
-from console.cli.placeholders import Placeholders
-from console.cli.sources import (
+from console.feature import Hook, hooked
+from console.features.deploy.intrinsics import Template
+from console.features.deploy.parameters import text_of
+from console.features.deploy.placeholders import Placeholders
+from console.features.deploy.sources import (
     MachineSource,
     RoleOptions,
     RuleSource,
@@ -17,14 +18,13 @@ from console.cli.sources import (
     SourceProject,
     definition_text,
 )
-from console.cli.variables import ServiceVariables
-from console.feature import Hook, hooked
+from console.features.deploy.variables import ServiceVariables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.parameters import Parameters
 
 _READ = {"id", "name", "definition", "type", "role", "tags", "events", "tracingConfig"}
 _OF_AWS = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}

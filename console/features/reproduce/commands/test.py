@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.cli.account import Account
 from console.cli.commands import FAILED
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.discovery import is_definition, read_paths
 from console.cli.documents import SourceError, load_document
 from console.cli.executions import read_execution
 from console.cli.output import write_error, write_file, write_line
-from console.cli.parameters import Parameters
-from console.cli.sources import Account
 from console.errors import ValidationException
+from console.features.deploy.discovery import is_definition, read_paths
+from console.features.deploy.parameters import Parameters
 from console.recordings.files import make_scenario, read_scenario
 from console.recordings.recording import RecordedExecution
 from console.recordings.scenario import scenario_of

@@ -18,11 +18,18 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.utils import parse_timestamp
 
+from console.cli.branches import CallRefused
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from console.cli.connection import Connection
-    from console.cli.sources import MachineSource, RuleSource, ScheduleSource, SourceProject
+    from console.features.deploy.sources import (
+        MachineSource,
+        RuleSource,
+        ScheduleSource,
+        SourceProject,
+    )
 
 DEPLOYED = "stateyard:deployed"
 """Key of the tag with the SHA-256 of the text that was deployed, by which a page shows drift."""
@@ -259,7 +266,7 @@ def _deployed_text_hash(machine: MachineSource, present: dict[str, Any] | None) 
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class DeploymentRefused(Exception):
+class DeploymentRefused(CallRefused):
     """The server cannot have a resource of a file. The message is one line."""
 
 

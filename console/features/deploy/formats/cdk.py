@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_object, load_document
-from console.cli.formats.cloudformation import open_template
-from console.cli.sources import SourceProject
+from console.features.deploy.formats.cloudformation import open_template
+from console.features.deploy.sources import SourceProject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.parameters import Parameters
 
 MANIFEST = "manifest.json"
 OUTPUT = "cdk.out"

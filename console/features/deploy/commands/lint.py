@@ -29,6 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run_command(options: Namespace) -> int:
     """Check each file; return 1 if there is an error."""
-    from console.cli.linting import lint  # with the engine, which a help does not need
+    from console.features.deploy.linting import lint  # with the engine, which a help does not need
 
     return lint(options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import command_line
-from tests.cli import projects
+from tests.features.deploy import projects
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from console.cli.branches import call
-from console.cli.deployment import Machines, PresentMachine
+from console.db.branch_names import moved_arns
+from console.features.deploy.deployment import Machines, PresentMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.cli.deployment import Outcome, PlannedChange
-    from console.cli.sources import MachineSource
+    from console.features.deploy.deployment import Outcome, PlannedChange
+    from console.features.deploy.sources import MachineSource, SourceProject
 
 _DESCRIBE = "/api/branches/machines"
 _DEPLOY = "/api/branches/deploy"
@@ -31,6 +32,33 @@ _MOST_BYTES = 1_000_000
 
 A larger change uses AWS's API, which accepts a whole definition.
 """
+
+
+def adapt_project(project: SourceProject, described: dict[str, Any]) -> None:
+    """Move a project's ARNs to a branch, and disable its rules and schedules.
+
+    ``described``: the server's answer about the branch.
+    """
+    parent, account = described["parent"]["accountId"], described["accountId"]
+
+    def moved(value: Any) -> Any:
+        return json.loads(moved_arns(json.dumps(value), parent, account))
+
+    project.machines = [
+        replace(machine, definition=moved_arns(machine.definition, parent, account))
+        for machine in project.machines
+    ]
+    project.rules = [
+        replace(
+            rule,
+            enabled=False,
+            pattern=moved_arns(rule.pattern, parent, account),
+            targets=tuple(moved(list(rule.targets))),
+        )
+        for rule in project.rules
+    ]
+    for schedule in project.schedules:
+        schedule.settings.update(moved(schedule.settings) | {"State": "DISABLED"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object
-from console.cli.formats.terraform_references import PlannedReferences
-from console.cli.placeholders import Placeholders
-from console.cli.sources import (
+from console.feature import Hook, hooked
+from console.features.deploy.formats.terraform_references import PlannedReferences
+from console.features.deploy.placeholders import Placeholders
+from console.features.deploy.sources import (
     DEFAULT_GROUP,
     MACHINE_MARK,
     MachineSource,
@@ -20,13 +21,12 @@ from console.cli.sources import (
     definition_text,
     is_started_by,
 )
-from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.parameters import Parameters
 
 
 def is_terraform(document: Any) -> bool:

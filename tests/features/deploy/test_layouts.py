@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import command_line
-from console.cli.discovery import read_paths
+from console.cli.account import Account
 from console.cli.documents import SourceError
-from console.cli.parameters import Parameters
-from console.cli.sources import Account
-from tests.cli import projects
+from console.features.deploy.discovery import read_paths
+from console.features.deploy.parameters import Parameters
+from tests.features.deploy import projects
 
 if TYPE_CHECKING:
     from pathlib import Path

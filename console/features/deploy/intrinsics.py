@@ -19,7 +19,7 @@ from console.cli.documents import (
     kind_of,
     load_document,
 )
-from console.cli.intrinsic_functions import (
+from console.features.deploy.intrinsic_functions import (
     count_values,
     encode_base64,
     fill_loop,
@@ -33,15 +33,15 @@ from console.cli.intrinsic_functions import (
     split_text,
     typed_value,
 )
-from console.cli.parameters import text_of
-from console.cli.placeholders import REFERENCE, reference_names
+from console.features.deploy.parameters import text_of
+from console.features.deploy.placeholders import REFERENCE, reference_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from console.cli.parameters import Parameters
-    from console.cli.sources import Account
+    from console.cli.account import Account
+    from console.features.deploy.parameters import Parameters
 
 MOST_CALLS = 100_000
 """The maximum number of evaluations: a few functions that use each other twice cause millions."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from console.cli.account import Account
 from console.cli.documents import SourceError, parse_document
-from console.cli.intrinsics import Template
-from console.cli.parameters import Parameters
-from console.cli.sources import Account
+from console.features.deploy.intrinsics import Template
+from console.features.deploy.parameters import Parameters
 
 BODY = """
 Parameters:

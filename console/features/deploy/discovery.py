@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from console.cli.account import Account
 from console.cli.documents import (
     JSON_ENDS,
     READ_FILES,
@@ -12,15 +13,15 @@ from console.cli.documents import (
     SourceError,
     load_document,
 )
-from console.cli.formats import asl, cdk, cloudformation, serverless, terraform
-from console.cli.parameters import Parameters, parse_parameters
-from console.cli.sources import Account, SourceProject
+from console.features.deploy.formats import asl, cdk, cloudformation, serverless, terraform
+from console.features.deploy.parameters import Parameters, parse_parameters
+from console.features.deploy.sources import SourceProject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from console.cli.sources import MachineSource
+    from console.features.deploy.sources import MachineSource
 
 _LEFT_OUT = {"node_modules", "venv", cdk.OUTPUT, "dist", "build", "__pycache__"}
 NO_DEFINITION = "got no definition, wanted NAME.asl.json, NAME.asl.yaml …"

@@ -15,7 +15,7 @@ import pytest
 from console.cli.branches import call
 from console.cli.connection import add_connection_arguments, connect
 from tests.acceptance.server import ROOT, Server, wait_for_end
-from tests.cli import projects
+from tests.features.deploy import projects
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:{}"
 FUNCTIONS = json.dumps(
-    dict.fromkeys(("price-dev", "shop-test-price", "Price"), "tests.cli.test_deploy:price")
+    dict.fromkeys(("price-dev", "shop-test-price", "Price"), f"{__name__}:price")
 )
 PASSES = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
 

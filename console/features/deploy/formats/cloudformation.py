@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from console.cli.documents import SourceError, as_list, as_name, as_object, kind_of, load_document
-from console.cli.formats.asl import definition_of_file
-from console.cli.intrinsics import Template
-from console.cli.parameters import Parameters, text_of
-from console.cli.placeholders import Placeholders
-from console.cli.sources import (
+from console.feature import Hook, hooked
+from console.features.deploy.formats.asl import definition_of_file
+from console.features.deploy.intrinsics import Template
+from console.features.deploy.parameters import Parameters, text_of
+from console.features.deploy.placeholders import Placeholders
+from console.features.deploy.sources import (
     DEFAULT_GROUP,
     MachineSource,
     RoleOptions,
@@ -20,13 +21,12 @@ from console.cli.sources import (
     definition_text,
     is_started_by,
 )
-from console.feature import Hook, hooked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from console.cli.sources import Account
+    from console.cli.account import Account
 
 _OF_SAM = "AWS::Serverless::StateMachine"
 MACHINES = ("AWS::StepFunctions::StateMachine", _OF_SAM)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import engine
 from console.cli.commands import FAILED
 from console.cli.documents import WARNINGS
-from console.cli.lint_sources import lint_path, lint_text
 from console.cli.output import write_error, write_line
-from console.cli.parameters import parse_parameters
 from console.feature import Hook, hooked
+from console.features.deploy.lint_sources import lint_path, lint_text
+from console.features.deploy.parameters import parse_parameters
 
 if TYPE_CHECKING:
     from argparse import Namespace

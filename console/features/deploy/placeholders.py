@@ -20,13 +20,13 @@ from console.cli.documents import (
     compose_yaml,
     construct_yaml,
 )
-from console.cli.parameters import text_of
 from console.config.yaml_loader import Loader
+from console.features.deploy.parameters import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.cli.parameters import Parameters
+    from console.features.deploy.parameters import Parameters
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\$\{[^{}"\s]+\}|\{\{resolve:[^{}]+\}\}')
 _MARKER = re.compile(r"\$\{([^{}]+)\}|\{\{resolve:([^{}]+)\}\}|#\{(AWS::\w+)\}")

@@ -12,9 +12,9 @@ from console.cli.documents import (
     parse_document,
     read_text,
 )
-from console.cli.parameters import Parameters
-from console.cli.placeholders import Placeholders
-from console.cli.sources import MachineSource, SourceProject, definition_text
+from console.features.deploy.parameters import Parameters
+from console.features.deploy.placeholders import Placeholders
+from console.features.deploy.sources import MachineSource, SourceProject, definition_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import engine
-from console.cli.discovery import (
-    definition_files,
-    is_definition,
-    is_source,
-    read_paths,
-)
+from console.cli.account import Account
 from console.cli.documents import (
     YAML_ENDS,
     SourceError,
@@ -23,10 +18,11 @@ from console.cli.documents import (
     parse_document,
     read_text,
 )
-from console.cli.formats import asl
-from console.cli.parameters import Parameters
-from console.cli.placeholders import Placeholders
-from console.cli.sources import Account, definition_text
+from console.features.deploy.discovery import definition_files, is_definition, is_source, read_paths
+from console.features.deploy.formats import asl
+from console.features.deploy.parameters import Parameters
+from console.features.deploy.placeholders import Placeholders
+from console.features.deploy.sources import definition_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

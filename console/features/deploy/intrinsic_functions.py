@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from console.cli.documents import kind_of
-from console.cli.parameters import parse_value, text_of
+from console.features.deploy.parameters import parse_value, text_of
 
 _MOST_NETWORKS = 256
 _HOST_BITS = {4: 8, 6: 64}

@@ -1,0 +1,1 @@
+"""State machines in files: readers of each tool's format, checks, and their deployment."""

@@ -1,0 +1,1 @@
+"""The commands ``lint``, ``deploy``, ``pull`` and ``export``."""
