@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import itertools
 import os
 import shutil
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _FOLDER = run_folder.begin()
 _SERVER_FOLDER = _FOLDER / "postgres"
 _URL = "STATEYARD_TEST_DATABASE_URL"
+_PROVIDERS = "hypothesis.internal.conjecture.providers"
 _server: Postgres | None = None
 
 # on a loaded machine inputs are slow to make and examples slow to run, which is no fault of either
@@ -68,6 +70,10 @@ def pytest_configure(config: pytest.Config) -> None:
     sent: dict[str, Any] | None = getattr(config, "workerinput", None)
     is_first = sent is None
     config.option.tier = tiers.chosen(config) if sent is None else sent["tier"]
+    if config.option.tier == "quick":
+        # for four tests, each process would parse the whole product for constants to try
+        patch = pytest.MonkeyPatch()
+        patch.setattr(f"{_PROVIDERS}.is_local_module_file", lambda _: False)
     if is_first and os.environ.get(_URL) == address(_SERVER_FOLDER) and _server is None:
         _server = Postgres(_SERVER_FOLDER, *FAST)
 
@@ -76,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Send the tier to a process of the run, which does not know how the run was called."""
     node.workerinput["tier"] = node.config.option.tier
+    node.workerinput["all_files"] = tiers.are_all_files(node.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -199,17 +206,38 @@ def _empty_tables() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect tests without garbage collections, which took half of the time.
 
     Later collections leave out what was imported here: each would look at millions of objects.
     """
     gc.disable()
     try:
+        _import_files(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_files(config: pytest.Config) -> None:
+    """Import the files of tests, each process of a run from another one on.
+
+    Collected in the same order, all processes of a first run would compile each file at the same
+    time. So each finds the bytecode that another one has written. Collection reports the errors.
+    """
+    sent: dict[str, Any] = getattr(config, "workerinput", {})
+    if not sent.get("all_files"):
+        return
+    files = [
+        path.relative_to(config.rootpath)
+        for path in sorted(config.rootpath.glob("tests/**/test_*.py"))
+        if not pytest_ignore_collect(path, config)
+    ]
+    first = len(files) * int(sent["workerid"].removeprefix("gw")) // sent["workercount"]
+    for path in files[first:] + files[:first]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.with_suffix("").parts))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -46,8 +46,13 @@ def chosen(config: pytest.Config) -> str:
     option: str | None = config.getoption("--tier")
     if option is not None:
         return option
-    are_named = config.args_source != pytest.Config.ArgsSource.TESTPATHS
-    return "all" if are_named or config.option.keyword or config.option.markexpr else "quick"
+    is_part = not are_all_files(config) or config.option.keyword or config.option.markexpr
+    return "all" if is_part else "quick"
+
+
+def are_all_files(config: pytest.Config) -> bool:
+    """Whether the command names no files or folders."""
+    return config.args_source == pytest.Config.ArgsSource.TESTPATHS
 
 
 def includes(tier: str, item: pytest.Item, *, on_postgres: bool) -> bool:
