@@ -48,6 +48,11 @@ class ModuleFound:
         return self.path.relative_to(ROOT).as_posix()
 
 
+def dotted(path: Path) -> str:
+    """Return a file's module name."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 @cache
 def survey() -> dict[str, ModuleFound]:
     """Return the name and the parsed source of every module of the product, but migrations."""
@@ -56,8 +61,7 @@ def survey() -> dict[str, ModuleFound]:
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" in path.parts:
                 continue
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join(parts).removesuffix(".__init__")
+            name = dotted(path)
             text = path.read_text(encoding="utf-8")
             modules[name] = ModuleFound(name, path, ast.parse(text), text)
     return modules

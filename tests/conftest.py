@@ -110,7 +110,13 @@ def pytest_runtest_setup() -> None:
         project_settings._used.clear()
 
 
-_SURVEYS = {"tests/test_architecture.py", "tests/test_house.py", "tests/test_prose.py"}
+_SURVEYS = {
+    "tests/console/store/test_packages.py",
+    "tests/test_architecture.py",
+    "tests/test_house.py",
+    "tests/test_prose.py",
+    "tests/test_troubleshooting.py",
+}
 """Files of tests that parse the whole source: one process does so once."""
 
 _EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture import survey
+from tests.architecture import dotted, survey
 
 ROOT = Path(__file__).parent.parent
 ORDER = [
@@ -80,11 +80,6 @@ def layer(name: str) -> int | None:
         if any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes):
             return place
     return None
-
-
-def dotted(path: Path) -> str:
-    """Return a file's module name."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_engine_imports_point_down() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture import survey
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/how-to/troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
@@ -20,15 +22,13 @@ OF_CLIENTS = {'Could not connect to the endpoint URL: "http://sync-'}
 def written() -> str:
     """Return all texts of the code and the templates, each with single spaces."""
     texts = []
-    for folder in ("console", "engine"):
-        for file in (ROOT / folder).rglob("*.py"):
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            for node in ast.walk(tree):
-                if isinstance(node, ast.JoinedStr):
-                    parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
-                    texts.append("".join(map(str, parts)))
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    texts.append(node.value)
+    for module in survey().values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+                texts.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
     texts += [file.read_text(encoding="utf-8") for file in (ROOT / "templates").rglob("*.html")]
     return "\n".join(" ".join(text.split()) for text in texts)
 

@@ -13,6 +13,7 @@ from console import store
 from console.db import rows, writer
 from console.store.events import outbox
 from console.store.executions.start import start_execution
+from tests.architecture import dotted, survey
 from tests.console.store.helpers import WAIT, create
 from tests.waiting import PATIENCE_S
 
@@ -35,7 +36,7 @@ MOST_FILES = 17
 
 def imported(path: Path) -> Iterator[str]:
     """Yield the store's modules that a file imports, or takes something from."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(survey()[dotted(path)].tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             yield from (name for name in names if name in MODULES)
