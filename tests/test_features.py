@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.test_architecture import dotted, imports, modules
+from tests.architecture import dotted
+from tests.test_architecture import imports, modules
 
 FEATURES = "console.features."
 OUTSIDE = ("console.migrations", "console.management", "console.features")

@@ -161,7 +161,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     fill(rows, bench, other)
     user = get_user_model().objects.create_user("bench")
     Membership.objects.create(project=project, user=user, role="editor")
-    here = Scope(access.Principal(user, project, "editor"), "us-east-1")
+    here = Scope.of(access.Principal(user, project, "editor"), "us-east-1")
     places = {"some": rows - 500, "far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
     client = Client(HTTP_HOST="localhost")
     client.force_login(user)

@@ -382,7 +382,7 @@ def test_an_alarm_that_recovers_meanwhile_is_not_listed(
 
     monkeypatch.setattr(alarm_display, "read_rows", read_and_recover)
     person = django_user_model.objects.create_user("mia")
-    scope = Scope(access.Principal(person, project, "owner"), REGION)
+    scope = Scope.of(access.Principal(person, project, "owner"), REGION)
     listed, _ = alarm_display.alarms_in_alarm(scope, 5)
     assert listed == []
 

@@ -523,7 +523,7 @@ def role_plan(role: dict[str, Any], **fields: list[str]) -> dict[str, Any]:
     inline = [{"name": "p", "policy": ENOUGH}]
     return plan_of(
         [_planned(*MACHINE, **FLOW), _planned(*ROLE, name="r", inline_policy=inline, **role)],
-        [_configured(*MACHINE, role_arn=OF_ROLE), _configured(*ROLE, **fields)],
+        [_configured(*MACHINE, role_arn=OF_ROLE), _configured(ROLE[0], ROLE[1], **fields)],
     )
 
 

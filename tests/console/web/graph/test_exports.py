@@ -108,7 +108,7 @@ def test_an_input_is_one_argument(project: Project) -> None:
     """Quotes, dollars and line ends stay what they are; a very long one is a file."""
     request = RequestFactory().get("/")
     user, _, _ = access.first_owner()
-    here = Scope(access.Principal(user, project, "owner"), "us-east-1")
+    here = Scope.of(access.Principal(user, project, "owner"), "us-east-1")
     value = {"it's": '$(x) `y` "z"\n'}
     execution = start(create(project, CHAIN), value)
     again = shlex.split(cli_commands.execution_commands(request, here, execution)[0].text)
