@@ -584,6 +584,9 @@ class Trace(VisitTable):
         """Yield node and status -> count, of this line of control and its inner lines."""
         for node, visit in line.latest.items():
             yield node, {self.status(visit): 1}
+        yield from self._inner_tallies(line)
+
+    def _inner_tallies(self, line: ControlLine) -> Iterator[tuple[str, Mapping[str, int]]]:
         for attempt in (line.attempts or {}).values():
             self._settle(attempt)
             yield from attempt.tally.items()
@@ -598,8 +601,7 @@ class Trace(VisitTable):
             for node, visit in line.latest.items():
                 visits.setdefault(node, []).append(visit)
             if line.attempts:
-                line.latest = {}
-                for node, counts in self._tallies(line):
+                for node, counts in self._inner_tallies(line):
                     tally.setdefault(node, Counter()).update(counts)
         for node, numbers in visits.items():
             tally.setdefault(node, Counter()).update(map(self.status, numbers))

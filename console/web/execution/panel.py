@@ -609,7 +609,6 @@ def problem_visits(trace: Trace) -> list[int]:
     Omitted are a Parallel or inline Map that failed because of a state inside it, and visits that a
     retry of an outer group replaced.
     """
-    trace.counts()  # folds finished iterations: each reading of the trace then says the same
     graph = trace.graph
     outer = {group.owner for group in graph.groups}
     numbers = []

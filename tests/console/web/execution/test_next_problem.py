@@ -64,7 +64,7 @@ def test_it_says_which_problem_is_on_display(project: Project, client: Client) -
     each = {"Type": "Map", "ItemProcessor": inner, "End": True}
     machine = create(project, {"StartAt": "Each", "States": {"Each": each}})
     execution = drain(start(machine, [1, 2, 3]))
-    assert control(markup(client.get(page(execution, "?step=Each"))))[1].endswith("6 problems")
+    assert control(markup(client.get(page(execution, "?step=Each"))))[1].endswith("6 caught errors")
     assert control(markup(client.get(page(execution, "?step=Try&iteration=0"))))[1].endswith(
         "1 of 6"
     )
