@@ -141,9 +141,16 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
         "commands": cli_commands.execution_commands(request, scope, subject),
         "export": export,
         "scenario": scenario,
+        "execution": subject,
         "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
         "name": subject.name,
     }
+
+
+@register.filter
+def may_call(execution: Execution) -> bool:
+    """Whether the definition of an execution has Task states; for tests that have only calls."""
+    return '"Task"' in execution.definition.text
 
 
 @register.simple_tag(takes_context=True)
