@@ -7,9 +7,9 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.yard import create, ended, start, unique, waits
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def test_the_button_stays_in_view(page: Page, machines: tuple[str, str], width: 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        violations = Axe().run(page).response["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+        assert axe_faults(page) == []
 
 
 def test_long_names_leave_a_phone_its_width(page: Page, server: Server) -> None:

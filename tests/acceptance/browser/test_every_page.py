@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import TARGET_SIZE, faults_at_all_sizes, only
 from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, waits
 
 if TYPE_CHECKING:
@@ -46,6 +46,32 @@ def import_failure(server: Server, browser: Browser, signed_in: Path) -> str:
     address = urlsplit(page.url).path
     context.close()
     return address
+
+
+def pages_of_rules(server: Server) -> dict[str, str]:
+    """Return the addresses of the pages of rules and schedules."""
+    machine = create(server, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    events = server.client("events")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    pattern = {"source": ["aws.states"], "detail": {"stateMachineArn": [arn]}}
+    events.put_rule(Name=machine, EventPattern=json.dumps(pattern))
+    hook = {"Id": "1", "Arn": f"https://hooks.example.com/{'-'.join(['long'] * 40)}"}
+    events.put_targets(Rule=machine, Targets=[hook])
+    events.put_rule(Name=f"at-{machine}", ScheduleExpression="rate(10 days)")
+    events.put_targets(Rule=f"at-{machine}", Targets=[{"Id": "1", "Arn": arn}])
+    start(server, machine)
+    return {
+        "notifications": "/notifications/",
+        "new rule": "/notifications/?create=1",
+        "all dead letters": "/notifications/?letters=all",
+        "schedules": "/schedules/",
+        "new schedule": "/schedules/?create=1",
+        "rule": f"/rules/{machine}/",
+        "edited rule": f"/rules/{machine}/?edit=1",
+        "delete rule": f"/rules/{machine}/delete/",
+        "rule of a schedule": f"/rules/at-{machine}/",
+        "triggers": f"/machines/{machine}/triggers/",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +144,7 @@ def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
         "failures": "/failures/",
         "dry run of a pause": f"/executions/bulk/?action=pause&all=1&machine={asking}",
         "pause of all schedules": "/schedules/pause/",
-        "notifications": "/notifications/",
+        **pages_of_rules(server),
         "audit": "/audit/?act=-StartExecution",
         "server audit": "/server-audit/",
         "activities": "/activities/",
@@ -177,58 +203,12 @@ def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
     }
 
 
-TARGET_SIZE = "target-size"
-"""Rule of WCAG 2.5.8 that axe runs on request only: 24 by 24 pixels, or that much room around."""
-
-
-def axe_faults(page: Page, **options: Any) -> list[str]:
-    """Return what axe reports about an open page that has axe's script."""
-    # the rules that a page keeps, and files that it loads, are not reported: that takes long
-    result = page.evaluate(
-        "options => axe.run(options)",
-        {"preload": False, "resultTypes": ["violations", "incomplete"], **options},
-    )
-    rules = result["violations"]
-    rules += [rule for rule in result["incomplete"] if rule["id"] == TARGET_SIZE]
-    return [f"  {rule['id']}: {node['html'][:120]}" for rule in rules for node in rule["nodes"][:5]]
-
-
-def only(rule: str) -> dict[str, Any]:
-    """Return axe's option to run one rule."""
-    return {"type": "rule", "values": [rule]}
-
-
 @pytest.mark.row("X18", "E16")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_page_breaks_an_accessibility_rule(page: Page, paths: dict[str, str], part: int) -> None:
-    """Axe finds nothing on any page, and no contrast that is too low in the dark theme.
-
-    The themes differ by colours alone, and an open page follows the system from one to the other.
-    """
+    """Axe finds nothing on any page in either theme, and no page scrolls sideways."""
     faults = []
     for name, path in list(paths.items())[part::PARTS]:
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        page.goto(path)
-        page.evaluate(Axe().axe_script)
-        page.wait_for_timeout(150)
-        lines = axe_faults(page, rules={TARGET_SIZE: {"enabled": True}})
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        page.wait_for_timeout(150)
-        lines += axe_faults(page, runOnly=only("color-contrast"))
-        if page.evaluate("document.documentElement.scrollWidth") > 1440:
-            lines.append("  it scrolls sideways")
+        lines = faults_at_all_sizes(page, path, runOnly=only(TARGET_SIZE))
         faults += [f"{name}:", *lines] if lines else []
     assert not faults, "\n".join(faults)
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_page_scrolls_sideways(page: Page, paths: dict[str, str], part: int) -> None:
-    """Only tables and graphs scroll, inside their own regions; targets stay large enough."""
-    for name, path in list(paths.items())[part::PARTS]:
-        page.set_viewport_size({"width": 390, "height": 800})
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-        page.evaluate(Axe().axe_script)
-        assert axe_faults(page, runOnly=only(TARGET_SIZE)) == [], name
-        page.set_viewport_size({"width": 320, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 320, name

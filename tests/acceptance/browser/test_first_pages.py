@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.test_graph_editor import BUILT
 from tests.acceptance.browser.yard import create, ended, log_in, manage, start, waits
@@ -73,7 +73,7 @@ def copied(page: Page, label: str) -> str:
 
 def test_the_lines_of_the_first_page_work_as_pasted(first_page: Page, tmp_path: Path) -> None:
     """In a shell without a profile: they name the file of the key, create, and start."""
-    assert Axe().run(first_page).response["violations"] == []
+    assert axe_faults(first_page) == []
     labels = ("Say where the server is", "Create a state machine", "Start it")
     lines = [copied(first_page, label) for label in labels]
     program = tmp_path / "first.py"
@@ -213,7 +213,7 @@ def test_the_graph_stands_beside_the_executions(page: Page, server: Server, widt
     wide = "document.querySelector('#list .scroll').scrollWidth"
     assert page.evaluate(f"{wide} <= document.querySelector('#list .scroll').clientWidth")
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert Axe().run(page).response["violations"] == []
+    assert axe_faults(page) == []
     page.locator(".machine-graph .node", has_text="Nap").click()
     page.wait_for_url(f"**/machines/{name}/definition/**")
     marked = page.locator('a[data-place][aria-current="true"]').first

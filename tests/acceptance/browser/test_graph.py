@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.yard import create, ended, start, until, waits
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def test_a_large_graph_is_searched_mapped_and_fitted(page: Page, server: Server)
     assert fits
     expect(small).to_be_hidden()
     page.keyboard.press("+")
-    results = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in results] == []
+    assert axe_faults(page) == []
 
 
 def test_the_graph_fills_the_screen(page: Page, server: Server) -> None:

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.test_graph import chain
 from tests.acceptance.browser.yard import create, ended, start
 from tests.console.web.graph.workflows import maps
@@ -30,8 +30,7 @@ def size_of_graph(page: Page) -> tuple[float, float]:
 
 def assert_accessible(page: Page) -> None:
     """Check the page with axe."""
-    violations = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+    assert axe_faults(page) == []
 
 
 def test_the_direction_is_chosen_and_kept(page: Page, server: Server) -> None:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.conftest import Watch
 from tests.acceptance.browser.yard import create, log_in, login_of, start, unique, waits
 from tests.waiting import PATIENCE_S
@@ -46,8 +46,7 @@ def visitor(browser: Browser, server: Server) -> Iterator[Page]:
 
 def fine(page: Page) -> None:
     """No rule of accessibility is broken, and a phone shows the page without scrolling sideways."""
-    violations = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+    assert axe_faults(page) == []
     size = page.viewport_size
     assert size is not None
     page.set_viewport_size({"width": 390, "height": 844})

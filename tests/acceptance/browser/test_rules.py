@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import create, start, unique
@@ -149,56 +148,6 @@ def test_the_menu_shows_where_one_is_on_a_phone(page: Page) -> None:
     page.get_by_role("button", name="Menu", exact=True).click()
     expect(page.locator(".nav [aria-current]")).to_have_text("Rules & schedules")
     expect(page.locator(".nav [aria-current]")).to_be_in_viewport(ratio=1)
-
-
-@pytest.fixture(scope="module")
-def paths(server: Server) -> list[str]:
-    """Return the addresses of the pages, with something to see on each."""
-    machine = create(server, PASS)
-    events = server.client("events")
-    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
-    pattern = {"source": ["aws.states"], "detail": {"stateMachineArn": [arn]}}
-    events.put_rule(Name=machine, EventPattern=json.dumps(pattern))
-    hook = {"Id": "1", "Arn": f"https://hooks.example.com/{'-'.join(['long'] * 40)}"}
-    events.put_targets(Rule=machine, Targets=[hook])
-    events.put_rule(Name=f"at-{machine}", ScheduleExpression="rate(10 days)")
-    events.put_targets(Rule=f"at-{machine}", Targets=[{"Id": "1", "Arn": arn}])
-    start(server, machine)
-    rule = f"/rules/{machine}/"
-    triggers = f"/machines/{machine}/triggers/"
-    return [
-        "/notifications/",
-        "/notifications/?create=1",
-        "/notifications/?letters=all",
-        "/schedules/",
-        "/schedules/?create=1",
-        rule,
-        f"{rule}?edit=1",
-        f"{rule}delete/",
-        f"/rules/at-{machine}/",
-        triggers,
-    ]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_breaks_an_accessibility_rule(
-    page: Page, paths: list[str], theme: Literal["light", "dark"]
-) -> None:
-    """Axe finds nothing on any page in either theme."""
-    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    for path in paths:
-        page.goto(path)
-        results = Axe().run(page)
-        assert not results.violations_count, f"{path}: {results.generate_report()}"
-
-
-@pytest.mark.parametrize("width", [1440, 800, 390, 320])
-def test_no_page_scrolls_sideways(page: Page, paths: list[str], width: int) -> None:
-    """Only tables do, inside their own regions."""
-    page.set_viewport_size({"width": width, "height": 800})
-    for path in paths:
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
 @pytest.mark.parametrize("path", ["/activities/", "/notifications/"])

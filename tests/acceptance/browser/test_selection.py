@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.yard import create, ended, start, waits
 
 if TYPE_CHECKING:
@@ -150,8 +150,7 @@ def test_nothing_of_the_selection_covers_the_rows_of_a_phone(page: Page, listed:
     expect(page.locator("#selected-count")).to_have_text("1 selected row")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        violations = Axe().run(page).response["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+        assert axe_faults(page) == []
     page.get_by_role("button", name="Select none").click()
     expect(page.locator("#bulk")).to_be_hidden()
 

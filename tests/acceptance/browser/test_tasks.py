@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.yard import create, start, unique
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def test_x2_activities_and_open_tasks_are_pages(page: Page, server: Server) -> N
     expect(page).to_have_url(f"{server.url}{path}tasks/3/")
     for address in ("/activities/", f"/activities/{name}/", "/tasks/", f"{path}tasks/3/", path):
         page.goto(address)
-        violations = Axe().run(page).response["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+        assert axe_faults(page) == []
 
 
 def test_x2_pages_of_tasks_fit_a_phone(page: Page, server: Server) -> None:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.yard import create, ended, over, start, waits
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def mapped(server: Server) -> str:
 
 def assert_accessible(page: Page) -> None:
     """Check the page with axe."""
-    violations = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+    assert axe_faults(page) == []
 
 
 def test_the_legend_has_the_signs_that_are_drawn(page: Page, server: Server) -> None:

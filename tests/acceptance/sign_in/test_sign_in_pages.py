@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+from tests.acceptance.browser.accessibility import axe_faults
 from tests.acceptance.browser.conftest import ARGS, Watch
 from tests.acceptance.sign_in.test_sign_in import person
 from tests.waiting import PATIENCE_S
@@ -25,8 +25,7 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.browser, pytest.mark.sqlite_on
 
 def check(page: Page, picture: Path) -> None:
     """No rule of accessibility is broken, and nothing needs scrolling sideways."""
-    violations = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
+    assert axe_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.screenshot(path=picture)
 
