@@ -249,8 +249,10 @@ def chosen_names() -> tuple[str, ...]:
     """
     django_conf: Any = sys.modules.get("django.conf")
     if django_conf is not None and django_conf.settings.configured:
-        names: tuple[str, ...] = django_conf.settings.STATEYARD_FEATURES
-        return names
+        # the pytest plugin is loaded in tests of other Django projects, too
+        names: tuple[str, ...] | None = getattr(django_conf.settings, "STATEYARD_FEATURES", None)
+        if names is not None:
+            return names
     if not os.environ.get("STATEYARD_FEATURES"):
         return NAMES
     from console.config import environment

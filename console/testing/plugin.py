@@ -29,7 +29,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the plugins of features, which add their options."""
-    for plugin in hooked(Hook.PYTEST_PLUGIN):
+    try:
+        plugins = hooked(Hook.PYTEST_PLUGIN)
+    except ValueError as error:  # a wrong STATEYARD_FEATURES
+        raise pytest.UsageError(str(error)) from None
+    for plugin in plugins:
         pluginmanager.register(plugin())
 
 

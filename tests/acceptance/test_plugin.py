@@ -10,8 +10,12 @@ import sys
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.acceptance
 
@@ -137,7 +141,9 @@ def test_clients_of_ones_own(stateyard):
 '''
 
 
-def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(
+    folder: Path, *words: str, runner: Sequence[str] = ("-m", "pytest")
+) -> subprocess.CompletedProcess[str]:
     """Run pytest in the folder of another project."""
     env = {
         **os.environ,
@@ -151,7 +157,7 @@ def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     if not entry_points(group="pytest11", name="stateyard"):  # the project is not installed here
         options += ["-p", "console.testing.plugin"]
     return subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--rootdir", ".", *options, *words],
+        [sys.executable, "-P", *runner, "--rootdir", ".", *options, *words],
         cwd=folder,
         env=env,
         capture_output=True,
@@ -195,6 +201,34 @@ def test_a_failed_assertion_prints_the_path(printed: str) -> None:
     assert re.search(path, printed)
     assert "no red shoes" in printed
     assert "def _check" not in printed
+
+
+RUNNER = """
+import sys
+
+import pytest
+from django.conf import settings
+
+settings.configure()
+raise SystemExit(pytest.main(sys.argv[1:]))
+"""
+
+
+def test_it_loads_beside_the_settings_of_another_project(tmp_path: Path) -> None:
+    """A runner of Django's tests has configured its settings before pytest loads plugins."""
+    (tmp_path / "test_plain.py").write_text("def test_it():\n    pass\n", encoding="utf-8")
+    done = run_pytest(tmp_path, "-n", "0", "-q", runner=("-c", RUNNER))
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_wrong_list_of_features_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a sentence of pytest, not a traceback."""
+    monkeypatch.setenv("STATEYARD_FEATURES", "coverge")
+    (tmp_path / "test_plain.py").write_text("def test_it():\n    pass\n", encoding="utf-8")
+    done = run_pytest(tmp_path, "-n", "0", "-q")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "coverge" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_wheel_registers_the_plugin() -> None:
