@@ -20,10 +20,10 @@ then the pool's idle connections are replaced, too. The pool alone would try its
 turn, with pauses of 1, 2, 4, ... seconds: with two of them a thread got a working connection after
 3 seconds, with four after 7.
 
-**Connections from the pool.** The pool checks a connection by an empty query before it lends it,
-which costs a round trip. ``unchecked`` skips the check where a failed first statement is repeated
-on a new connection, if the server answered within ``RECENT_S`` and has sent nothing since. (A
-session that ends sends a last message.)
+**Connections from the pool.** Before the pool lends a connection, it sends an empty query: one
+round trip. Inside ``unchecked`` it does not, if the server answered within ``RECENT_S`` and nothing
+is unread. (A session that ends sends a last message.) Use it only where a failed first statement
+is repeated.
 
 A server that has become read-only still answers, and its connections stay open after a failover. A
 thread that is refused a write closes its connection (``TakesNoWrites``), because only a new
@@ -282,19 +282,22 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
             raise
     database.connection.close()
     database.close()
-    return _fetch(database, sql, values)
+    return _fetch(database, sql, values, is_checked=True)
 
 
-def _fetch(database: Any, sql: str, values: Sequence[object]) -> Any:
+def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: bool = False) -> Any:
     database.validate_thread_sharing()
     database.close_if_health_check_failed()
     if database.connection is None:
-        with unchecked():
+        with contextlib.nullcontext() if is_checked else unchecked():
             database.ensure_connection()
     if database.needs_rollback:
         database.validate_no_broken_transaction()
+    own = database.connection
     with database.wrap_database_errors:
-        return psycopg.Cursor(database.connection).execute(sql, values, prepare=True).fetchone()
+        row = psycopg.Cursor(own).execute(sql, values, prepare=True).fetchone()
+    own.is_unchecked = False
+    return row
 
 
 def column_types(database: Any, table: str) -> dict[str, str]:
@@ -330,8 +333,12 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def _is_recent(self) -> bool:
         """Whether the server answered a moment ago and has sent nothing since."""
+        if not hasattr(select, "poll"):  # Windows
+            return False
         oldest = max(_cut_at, _left_at, monotonic() - RECENT_S)
-        if self.heard_at <= oldest or self.pgconn.status != ConnStatus.OK:
+        if self.begun < _left_at or self.heard_at <= oldest:
+            return False
+        if self.pgconn.status != ConnStatus.OK:
             return False
         waiting = select.poll()
         waiting.register(self.pgconn.socket, select.POLLIN)

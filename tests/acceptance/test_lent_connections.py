@@ -89,6 +89,26 @@ def test_an_older_connection_is_asked(
     assert len(answers) == 2
 
 
+def test_it_is_asked_where_a_socket_cannot_be_polled(
+    database: Any, answers: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no ``poll``, so unread bytes would stay unseen."""
+    monkeypatch.delattr("select.poll")
+    session(database)
+    assert len(answers) == 2
+
+
+def test_a_connection_from_before_a_failover_is_replaced(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have answered since, but reaches the former primary."""
+    before = session(database)
+    own = database.connection
+    database.close()
+    monkeypatch.setattr(postgres, "_left_at", own.begun + 1e-6)
+    assert session(database) != before
+
+
 def test_other_statements_are_not_repeated_and_so_ask(database: Any, answers: list[None]) -> None:
     """Only what runs again on a new connection may go without."""
     with database.cursor() as cursor:
@@ -113,7 +133,7 @@ def test_a_session_that_has_just_ended_is_replaced(
     before = session(database)
     database.close()
     if not is_seen:
-        monkeypatch.setattr(postgres.WatchedConnection, "_is_recent", lambda _: True)
+        monkeypatch.setattr(postgres.WatchedConnection, "_is_recent", lambda _: True)  # each time
     server.end_sessions()
     assert session(database) != before
 
