@@ -87,14 +87,13 @@ def call_task(execution_id: int, number: int) -> own_calls.Waiting | UnrecordedO
     with _log_with_task(work):
         if work.dispatches > 1:
             log.info("task re-dispatched")
-        task = _task(work)
-        denied = permissions.find_denial(task) is not None
+        task, denied = retry_during_outage(lambda: _checked_task(work), _INSIST_S)
         if not denied and own_calls.is_own(task) and _mocked_outcome(work) is None:
             called = own_calls.begin_call(work, task)
             if called is None:
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
-        outcome = _outcome(work)
+        outcome = _outcome(work, task)
         if outcome.record is not None:
             _tell_of_call(work, outcome.record.function, outcome.record)
         waits_for_call = work.kind in schedule.CALLED and not work.pattern
@@ -220,9 +219,8 @@ def activity_name(arn: str) -> str:
     return arn.rsplit(":", 1)[-1]
 
 
-def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
+def _outcome(work: claim.ClaimedTask, task: TaskAttempt) -> integrations.Outcome:
     """Call the integration; any exception, even SystemExit, becomes the failure of the task."""
-    task = _task(work)
     try:
         mocked, in_process = retry_during_outage(lambda: _prepare_call(work, task), _INSIST_S)
         release_connection()  # the call may take its time
@@ -235,6 +233,12 @@ def _outcome(work: claim.ClaimedTask) -> integrations.Outcome:
     except BaseException:
         log.exception("a call raised")
         return internal_failure(task)
+
+
+def _checked_task(work: claim.ClaimedTask) -> tuple[TaskAttempt, bool]:
+    """Return the task, and whether its project denies the call."""
+    task = _task(work)
+    return task, permissions.find_denial(task) is not None
 
 
 def _prepare_call(

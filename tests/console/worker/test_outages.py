@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from console.integrations import function as integration
+from console.integrations import permissions
 from console.models import Execution, Project, StateMachine, TaskRow
 from console.store.executions import step
 from console.store.tasks import activities, claim, complete, expiry
@@ -146,6 +147,16 @@ def test_a_call_whose_target_cannot_be_read_is_made_later(
     """The settings of the project say where the call goes, and the database has them."""
     del worker
     monkeypatch.setattr(integration, "runs_here", failing(3, integration.runs_here))
+    assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
+    assert TaskRow.objects.get().dispatches == 1
+
+
+def test_a_call_whose_rights_cannot_be_read_is_made_later(
+    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded
+) -> None:
+    """The settings of the project say what a role may call."""
+    del worker
+    monkeypatch.setattr(permissions, "find_denial", failing(3, permissions.find_denial))
     assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
     assert TaskRow.objects.get().dispatches == 1
 
