@@ -93,6 +93,10 @@ def _start(connection: Connection, arn: str, input_text: str, options: Namespace
     if kind == "EXPRESS" and options.wait:
         patient = connection.client("stepfunctions", Config(read_timeout=SYNC_ANSWER_S))
         return _report(patient.start_sync_execution(**request))
+    if kind == "EXPRESS":  # a repeated start would be a second execution
+        states = connection.client("stepfunctions", Config(retries={"total_max_attempts": 1}))
+    else:
+        request.setdefault("name", str(uuid.uuid4()))
     return _follow(states, states.start_execution(**request)["executionArn"], options)
 
 
