@@ -37,7 +37,7 @@ from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import columns, formatting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 
     from django.contrib.auth.models import User
     from django.db.models import QuerySet
@@ -475,11 +475,21 @@ def _unread_sentence(key: str, names: set[str]) -> str:
     return f"{sentence} Did you mean “{meant}”?" if meant else sentence
 
 
-def choose(query: Mapping[str, Any], name: str, values: Iterable[str], default: str = "") -> str:
-    """Return a parameter's value if it is in ``values``, else the default; name a wrong value."""
+def choose(
+    query: Mapping[str, Any],
+    name: str,
+    values: Iterable[str],
+    default: str = "",
+    *,
+    also: Collection[str] = (),
+) -> str:
+    """Return a parameter's value if it is in ``values``, else the default; name a wrong value.
+
+    ``also``: further accepted values, which the page does not name, such as former ones.
+    """
     value, allowed = str(query.get(name, "")), [str(value) for value in values if value]
-    if value in allowed:
-        return value
+    if value in allowed or value in also:
+        return value or default
     if value:
         reject_value(query, name, " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1]))))
     return default

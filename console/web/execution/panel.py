@@ -92,7 +92,7 @@ def panel_part(
     """Return the panel of the selected step; the URL may select an iteration of a Map."""
     step_of_query = asked_step(execution, trace, query)
     chosen = iterations.leading_state(trace, step_of_query.name, step_of_query.iteration)
-    tab = choose(query, "tab", (*dict(TABS), *_OLD_TABS), "io")
+    tab = choose(query, "tab", dict(TABS), "io", also=_OLD_TABS)
     tab = _OLD_TABS.get(tab, tab)
     panel = panel_of_state(
         *(execution, trace, chosen, step_of_query.visit, step_of_query.iteration, maps),

@@ -57,7 +57,7 @@ class StepFilters:
     def of(cls, query: QueryDict) -> StepFilters:
         """Read the query string; invalid values are ignored."""
         named = {(key or "idle"): key for key in formatting.STEP}
-        status = choose(query, "status", (*named, *map(str.upper, named)))
+        status = choose(query, "status", named, also=[key.upper() for key in named])
         sorts = [sign + key for key in SORTS for sign in ("", "-")]
         return cls(
             status=named.get(status.lower()),

@@ -129,6 +129,7 @@ def test_a_wrong_value_is_named(client: Client, yard: list[str]) -> None:
         ("/charts/?group=eight", "group", ""),
         (f"{execution}?view=table", "view", "graph, steps or timeline"),
         (f"{execution}?step=Charge+card&tab=out", "tab", "io, flow"),
+        (f"{execution}?tab=x", "tab", "io, flow, details, definition, attempts, logs or events."),
         (f"{execution}?view=steps&sort=size", "sort", "name, -name"),
         (f"{execution}?view=steps&status=lost", "status", ""),
         (f"{execution}?at=last", "at", "the number of an event"),
