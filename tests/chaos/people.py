@@ -383,7 +383,8 @@ class Person:
         """Press a button; a line that has continued already has had the same press before."""
         answer = self._request("POST", _page(number), data=fields)
         is_refused = answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
-        if is_refused and "in the meantime" not in answer.text and "has ended" not in answer.text:
+        pressed_before = ("in the meantime", "has ended", "Somebody has already chosen")
+        if is_refused and not any(words in answer.text for words in pressed_before):
             refusals = re.findall(r'role="alert">([^<]+)<', answer.text)
             self.problems.append(f"{number}: {fields} is refused: {refusals}")
         elif not is_refused and answer.status_code != HTTPStatus.FOUND:
