@@ -72,25 +72,30 @@ class TemplateRoles:
         policies = _Policies(gaps=list(gaps))
         place = f"{self._place}: {role_id}"
         properties = self._template.properties(role_id)
-        for number, entry in enumerate(self._resolved_list(properties.get("Policies")), 1):
+        inline = self._list(properties.get("Policies"), policies.gaps, f"{place}: Policies")
+        for number, entry in enumerate(inline, 1):
             self._add_document(policies, entry, f"{place}: policy {number}")
-        for entry in self._resolved_list(properties.get("ManagedPolicyArns")):
+        key = "ManagedPolicyArns"
+        for entry in self._list(properties.get(key), policies.gaps, f"{place}: {key}"):
             self._add_reference(policies, entry, place)
         name = self._template.physical_name(role_id)
         for policy_id in self._ids(*_ATTACHED):
-            said = self._template.properties(policy_id)
-            roles = [*self._resolved_list(said.get("Roles")), self._resolved(said.get("RoleName"))]
+            roles, gaps = self._attachments(policy_id)
             if name in roles:
-                self._add_document(policies, self._resolved(said), f"{self._place}: {policy_id}")
+                self._add_policy(policies, policy_id)
+            else:
+                policies.gaps += gaps
         return self._finished(name, policies, properties.get("PermissionsBoundary"), place)
 
     def _finished(self, name: str, policies: _Policies, boundary: Any, place: str) -> RoleSource:
         """Return a role with its permissions boundary; one that is not here may forbid all."""
-        boundary = self._resolved(boundary)
-        if boundary is None:
-            return readable_role(name, _unique(policies.documents), policies.gaps)
+        place = f"{place}: PermissionsBoundary"
         limits = _Policies()
-        self._add_reference(limits, boundary, f"{place}: PermissionsBoundary")
+        boundary = self._resolved_or_gap(boundary, limits.gaps, place)
+        if boundary is not None:
+            self._add_reference(limits, boundary, place)
+        elif not limits.gaps:
+            return readable_role(name, _unique(policies.documents), policies.gaps)
         if limits.gaps:
             unread = [f"{gap}, which may forbid more" for gap in limits.gaps]
             return readable_role(name, (), [*policies.gaps, *unread])
@@ -102,7 +107,7 @@ class TemplateRoles:
         policies = _Policies(gaps=gaps)
         place = f"{self._place}: {logical_id}"
         properties = self._template.properties(logical_id)
-        said = self._resolved(properties.get("Policies"))
+        said = self._resolved_parts(properties.get("Policies"), policies.gaps, f"{place}: Policies")
         entries = said if isinstance(said, list) else [] if said is None else [said]
         for number, resolved in enumerate(entries, 1):
             where = f"{place}: policy {number}"
@@ -124,6 +129,24 @@ class TemplateRoles:
         boundary = properties.get("PermissionsBoundary")
         return self._finished(f"{logical_id}Role", policies, boundary, place)
 
+    def _attachments(self, policy_id: str) -> tuple[list[Any], list[str]]:
+        """Return the names of the roles of a policy, and a gap for each unresolvable name."""
+        properties = self._template.properties(policy_id)
+        place = f"{self._place}: {policy_id}"
+        gaps: list[str] = []
+        names = self._list(properties.get("Roles"), gaps, f"{place}: Roles")
+        name = self._resolved_or_gap(properties.get("RoleName"), gaps, f"{place}: RoleName")
+        return [*names, name], [f"{gap}, so the policy may be attached" for gap in gaps]
+
+    def _add_policy(self, policies: _Policies, policy_id: str) -> None:
+        """Add the document of a policy resource; its other properties may have errors."""
+        place = f"{self._place}: {policy_id}"
+        document = self._resolved(self._template.properties(policy_id).get("PolicyDocument"))
+        if document is None:
+            policies.gaps.append(f"{place}: the policy cannot be read")
+        else:
+            policies.documents.append((place, document))
+
     def _add_document(self, policies: _Policies, said: Any, place: str) -> None:
         if isinstance(said, dict) and "PolicyDocument" in said:
             policies.documents.append((place, said["PolicyDocument"]))
@@ -134,8 +157,7 @@ class TemplateRoles:
         """Add a managed policy, by its resolved ARN: one of the template, or one of AWS."""
         for policy_id in self._ids("AWS::IAM::ManagedPolicy"):
             if arn in self._arns_of_policy(policy_id):
-                resolved = self._resolved(self._template.properties(policy_id))
-                self._add_document(policies, resolved, f"{self._place}: {policy_id}")
+                self._add_policy(policies, policy_id)
                 return
         policies.add_managed(arn, place)
 
@@ -178,9 +200,29 @@ class TemplateRoles:
             return self._template.resolve(value)
         return None  # an error in it, which attempt takes
 
-    def _resolved_list(self, value: Any) -> list[Any]:
-        resolved = self._resolved(value)
-        return resolved if isinstance(resolved, list) else []
+    def _resolved_or_gap(self, value: Any, gaps: list[str], place: str) -> Any:
+        """Return a resolved value; None for AWS::NoValue, and for an error, which adds a gap."""
+        with self._parameters.attempt():
+            return self._template.resolve(value)
+        gaps.append(f"{place}: the value cannot be resolved")
+        return None
+
+    def _resolved_parts(self, value: Any, gaps: list[str], place: str) -> Any:
+        """Return a resolved value; if a list has errors, its other entries and a gap for each."""
+        if not isinstance(value, list):
+            return self._resolved_or_gap(value, gaps, place)
+        entries: list[Any] = []
+        for number, entry in enumerate(value):  # as a list, which leaves AWS::NoValue out
+            entries += self._resolved_or_gap([entry], gaps, f"{place}[{number}]") or []
+        return entries
+
+    def _list(self, value: Any, gaps: list[str], place: str) -> list[Any]:
+        """Return the entries of a list, with a gap for each that cannot be resolved."""
+        resolved = self._resolved_parts(value, gaps, place)
+        if resolved is None or isinstance(resolved, list):
+            return resolved or []
+        gaps.append(f"{place}: the value cannot be resolved")
+        return []
 
 
 def _unique(documents: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
