@@ -79,6 +79,67 @@ def test_a_masked_value_is_not_compared() -> None:
     assert told(Expected=missing) == ['output $.key: got nothing, wanted "(masked)"']
 
 
+@pytest.mark.parametrize(
+    ("recorded", "got", "is_hidden"),
+    [
+        ("Card (masked) of (masked).", "Card 4111 of Ann\nLee.", True),
+        ("Card (masked) of (masked).", "Card 4111 of Ann", False),
+        ("Card (masked) of (masked).", "A card 4111 of Ann.", False),
+        ("(masked), (masked) and (masked)", "4111, Ann and Lee", True),
+        ("(masked), (masked) and (masked)", "4111 and Ann, Lee", False),
+        ("aba(masked)aba", "ababa", False),
+        ("Card.(masked)", "Cards 4111", False),
+        ("Card (masked)", 4111, False),
+        ("Card (masked)", {"card": "4111"}, False),
+        ('{"card":"(masked)"}', '{"card":"4111"}', True),
+        ('{"card":"(masked)","n":1}', '{"card": 4111, "n": 1}', True),
+        ('{"card":"(masked)","n":1}', '{"card": "4111", "n": 2}', False),
+        ('{"card":"(masked)"}', '{"card":"4111","name":"Ann"}', False),
+        ('{"card":"(masked)"}', "{}", False),
+        ('["Card (masked)"]', '["Card 4111"]', True),
+        ('{"body":"{\\"card\\":\\"(masked)\\"}"}', '{"body": "{\\"card\\": 4111}"}', True),
+        ('{"card":"(masked)"', '{"card":"4111"', True),
+    ],
+)
+def test_masked_parts_of_a_text_are_not_compared(recorded: str, got: Any, is_hidden: bool) -> None:
+    """In a sentence or in JSON text, everything around a mask is compared."""
+    changed = copy.deepcopy(DEFINITION)
+    changed["States"]["Done"] |= {"Result": {"body": got}}
+    expected = SCENARIO["Scenario"]["Expected"] | {"Output": {"body": recorded}}
+    differences = told(Definition=changed, Expected=expected)
+    assert [line.startswith("output $.body: got ") for line in differences] == (
+        [] if is_hidden else [True]
+    )
+
+
+def test_masks_in_deep_json_texts() -> None:
+    """JSON that is nested too deep to be parsed is compared as text."""
+    texts = ["Card (masked)", "Card 4111"]
+    for _ in range(4):
+        texts = ["[" * 400 + json.dumps(text) + "]" * 400 for text in texts]
+    changed = copy.deepcopy(DEFINITION)
+    hidden, changed["States"]["Done"]["Result"] = texts
+    expected = SCENARIO["Scenario"]["Expected"] | {"Output": hidden}
+    assert told(Definition=changed, Expected=expected) == []
+
+
+def test_masked_parts_of_a_cause_are_not_compared() -> None:
+    """As in an output: a cause is a sentence with values of the execution."""
+    fails = machine("No", No={"Type": "Fail", "Error": "Bad", "Cause": "Card 4111 is closed"})
+    path = [{"Line": "", "States": ["No"]}]
+    expected = {"Status": "FAILED", "Error": "Bad", "Path": path}
+    hidden = expected | {"Cause": "Card (masked) is closed"}
+    assert told(Definition=fails, Tasks=[], Expected=hidden) == []
+    other = expected | {"Cause": "Card (masked) is stolen"}
+    assert told(Definition=fails, Tasks=[], Expected=other) == [
+        'cause: got "Card 4111 is closed", wanted "Card (masked) is stolen"'
+    ]
+    del fails["States"]["No"]["Cause"]
+    assert told(Definition=fails, Tasks=[], Expected=expected | {"Cause": "(masked)"}) == [
+        'cause: got nothing, wanted "(masked)"'
+    ]
+
+
 def test_a_call_too_many_has_no_answer() -> None:
     """Nothing is made up: the task stays open, and that is said."""
     changed = copy.deepcopy(DEFINITION)
