@@ -104,16 +104,20 @@ def with_figures(
     # a moment in the past knows the redrives before it only
     all_gaps = 0 < len(trace.gaps) == execution.redrive_count
     took_ms = execution.stop_ms and execution.stop_ms - execution.start_ms
-    features: dict[str, Any] = {}
-    for add in hooked(Hook.EXECUTION_PAGE):
-        features |= add(execution, trace.transitions)
     return replace(
-        header,
+        with_features(header, execution, trace.transitions),
         transitions=transitions_of(execution, trace.transitions),
         attempts_ms=took_ms - idle_ms if took_ms and all_gaps else None,
         limits=limits_of(execution, trace, maps),
-        features=features,
     )
+
+
+def with_features(header: Header, execution: Execution, transitions: int) -> Header:
+    """Add the values of features, such as the injected faults."""
+    features: dict[str, Any] = {}
+    for add in hooked(Hook.EXECUTION_PAGE):
+        features |= add(execution, transitions)
+    return replace(header, features=features)
 
 
 def payloads_of(execution: Execution) -> ExecutionPayloads:

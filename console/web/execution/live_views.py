@@ -266,8 +266,12 @@ def time_machine_moment(
     for node, summary in shown.items():
         if summary.running_since is not None and painted.past_ms is not None:
             values["nodes"][node]["under"] = steps.line_at(summary, painted.past_ms)
+    head = header.header_of(execution)
+    if execution.faults:
+        head = header.with_features(head, execution, 0)
     context = {
         **header.base_context(execution, machine_name),
+        "header": head,
         "poll": Poll(over=True, paint=json.dumps(values)),
         "moment": painted.moment,
         "past_ms": painted.past_ms,
@@ -409,6 +413,7 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
             panel = panel_part(execution, trace, request.GET, maps)
             repaint = _repaint_json(trace, maps, panel.iteration)
             at_ms = past_ms(execution, trace) if event else None
+            transitions = trace.transitions
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
     if name and panel.shown is None:
@@ -422,6 +427,9 @@ def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> 
         "repaint": repaint,
         "form_parameters": form_parameters(request.GET),
     }
+    if execution.faults:
+        head = header.header_of(execution)
+        context["header"] = header.with_features(head, execution, transitions)
     if panel.shown is None:
         context["payloads"] = header.payloads_of(execution)
     elif panel.shown.running_since:

@@ -62,6 +62,8 @@ def test_the_execution_is_marked(client: Client, execution: Execution) -> None:
     panel = shown(client.get(f"{RUN}?step=Call"))
     assert "<b>Fault injected</b> at attempt 1: Call fails with Busy before its call." in panel
     assert "<b>Fault injected</b>" not in shown(client.get(f"{RUN}?step=Done"))
+    for by_script in ("_step?step=Call", "_at?at=9&step=Call"):
+        assert "<b>Fault injected</b> at attempt 1" in shown(client.get(f"{RUN}{by_script}"))
     assert "Changes at breakpoints" not in page + panel
     assert "Changes at breakpoints" not in shown(client.get(f"{RUN}breakpoints/"))
     assert "Faults injected" in shown(client.get("/executions/"))
