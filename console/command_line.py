@@ -64,6 +64,8 @@ _OF_DJANGO = {
 """Django's options of every command: accepted, but not shown in help texts."""
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
+_FEATURES = {"review": "review"}
+"""Command of Django -> its feature; commands of other features stand in their declarations."""
 _CORE_CLIENT_COMMANDS = {"schema", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
@@ -128,8 +130,9 @@ def _group_of(name: str) -> str:
 def _check_feature(name: str) -> None:
     """Exit with one line for a command of a feature that ``STATEYARD_FEATURES`` leaves out."""
     entry = None if _core_group_of(name) else find_command(name)
-    if entry and not _has_feature(entry[0].name):
-        sys.exit(f"stateyard: {name}: STATEYARD_FEATURES leaves out the feature {entry[0].name}")
+    feature = entry[0].name if entry else _FEATURES.get(name, "")
+    if feature and not _has_feature(feature):
+        sys.exit(f"stateyard: {name}: STATEYARD_FEATURES leaves out the feature {feature}")
 
 
 def _has_feature(name: str) -> bool:
