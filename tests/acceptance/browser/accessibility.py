@@ -37,7 +37,7 @@ def only(rule: str) -> dict[str, Any]:
 
 
 def faults_at_all_sizes(page: Page, path: str, **on_phone: Any) -> list[str]:
-    """Open a page on a phone, enlarge it to a desk, and return its faults in both themes.
+    """Open a page on a phone and on a desk, and return its faults in both themes.
 
     ``on_phone``: axe's options there. Only tables and graphs may scroll sideways, inside their own
     regions. The themes differ by colours alone, and an open page follows the system.
@@ -51,6 +51,7 @@ def faults_at_all_sizes(page: Page, path: str, **on_phone: Any) -> list[str]:
         page.set_viewport_size({"width": width, "height": 1000})
         if page.evaluate("document.documentElement.scrollWidth") > width:
             lines.append(f"  it scrolls sideways at {width}")
+    page.reload()  # scripts measure the window when a page is loaded
     page.wait_for_timeout(150)
     lines += axe_faults(page, rules={TARGET_SIZE: {"enabled": True}})
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
