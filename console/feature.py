@@ -137,14 +137,16 @@ class Hook(StrEnum):
     LINT_CHECK = "lint-check"
     """``(options, parameters) -> bool``: a further check of ``lint``; whether it has errors."""
     LISTED_ROLE = "listed-role"
-    """``(name, documents, gaps) -> RoleSource``: a role of policies that a project lists."""
+    """``(name, documents, gaps) -> RoleSource``: a role made of the policies in a project file."""
     TEMPLATE_ROLE = "template-role"
     """``(context, logical_id, said, *, traced) -> RoleSource | None``: the role of a state machine.
 
     ``context``: template, account, parameters and place. ``said``: its Role in the template.
     """
     TERRAFORM_ROLE = "terraform-role"
-    """``(resources, references, place, address, values) -> RoleSource | None``: for Terraform.
+    """``(resources, references, place, address, values) -> RoleSource | None``: the role of a state
+
+    machine in Terraform's JSON.
     """
     ROLE_ENFORCED = "role-enforced"
     """``(project, machine) -> bool``: whether Tasks of a state machine need permissions."""

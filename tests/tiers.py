@@ -6,8 +6,8 @@ browser, chaos, simulation, the matrices with thousands of cells, and more tests
 CI runs both. A test is in the full tier by its folder, or by the mark ``slow``.
 
 Pages and API ask the store for rows, and most of their tests repeat statements of others. On
-PostgreSQL the full tier runs those with the mark ``postgres_too``: together they execute every
-statement there is. ``--tier all`` runs the others on PostgreSQL as well.
+PostgreSQL the full tier runs those with the mark ``postgres_too``: they were chosen by recording,
+so that together they execute the statements of all. ``--tier all`` runs the others, too.
 """
 
 from __future__ import annotations

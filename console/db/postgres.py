@@ -67,7 +67,7 @@ SUSPECT_S = 0.5
 GRACE_S = 0.5
 """The time for a late reply after the server said that it is not executing the statement."""
 RECENT_S = 1.0
-"""The time since the last byte within which a connection from the pool is not checked again."""
+"""A pooled connection that received a byte within this time is not checked."""
 STATEMENT_S = 20.0
 """The time limit of a statement, except in threads with ``patient_statements``."""
 CONNECT_S = 5

@@ -78,7 +78,7 @@ def run_command(options: Namespace) -> int:
     if options.save is not None:
         write_file(options.save, collection.write_text())
     if runs := collection.unmatched():
-        write_error(f"warning: executions whose definition no named machine has: {runs}")
+        write_error(f"warning: executions of a definition that no named state machine has: {runs}")
     problems = shortfalls(reports, thresholds)
     for problem in problems:
         write_error(problem)

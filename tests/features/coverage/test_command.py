@@ -131,7 +131,7 @@ def test_a_saved_sum_of_an_earlier_definition_is_ignored(
     code, text, errors = report(capsys, definition, total)
     assert (code, text.count("pay: ")) == (0, 1)
     assert text.startswith("pay: 0.0 %")
-    assert "warning: executions whose definition no named machine has: 1" in errors
+    assert "warning: executions of a definition that no named state machine has: 1" in errors
 
 
 def test_a_graph_that_is_too_large_is_named() -> None:
@@ -257,7 +257,7 @@ def test_a_placeholder_stands_for_what_a_test_put_there(
     result.write_text(collection.write_text(), encoding="utf-8")
     code, text, errors = report(capsys, definition, result)
     assert (code, "1 of engine.run" in text) == (0, True)
-    assert "warning: executions whose definition no named machine has: 1" in errors
+    assert "warning: executions of a definition that no named state machine has: 1" in errors
 
 
 @pytest.mark.parametrize(

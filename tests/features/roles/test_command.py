@@ -435,7 +435,7 @@ def test_a_policy_that_is_not_read_is_named(
     assert (code, "0 unknown" in text) == (0, True)
     assert f"not read: {path}: Role: the policy {arn} is not here" in text
     code, _, errors = run(capsys, "lint", path)
-    assert (code, f"not read, may deny a call: {path}: Role: the policy {arn}" in errors) == (
+    assert (code, f"unread policies may deny calls: {path}: Role: the policy {arn}" in errors) == (
         0,
         True,
     )

@@ -115,7 +115,7 @@ def _is_part(reference: str, family: str) -> bool:
 
 
 def _same_instances(address: str, other: str) -> bool:
-    """Return whether two addresses are in no different instances of one module."""
+    """Return whether two addresses lie in the same instance of each module that they share."""
     calls = zip(_MODULE.findall(address), _MODULE.findall(other), strict=False)
     for (name, index), (other_name, other_index) in calls:
         if name != other_name:

@@ -138,7 +138,7 @@ def unknown_words(report: RoleReport) -> str:
         return "role: its policies are not in the files: no permission was checked" * bool(count)
     if not count:
         gaps = "; ".join(report.role.gaps)
-        return f"role {report.role.name}: not read, may deny a call: {gaps}" if gaps else ""
+        return f"role {report.role.name}: unread policies may deny calls: {gaps}" if gaps else ""
     kind = "permission is" if count == 1 else "permissions are"
     return f"role {report.role.name}: {count} {kind} not known; `stateyard role` lists them"
 
