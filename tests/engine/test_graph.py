@@ -411,6 +411,12 @@ def test_a_map_inside_a_parallel_inside_a_map() -> None:
     trace.feed(events)
     deep = trace.graph.by_name["Deep"]
     assert [visit.iteration for visit in trace.visits[deep]] == [(0, 0), (0, 1), (1, 0)]
+    counts = {name: dict(trace.counts()[node]) for name, node in trace.graph.by_name.items()}
+    inside = {key: {"succeeded": 2} for key in ["Both", "Inner", "Beside"]}
+    assert counts == {"Outer": {"succeeded": 1}, **inside, "Deep": {"succeeded": 3}}
+    assert {
+        name: dict(trace.counts()[node]) for name, node in trace.graph.by_name.items()
+    } == counts
 
 
 @pytest.mark.parametrize(
