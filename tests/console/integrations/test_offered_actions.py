@@ -165,10 +165,9 @@ def outcome_of(task: TaskAttempt) -> integrations.Outcome:
     """Return what a worker makes of the call of a task."""
     work = ClaimedTask.__new__(ClaimedTask)  # of which the patched functions read nothing
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task_delivery, "_task", lambda _: task)
         patch.setattr(task_delivery, "_mocked_outcome", lambda _: None)
         object.__setattr__(work, "kind", task.kind)
-        return task_delivery._outcome(work)
+        return task_delivery._outcome(work, task)
 
 
 @pytest.mark.parametrize(
