@@ -52,7 +52,7 @@ TONES = """() => {
 def assert_graph_is_free(page: Page) -> None:
     """Check that the map is there and stands over nothing of the graph."""
     expect(page.locator(".mini-map")).to_be_visible()
-    page.wait_for_function(f"() => !({COVERED})()")  # a frame later where the map takes room
+    until(page, f"() => !({COVERED})()")  # a frame later where the map takes room
 
 
 @pytest.mark.parametrize("address", ["", "definition/"])
