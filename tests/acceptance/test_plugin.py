@@ -223,11 +223,11 @@ def test_it_loads_beside_the_settings_of_another_project(tmp_path: Path) -> None
 
 def test_a_wrong_list_of_features_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a sentence of pytest, not a traceback."""
-    monkeypatch.setenv("STATEYARD_FEATURES", "coverge")
+    monkeypatch.setenv("STATEYARD_FEATURES", "coverages")
     (tmp_path / "test_plain.py").write_text("def test_it():\n    pass\n", encoding="utf-8")
     done = run_pytest(tmp_path, "-n", "0", "-q")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "coverge" in done.stderr
+    assert "coverages" in done.stderr
     assert "Traceback" not in done.stderr
 
 
