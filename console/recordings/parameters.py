@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from console.recordings.recording import RecordedCall, RecordedExecution
-    from engine import Node, Visit
+    from engine import Node, Trace, Visit
 
 MOST = 50
 """Maximum number of attempts per state."""
@@ -92,7 +92,9 @@ def _mock_of_group(recording: RecordedExecution, visit: Visit) -> dict[str, Any]
         return None
     node = recording.trace.graph.by_id[visit.node]
     is_parallel = node.type == "Parallel"
-    ends = _branch_ends(recording, node, visit) if is_parallel else _item_ends(recording, visit)
+    ends = (
+        branch_ends(recording.trace, node, visit) if is_parallel else _item_ends(recording, visit)
+    )
     if ends is None:
         return None
     texts = [recording.details(end).get("output") for end in ends]
@@ -117,9 +119,8 @@ def _item_ends(recording: RecordedExecution, visit: Visit) -> list[int] | None:
     ]
 
 
-def _branch_ends(recording: RecordedExecution, node: Node, visit: Visit) -> list[int]:
+def branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     """Return the last event of each branch."""
-    trace = recording.trace
     first, last = visit.events[0], visit.events[-1]
     ends = []
     for group in (group for group in trace.graph.groups if group.owner == node.id):

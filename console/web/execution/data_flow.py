@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
+from console.recordings.parameters import branch_ends
 from console.web.core import formatting
 from console.web.execution.time_machine import variables_visible_at
 from console.web.history import traces
@@ -158,7 +159,7 @@ def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Vi
     that ran in child executions.
     """
     if node.type == "Parallel":
-        ends = _branch_ends(trace, node, visit)
+        ends = branch_ends(trace, node, visit)
     else:
         ends = _iteration_ends(execution, visit)
     rows = {event.id: event.details.get("output") for event in traces.read_events(execution, ends)}
@@ -180,18 +181,6 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     return [
         event.previous for event in sorted(endings, key=lambda event: int(event.details["index"]))
     ]
-
-
-def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
-    """Return the last event of each branch."""
-    first, last = visit.events[0], visit.events[-1]
-    ends = []
-    for group in (group for group in trace.graph.groups if group.owner == node.id):
-        inner = (node.id for node in trace.graph.nodes if node.group == group.id)
-        visits = (visit for name in inner for visit in trace.visits.get(name, ()))
-        within = (inner.events[-1] for inner in visits if inner.iteration == visit.iteration)
-        ends.append(max(number for number in within if first < number < last))
-    return ends
 
 
 def _as_sent(stages: dict[str, Any], events: Sequence[traces.VisitEvent]) -> dict[str, str]:
