@@ -405,7 +405,7 @@ _LONGEST = 40
 
 
 class RecordingQuery(QueryDict):
-    """A query string that records which parameters are read, and which have wrong values.
+    """A query string that records its read parameters, and its wrong values.
 
     ``wrong``: name of a parameter -> its value and what a page expects.
     """

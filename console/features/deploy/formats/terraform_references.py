@@ -32,7 +32,7 @@ class _Module:
     outer: _Module | None = None
 
     def called(self, name: str) -> _Module:
-        """Return a module that this one calls, an empty one if it is not there."""
+        """Return a called module, an empty one for an unknown name."""
         call = _object(_object(self.said.get("module_calls")).get(name))
         prefix = f"{self.prefix}module.{name}."
         return _Module(_object(call.get("module")), prefix, _object(call.get("expressions")), self)

@@ -176,7 +176,7 @@ _PUT_FIELDS = {
     "ObjectLockRetainUntilDate": "s3:PutObjectRetention",
     "ObjectLockLegalHoldStatus": "s3:PutObjectLegalHold",
 }
-"""Parameter of an operation that writes an object -> the action that it needs as well."""
+"""Parameter of an operation that writes an object -> an additional required action."""
 
 
 def needs_no_permission(service: str, action: str) -> bool:
@@ -185,7 +185,7 @@ def needs_no_permission(service: str, action: str) -> bool:
 
 
 def further_actions(service: str, action: str, parameters: Any) -> list[str]:
-    """Return the actions that an operation needs because of the parameters that it has."""
+    """Return the additional actions that the parameters of an operation require."""
     if service != "s3" or action not in _PUTS or not isinstance(parameters, dict):
         return []
     names = {str(name).removesuffix(".$") for name in parameters}

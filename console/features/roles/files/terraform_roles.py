@@ -41,7 +41,7 @@ class TerraformRoles:
         self._resources, self._references, self._place = resources, references, place
 
     def role_of(self, address: str, machine: dict[str, Any]) -> RoleSource | None:
-        """Return the role of a state machine, None if it is not certain which resource it is."""
+        """Return the role of a state machine, None if its resource is uncertain."""
         for role_address, said in self._of_kind("aws_iam_role"):
             if self._refers(address, machine, _MACHINE_ROLE, role_address, said.get("arn")):
                 return self._read(role_address, said)
