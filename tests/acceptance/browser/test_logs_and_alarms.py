@@ -84,6 +84,24 @@ def test_an_alarm_is_previewed_before_it_is_created(page: Page, server: Server) 
     expect(page.locator("#alarms")).to_contain_text("in 1 of 3 periods")
 
 
+def test_a_press_that_outlasts_the_preview_creates_the_alarm(page: Page, server: Server) -> None:
+    """The button stays under the pointer while the preview grows or shrinks."""
+    name = create(server, FAILS, unique("pressed"))
+    page.goto(f"/machines/{name}/alarms/")
+    page.locator("#alarm-metric > summary").click()
+    preview = page.locator(".alarm-preview")
+    expect(preview).to_contain_text("Sum of ExecutionsFailed")
+    page.locator("#periods").fill("0")
+    page.locator("#periods").blur()
+    expect(preview).to_contain_text("No preview")
+    page.locator("#periods").fill("3")
+    page.locator("#alarm-metric").get_by_role("button", name="Create alarm").hover()
+    page.mouse.down()
+    expect(preview).to_contain_text("Sum of ExecutionsFailed")
+    page.mouse.up()
+    expect(page.locator("#alarms")).to_contain_text("in 1 of 3 periods")
+
+
 def test_the_event_table_has_no_column_that_says_nothing(page: Page, server: Server) -> None:
     """*Resource* is there where an event has one."""
     path = ended(server, start(server, create(server, waits(0))))
