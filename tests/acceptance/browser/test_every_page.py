@@ -78,6 +78,9 @@ def pages_of_rules(server: Server) -> dict[str, str]:
 def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
     """Return the addresses of every page, with something to see on each."""
     machine = create(server, waits(600), name="w")  # a link of one letter is a small target
+    tags = [{"key": key, "value": "b"} for key in ("a", "cc", "team", "stage", "owner", "cost")]
+    machine_arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    server.client().tag_resource(resourceArn=machine_arn, tags=tags)
     running = start(server, machine)
     start(server, machine, name="other")
     start(server, machine, name="c")
@@ -93,7 +96,7 @@ def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
         AlarmName=f"{machine} fails",
         Namespace="AWS/States",
         MetricName="ExecutionsFailed",
-        Dimensions=[{"Name": "StateMachineArn", "Value": arn.replace("execution", "stateMachine")}],
+        Dimensions=[{"Name": "StateMachineArn", "Value": machine_arn}],
         Statistic="Sum",
         Period=60,
         EvaluationPeriods=1,
