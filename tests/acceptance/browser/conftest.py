@@ -41,6 +41,11 @@ def browser(chromium: str) -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start ``manage.py up`` on a free port with an empty data folder."""
+    yield from running_server(tmp_path_factory)
+
+
+def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the samples, and stop it at the end."""
     data = tmp_path_factory.mktemp("yard") / "data"
     # for the pages that there are with a mail server only; no mail is taken there
     # for its form only, too: nothing is fetched
@@ -68,6 +73,11 @@ def _copy_samples(server: Server) -> None:
 @pytest.fixture(scope="package")
 def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Log in by the one-time link and return the file with the cookies."""
+    return saved_login(browser, server, tmp_path_factory)
+
+
+def saved_login(browser: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Log in to a server by a one-time link and return the file with the cookies."""
     state = tmp_path_factory.mktemp("browser") / "state.json"
     context = browser.new_context()
     page = context.new_page()

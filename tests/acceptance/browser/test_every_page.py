@@ -10,9 +10,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.accessibility import TARGET_SIZE, faults_at_all_sizes, only
+from tests.acceptance.browser.conftest import running_server, saved_login
 from tests.acceptance.browser.yard import create, ended, map_run, over, start, unique, waits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -72,6 +74,18 @@ def pages_of_rules(server: Server) -> dict[str, str]:
         "rule of a schedule": f"/rules/at-{machine}/",
         "triggers": f"/machines/{machine}/triggers/",
     }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server of these tests alone: the rows of other tests would change its pages."""
+    yield from running_server(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Log in to that server and return the file with the cookies."""
+    return saved_login(browser, server, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
