@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import get_commands
+from django.core.management import find_commands, get_commands
 from django.db.backends.signals import connection_created
 
 import engine
@@ -105,11 +105,11 @@ class ConsoleConfig(AppConfig):
 
 def _commands_of_features() -> dict[str, str]:
     """Return the features' commands of Django: name -> the package with ``management/commands``."""
+    folder = Path(features.__path__[0])
     return {
         name: f"{features.__name__}.{feature.name}"
         for feature in chosen_features()
-        for name, command in feature.commands.items()
-        if not command.module
+        for name in find_commands(str(folder / feature.name / "management"))
     }
 
 

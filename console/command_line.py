@@ -29,26 +29,18 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "People": {
         "login_url": "make a one-time login link",
-        "reset_second_factor": "take somebody's second factor away",
         "administrator": "make somebody an administrator of the server",
         "member": "give somebody a role in a project",
-        "service_account": "create, list and delete programs of a project",
         "key": "create, list, rotate and delete access keys",
-        "project": "create, list and rename projects",
     },
     "Data": {
         "prune": "remove executions that ended long ago",
         "bump_epoch": "fence older processes, after a restore",
-        "check_invariants": "check what the database must hold",
-        "doctor": "check a deployment, and say how to fix problems",
-        "verify_audit": "find audit rows that were changed, removed or inserted",
         "export_machines": "print the state machines of a project as JSON",
         "import_machines": "create or update state machines from that JSON",
     },
     "Definitions": {
         "schema": "print a JSON Schema of definitions, for editors",
-        "replay": "run recorded executions again: same path, same output?",
-        "review": "compare the state machines of two commits, for a pull request",
     },
     "Talk to a server": {
         "start": "start an execution; --wait shows its states and its output",
@@ -64,8 +56,6 @@ _OF_DJANGO = {
 """Django's options of every command: accepted, but not shown in help texts."""
 _OF_DATABASE = ("People", "Data")
 """Groups of commands that need the database of an existing server."""
-_FEATURES = {"review": "review"}
-"""Command of Django -> its feature; commands of other features stand in their declarations."""
 _CORE_CLIENT_COMMANDS = {"schema", *COMMANDS["Talk to a server"]}
 _WRONG_USE = 2
 
@@ -130,9 +120,8 @@ def _group_of(name: str) -> str:
 def _check_feature(name: str) -> None:
     """Exit with one line for a command of a feature that ``STATEYARD_FEATURES`` leaves out."""
     entry = None if _core_group_of(name) else find_command(name)
-    feature = entry[0].name if entry else _FEATURES.get(name, "")
-    if feature and not _has_feature(feature):
-        sys.exit(f"stateyard: {name}: STATEYARD_FEATURES leaves out the feature {feature}")
+    if entry and not _has_feature(entry[0].name):
+        sys.exit(f"stateyard: {name}: STATEYARD_FEATURES leaves out the feature {entry[0].name}")
 
 
 def _has_feature(name: str) -> bool:

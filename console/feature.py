@@ -42,6 +42,8 @@ class Hook(StrEnum):
     """``(scope, arn) -> str``: the URL of an ARN's page, "" if the ARN is not the feature's."""
     ARN_OBJECTS = "arn-objects"
     """``() -> dict``: kind of ARN -> manager of the objects that have a page."""
+    BEFORE_PRUNING = "before-pruning"
+    """``() -> None``: called before the command ``prune`` deletes executions."""
     FUNCTION_CALLED = "function-called"
     """``(execution_id, task, function, CallRecord) -> None``: called after a function call."""
     FUNCTION_LOGS = "function-logs"
@@ -49,6 +51,10 @@ class Hook(StrEnum):
 
     ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
     """
+    KEY_LIMITS = "key-limits"
+    """``(project, key_id, scope, expires_ms, actor) -> AccessKey``: set its scope and expiry."""
+    KEY_ROTATION = "key-rotation"
+    """``(project, key_id, actor) -> AccessKey, secret``: replace a key; both work for a day."""
     MACHINE_ALARMS = "machine-alarms"
     """``(machine) -> list``: its newest alarm in ALARM, whose ``total`` counts all."""
     MACHINE_ROWS = "machine-rows"

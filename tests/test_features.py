@@ -6,8 +6,8 @@ from tests.architecture import dotted
 from tests.test_architecture import imports, modules
 
 FEATURES = "console.features."
-OUTSIDE = ("console.migrations", "console.management", "console.features")
-"""No part of the core: migrations keep names of their time, commands and features import all."""
+OUTSIDE = ("console.migrations", "console.features")
+"""No part of the core: migrations keep names of their time."""
 
 
 def test_the_core_imports_no_feature() -> None:

@@ -82,6 +82,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.worker",),
     ("console.server", "console.cli", "console.command_line", "console.testing"),
     ("console.awsapi", "console.web"),
+    ("console.management",),
     ("console.features.deploy",),
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
@@ -98,7 +99,6 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.account",),
     ("console.features.audit",),
     ("console.features.project_targets",),
-    ("console.management",),
     ("console.urls", "console.asgi", "console.apps"),
 )
 _MOST_PACKAGES, _MOST_MODULES, _MOST_UPWARD = 35, 13, 1

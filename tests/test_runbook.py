@@ -12,7 +12,8 @@ from django.db import OperationalError
 
 from console import command_line
 from console.db import postgres, writer
-from console.management.commands import doctor, prune
+from console.features.doctor.management.commands import doctor
+from console.management.commands import prune
 from console.server import watchdog
 from console.store.state import health, readiness
 from console.worker import readiness_probe
@@ -103,7 +104,7 @@ def test_a_reason_without_an_entry_would_be_seen() -> None:
 def numbers_in_exits() -> Iterator[int]:
     """Yield the numbers that the code exits with."""
     files = [
-        *(ROOT / "console/management").rglob("*.py"),
+        *(ROOT / "console").rglob("management/**/*.py"),
         *(ROOT / "console/server").rglob("*.py"),
         *(ROOT / "console/cli/commands").rglob("*.py"),
         ROOT / "console/command_line.py",

@@ -14,10 +14,9 @@ from console.feature import declared_features
 from console.features import NAMES
 from tests.acceptance.server import ROOT
 
-COMMANDS = [
-    ("review", "review"),
-    *sorted((name, feature.name) for feature in declared_features() for name in feature.commands),
-]
+COMMANDS = sorted(
+    (name, feature.name) for feature in declared_features() for name in feature.commands
+)
 """Each command of a feature, and the feature."""
 
 

@@ -1,6 +1,6 @@
 """Declare the feature: a person's own account, with sessions, second factor, password by mail."""
 
-from console.feature import Feature, Hook
+from console.feature import Feature, Hook, Subcommand
 
 FEATURE = Feature(
     name="account",
@@ -26,5 +26,8 @@ FEATURE = Feature(
         Hook.MEMBERS_PAGE: "console.features.account.second_factor_views.describe_members",
         Hook.SECOND_STEP: "console.features.account.second_step.ask_second_factor",
         Hook.PAGE_REQUEST: "console.features.account.requests.look_at",
+    },
+    commands={
+        "reset_second_factor": Subcommand("People", "take somebody's second factor away"),
     },
 )

@@ -1,6 +1,6 @@
 """Declare the feature: the audit's chain of hashes, its stream, and the server's audit page."""
 
-from console.feature import Feature, Hook
+from console.feature import Feature, Hook, Subcommand
 
 FEATURE = Feature(
     name="audit",
@@ -16,5 +16,10 @@ FEATURE = Feature(
         Hook.PROJECT_AUDIT_NEEDED: "console.features.audit.stream.has_unsent_rows",
         Hook.SERVER_CHECKS: "console.features.audit.stream_state.check_stream",
         Hook.SERVER_GAUGES: "console.features.audit.stream_state.measure_stream",
+    },
+    commands={
+        "verify_audit": Subcommand(
+            "Data", "find audit rows that were changed, removed or inserted"
+        ),
     },
 )

@@ -28,6 +28,7 @@ FEATURE = Feature(
     jobs="console.features.metrics.jobs",
     hooks={
         Hook.EXECUTION_PAGE: "console.features.metrics.family_cost.execution_page",
+        Hook.BEFORE_PRUNING: "console.features.metrics.rollups.sum_up",
         Hook.NEEDED_SINCE: "console.features.metrics.rollups.summed_until",
         Hook.OVERVIEW: "console.features.metrics.web.charts.overview_context",
         Hook.METRICS_PORT: "console.features.metrics.port.serve_metrics",

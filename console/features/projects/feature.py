@@ -1,6 +1,6 @@
 """Projects: list the reader's projects; create, rename, archive and delete projects."""
 
-from console.feature import Feature
+from console.feature import Feature, Subcommand
 
 FEATURE = Feature(
     name="projects",
@@ -32,4 +32,7 @@ FEATURE = Feature(
     },
     parameters={"api-projects": (), "api-project": ()},
     jobs="console.features.projects.jobs",
+    commands={
+        "project": Subcommand("People", "create, list and rename projects"),
+    },
 )

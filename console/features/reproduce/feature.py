@@ -17,5 +17,8 @@ FEATURE = Feature(
             "save executions of AWS or a server as files, with their children",
             "console.features.reproduce.commands.fetch",
         ),
+        "replay": Subcommand(
+            "Definitions", "run recorded executions again: same path, same output?"
+        ),
     },
 )

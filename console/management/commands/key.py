@@ -12,8 +12,7 @@ from console.config.client_profile import profile_text
 from console.db import clock
 from console.db.audit import Actor
 from console.errors import ServiceError
-from console.feature import has_feature
-from console.features.access_keys import limits, rotation
+from console.feature import Hook, hooked
 from console.management.addresses import stored_address
 from console.management.base import DataFolderCommand, WrongUse
 from console.models import AccessKey, Membership, Project
@@ -25,6 +24,7 @@ from console.web.people.forms import end_of_day
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Callable
 
 _ACTOR = Actor("manage.py")
 
@@ -92,7 +92,7 @@ class Command(DataFolderCommand):
         self._print_profile(key, secret, options)
 
     def _limit(self, project: Project, options: dict[str, Any]) -> None:
-        _check_feature()
+        change_limits = _function_of(Hook.KEY_LIMITS)
         key = people.get_key(project, options["key"])
         scope, expires_ms = KeyScope.of_text(key.scope), key.expires_ms
         actions, machines = options["actions"], options["machines"]
@@ -103,13 +103,12 @@ class Command(DataFolderCommand):
         if options["until"] is not None:
             expires_ms = end_of_day(options["until"])
         changed = _scope_of(actions, machines)
-        key = limits.change_limits(project, key.key_id, changed, expires_ms, _ACTOR)
+        key = change_limits(project, key.key_id, changed, expires_ms, _ACTOR)
         words = ", ".join(people.limits_in_words(key)) or "no limits"
         self.stdout.write(f"{key.key_id} has now: {words}")
 
     def _rotate(self, project: Project, options: dict[str, Any]) -> None:
-        _check_feature()
-        key, secret = rotation.rotate_key(project, options["key"], _ACTOR)
+        key, secret = _function_of(Hook.KEY_ROTATION)(project, options["key"], _ACTOR)
         self.stderr.write(f"{options['key']} works for another day; {key.key_id} replaces it")
         self._print_profile(key, secret, options)
 
@@ -143,9 +142,11 @@ class Command(DataFolderCommand):
             self.stdout.write(f"{line}  {row['scope']}")
 
 
-def _check_feature() -> None:
-    if not has_feature("access_keys"):
+def _function_of(hook: Hook) -> Callable[..., Any]:
+    functions = hooked(hook)
+    if not functions:
         raise CommandError("STATEYARD_FEATURES leaves out the feature access_keys")
+    return functions[0]
 
 
 def _scope_of(actions: str, machines: str) -> KeyScope:

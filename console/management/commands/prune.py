@@ -11,8 +11,7 @@ from django.core.management.base import CommandError
 
 from console.db import clock
 from console.db.audit import Actor
-from console.feature import Hook, has_feature, hooked
-from console.features.metrics import rollups
+from console.feature import Hook, hooked
 from console.management.base import DataFolderCommand, WrongUse
 from console.models import Project
 from console.store.executions import retention
@@ -76,8 +75,9 @@ def _scope(options: dict[str, Any]) -> retention.RetentionScope:
     names = list(Project.objects.values_list("name", flat=True))
     if project and project not in names:
         raise WrongUse(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
-    if not options["dry_run"] and has_feature("metrics"):
-        rollups.sum_up()  # keep the deleted executions in the metrics
+    if not options["dry_run"]:
+        for prepare in hooked(Hook.BEFORE_PRUNING):
+            prepare()
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
     if not options["dry_run"]:
         needed_ms = [needed_since() for needed_since in hooked(Hook.NEEDED_SINCE)]

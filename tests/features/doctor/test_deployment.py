@@ -17,7 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from console.features.doctor import deployment
 from console.features.doctor.deployment import Connections, Finding, Questions, Verdict
-from console.management.commands import doctor
+from console.features.doctor.management.commands import doctor
 from console.models import Worker
 from console.store.state import health
 from console.store.tasks.workers import version_of_workers

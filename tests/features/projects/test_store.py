@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import override_settings
 
 from console import access
 from console.db.audit import Actor
@@ -139,5 +138,3 @@ def test_the_command_creates_renames_and_lists(project: Project) -> None:
         printed("create", "returns", "--owner", "anna")
     with pytest.raises(CommandError, match="is taken"):
         printed("create", "Billing")
-    with override_settings(STATEYARD_FEATURES=()), pytest.raises(CommandError, match="leaves out"):
-        printed("list")

@@ -11,7 +11,6 @@ from django.core.management.base import CommandError
 
 from console.db.audit import Actor
 from console.errors import ServiceError
-from console.feature import has_feature
 from console.features.projects import deletion, store
 from console.management.base import DataFolderCommand, WrongUse
 
@@ -50,8 +49,6 @@ class Command(DataFolderCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the action, or say why it is refused."""
         del args
-        if not has_feature("projects"):
-            raise CommandError("STATEYARD_FEATURES leaves out the feature projects")
         try:
             getattr(self, f"_{options['act']}")(options)
         except ServiceError as error:

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from console.db.audit import Actor
-from console.feature import has_feature
+from console.features.account import second_factor, sessions
 from console.management.base import DataFolderCommand, WrongUse
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ class Command(DataFolderCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Remove the second factor, or raise CommandError."""
         del args
-        if not has_feature("account"):
-            raise CommandError(
-                "This server has no second factors: STATEYARD_FEATURES has no account"
-            )
-        from console.features.account import second_factor, sessions
-
         name, actor = options["name"], Actor("manage.py")
         user = get_user_model().objects.filter(username=name).first()
         if user is None:

@@ -8,7 +8,6 @@ from django.core.management.base import CommandError
 
 from console.db.audit import Actor
 from console.errors import ServiceError
-from console.feature import has_feature
 from console.features.access_keys import accounts
 from console.management.base import DataFolderCommand, WrongUse
 from console.models import Project
@@ -42,8 +41,6 @@ class Command(DataFolderCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the action, or say why it is refused."""
         del args
-        if not has_feature("access_keys"):
-            raise CommandError("STATEYARD_FEATURES leaves out the feature access_keys")
         project = Project.objects.filter(name=options["project"]).first()
         if project is None:
             raise WrongUse(f"--project: there is no project {options['project']!r}")
