@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console.db.audit import Actor
 from console.masking import mask
 from console.models import DebugEdit, Execution, TaskRow
 from console.store.executions import breakpoints
-from tests.console.store.helpers import create, drain, function, start
+from tests.console.store.helpers import create, crowd, drain, function, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -245,3 +246,21 @@ def test_only_editors_debug(signed_in: Callable[[str], Client], execution: Execu
     assert operator.post(PAGE, {"act": "continue", "halt": "1"}).status_code == 403
     assert "Call continues." in shown(post(editor, "continue", halt="1"))
     assert execution.status == "RUNNING"
+
+
+@pytest.mark.postgres_too
+@pytest.mark.django_db(transaction=True)
+def test_breakpoints_of_people_at_once_all_stand(execution: Execution) -> None:
+    """Nobody's breakpoint replaces another's."""
+    times = list(engine.BreakTime)
+
+    def add(number: int) -> None:
+        place = engine.Breakpoint("Done", times[number])
+        row = Execution.objects.get(pk=execution.pk)
+        breakpoints.change_breakpoints(row, lambda places: (*places, place), Actor(f"p{number}"))
+
+    crowd(len(times), add)
+    current = breakpoints.debugged(Execution.objects.get(pk=execution.pk))
+    assert current is not None
+    places = {(place.state, place.when) for place in current.breakpoints}
+    assert places == {("Call", engine.BreakTime.BEFORE), *(("Done", when) for when in times)}
