@@ -123,3 +123,18 @@ def test_policies_of_sam_with_an_error(
     (report,) = json.loads(run(capsys, "role", path, "--format", "json")[1])
     assert {each["verdict"] for each in report["permissions"]} == {verdict}
     assert report["gaps"] == [f"{path}: Flow: {gap}: the value cannot be resolved"]
+
+
+@pytest.mark.parametrize("condition", ["Nowhere", ["a", "b"]])
+def test_a_policy_with_an_undefined_condition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], condition: Any
+) -> None:
+    """Whether it holds is unknown: so is each permission, and lint says so."""
+    template = cloudformation(START, FOLLOW, RULE)
+    template["Resources"]["Attached"] = attached(Roles=["other"]) | {"Condition": condition}
+    path = write(tmp_path / "template.json", template)
+    (report,) = json.loads(run(capsys, "role", path, "--format", "json")[1])
+    assert {each["verdict"] for each in report["permissions"]} == {"unknown"}
+    (gap,) = report["gaps"]
+    assert f"Condition {condition}: got none of that name" in gap
+    assert "permissions are not known" in run(capsys, "lint", path)[2]

@@ -40,8 +40,14 @@ def template_role(
     *,
     traced: bool,
 ) -> RoleSource | None:
-    """Return the role of a template's state machine, as ``TemplateRoles.role_of``."""
-    return TemplateRoles(*context).role_of(logical_id, said, traced=traced)
+    """Return the role of a template's state machine, as ``TemplateRoles.role_of``.
+
+    After an error in a role or a policy of the template, all policies of the role are unread.
+    """
+    parameters = context[2]
+    with parameters.attempt() as attempt:
+        return TemplateRoles(*context).role_of(logical_id, said, traced=traced)
+    return readable_role(f"{logical_id}Role", (), attempt.missing)
 
 
 class TemplateRoles:
