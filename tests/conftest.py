@@ -122,9 +122,12 @@ _SURVEYS = {
 _EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"
 """Its tests take minutes: each part of the pages goes to any process."""
 
+_APART = ("tests/chaos/", "tests/features/test_left_out.py")
+"""Long tests that share nothing: each goes to any process."""
+
 
 class _ByFile(LoadScopeScheduling):
-    """Give each file to one process, because its tests share servers; but each chaos test to any.
+    """Give each file to one process, because its tests share servers.
 
     Files are given out in the order of the tests, see ``_in_order``.
     """
@@ -139,7 +142,7 @@ class _ByFile(LoadScopeScheduling):
             return "surveys"
         if file == _EVERY_PAGE:
             return nodeid.partition("[")[2]
-        return nodeid if "tests/chaos/" in file else file
+        return nodeid if file.startswith(_APART) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
@@ -276,7 +279,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _SHORT = ("tests/console/", "tests/engine/", "tests/features/")
-"""Folders of short files."""
+"""Folders of short files, except for these."""
+_LONG = (
+    "tests/console/awsapi/test_hostile_texts.py",
+    "tests/console/config/test_settings.py",
+    "tests/console/migrations/",
+    "tests/console/web/core/test_extremes.py",
+    "tests/console/web/core/test_stored_extremes.py",
+    "tests/console/worker/test_crash_points.py",
+    "tests/console/worker/test_map_runs.py",
+    "tests/console/worker/test_redrive.py",
+    "tests/engine/language/test_hostile_definitions.py",
+    "tests/features/coverage/test_command.py",
+    "tests/features/deploy/test_deploy.py",
+    "tests/features/doctor/test_invariants.py",
+    "tests/features/load/test_load.py",
+    "tests/features/logs/test_command.py",
+    "tests/features/notifications/test_relay_deaths.py",
+    "tests/features/reproduce/test_fetch.py",
+    "tests/features/resilience/test_command.py",
+    "tests/features/review/",
+    "tests/features/test_left_out.py",
+    "tests/features/test_needs.py",
+    "tests/features/test_operations_left_out.py",
+)
+"""They start servers or try thousands of values: begun last, one would run alone at the end."""
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -288,6 +315,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         )
 
 
+def _is_short(item: pytest.Item) -> bool:
+    return item.nodeid.startswith(_SHORT) and not item.nodeid.startswith(_LONG)
+
+
 def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return tests in the order in which they are given out.
 
@@ -295,7 +326,7 @@ def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     mostly wait, are spread among them, so that other processes can compute meanwhile.
     """
     chaos = [item for item in items if item.nodeid.startswith("tests/chaos/")]
-    short = [item for item in items if item.nodeid.startswith(_SHORT)]
+    short = [item for item in items if _is_short(item)]
     taken = {*chaos, *short}
     ordered = [item for item in items if item not in taken]
     total = len(chaos)
