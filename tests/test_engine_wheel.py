@@ -106,6 +106,7 @@ def test_the_readme_of_the_engine_is_true(python: str, tmp_path: Path) -> None:
     _run(python, USE + example, tmp_path)
 
 
+@pytest.mark.slow
 def test_all_of_the_language_is_there(python: str, tmp_path: Path) -> None:
     """Paths with filters, intrinsic functions, JSONata within a child process, checks."""
     code = """

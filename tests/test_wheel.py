@@ -59,6 +59,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_file_of_the_pages_is_in_the_wheel(wheel: Path) -> None:
     """Templates, static files, samples and migrations are there, tests are not."""
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -173,6 +174,7 @@ def test_help_lists_our_commands_and_makes_nothing(installed: Path, tmp_path: Pa
     assert "--pythonpath" not in own
 
 
+@pytest.mark.slow
 def test_a_command_that_is_not_there_is_named(installed: Path) -> None:
     """With the nearest one, and the exit code of wrong use."""
     done = run(installed, "workers")

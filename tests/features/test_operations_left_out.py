@@ -15,6 +15,7 @@ from tests.acceptance.server import Server, wait_for_end
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
 LEFT_OUT = {"alarms", "logs", "metrics", "notifications", "test_state"}
 ROLE = "arn:aws:iam::123456789012:role/r"
 PASS = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
@@ -48,7 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     up.stop()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("of", ACTIONS)
 def test_an_action_of_a_feature_is_unknown(server: Server, of: str) -> None:
     """An SDK gets the error of an action that no server has."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_the_script_makes_what_migrations_make(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -55,6 +56,7 @@ def test_a_killed_start_leaves_no_table(tmp_path: Path, monkeypatch: pytest.Monk
         assert connection.introspection.table_names() == []
 
 
+@pytest.mark.slow
 def test_a_database_that_lacks_a_migration_is_migrated(tmp_path: Path) -> None:
     """Then it has all of them, and the next start has nothing to do."""
     with empty_database(tmp_path):

@@ -34,6 +34,7 @@ EMPTIED = "console_gist"
 _numbers = count(1)
 
 
+@pytest.mark.slow
 def test_a_new_database_names_the_replaced_migrations(tmp_path: Path) -> None:
     """A process of the version before knows those, and refuses tables that it cannot place."""
     with empty_database(tmp_path):

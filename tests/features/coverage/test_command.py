@@ -424,6 +424,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_executions_of_a_server_count(server: Server, tmp_path: Path) -> None:
     """With the children of a distributed Map; those of an earlier definition are left out."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.slow]
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:{}"
 FUNCTIONS = json.dumps(
     dict.fromkeys(("price-dev", "shop-test-price", "Price"), f"{__name__}:price")
@@ -94,7 +94,6 @@ def outcome(client: Any, name: str, data: str = "{}") -> Any:
     return json.loads(ended["output"])
 
 
-@pytest.mark.slow
 def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     """Definitions, parameters, tags and events arrive; a second time nothing changes."""
     folder = projects.sam_project(tmp_path / "shop")
@@ -124,7 +123,6 @@ def test_a_project_of_sam(server: Server, empty: Any, tmp_path: Path) -> None:
     assert {line[0] for line in again.splitlines() if "left out" not in line} == {"="}
 
 
-@pytest.mark.slow
 def test_schedules_are_schedules(server: Server, empty: Any, tmp_path: Path) -> None:
     """Those of a template and of SAM's events have group, time zone, window and retries."""
     folder = projects.sam_project(tmp_path / "shop")
@@ -155,7 +153,6 @@ def test_schedules_are_schedules(server: Server, empty: Any, tmp_path: Path) -> 
     assert "= schedule orders-monthly-dev: unchanged" in again
 
 
-@pytest.mark.slow
 def test_a_rule_in_the_place_of_a_schedule_goes(server: Server, empty: Any, tmp_path: Path) -> None:
     """An earlier version deployed schedules as rules: both would start the state machine."""
     path = projects.terraform_state(tmp_path / "state.json")
@@ -177,7 +174,6 @@ def test_a_parameter_without_a_value_is_named(server: Server, tmp_path: Path) ->
     assert "--param TableName=VALUE" in run(server, "deploy", folder, code=2)
 
 
-@pytest.mark.slow
 def test_a_function_that_nobody_registered_is_named(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -202,7 +198,6 @@ def test_a_function_that_nobody_registered_is_named(
     assert "price-dev" not in shown
 
 
-@pytest.mark.slow
 def test_an_assembly_of_the_cdk(server: Server, empty: Any, tmp_path: Path) -> None:
     """Joined definitions, assets and rules; names are those of the constructs."""
     run(server, "deploy", projects.cdk_project(tmp_path / "cdk.out"))
@@ -213,7 +208,6 @@ def test_an_assembly_of_the_cdk(server: Server, empty: Any, tmp_path: Path) -> N
     assert target["Arn"] == ARN.format("Orders")
 
 
-@pytest.mark.slow
 def test_a_service_of_serverless(server: Server, empty: Any, tmp_path: Path) -> None:
     """Variables, files, functions by their key, activities and events."""
     shown = run(server, "deploy", projects.serverless_project(tmp_path / "shop"))
@@ -245,7 +239,6 @@ def test_a_plan_that_knows_no_definition_yet_is_refused(server: Server, tmp_path
     assert "known after apply" in run(server, "deploy", path, code=2)
 
 
-@pytest.mark.slow
 def test_a_dry_run_shows_the_difference_and_changes_nothing(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -267,7 +260,6 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(
     assert "Succeed" in machine["definition"]
 
 
-@pytest.mark.slow
 def test_only_what_a_stack_had_is_pruned_and_only_when_asked(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -289,7 +281,6 @@ def test_only_what_a_stack_had_is_pruned_and_only_when_asked(
     wait_until(lambda: names() == {"one", "theirs"})
 
 
-@pytest.mark.slow
 def test_one_that_the_server_refuses_does_not_keep_the_others(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -313,7 +304,6 @@ def test_aws_itself_is_refused_unless_it_is_meant(server: Server, tmp_path: Path
     assert "is AWS itself; --aws says that this is meant" in shown
 
 
-@pytest.mark.slow
 def test_watch_deploys_again_when_a_file_changes(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -352,7 +342,6 @@ def save(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-@pytest.mark.slow
 def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path: Path) -> None:
     """States go to stderr, the output to stdout; the exit code tells success from failure."""
     (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
@@ -403,7 +392,6 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
     assert "the breakpoint at P, hits: got 0, wanted 1 to" in refused
 
 
-@pytest.mark.slow
 def test_start_takes_a_named_input(server: Server, empty: Any, tmp_path: Path) -> None:
     """With the current text of the input; an unknown name is refused."""
     (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")
@@ -418,7 +406,6 @@ def test_start_takes_a_named_input(server: Server, empty: Any, tmp_path: Path) -
     assert "card lost" in run(server, "start", "hello", "--input-name", "card lost", code=2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["asl", "sam", "cloudformation"])
 def test_what_is_exported_can_be_deployed(
     server: Server, empty: Any, tmp_path: Path, tool: str
@@ -434,7 +421,6 @@ def test_what_is_exported_can_be_deployed(
     assert len(empty.list_state_machines()["stateMachines"]) == 1
 
 
-@pytest.mark.slow
 def test_what_is_pulled_can_be_deployed_and_imported(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -464,7 +450,6 @@ def test_what_is_pulled_can_be_deployed_and_imported(
     assert "there is no state machine nobody" in run(server, "pull", "nobody", "--to", out, code=1)
 
 
-@pytest.mark.slow
 def test_a_machine_pulled_elsewhere_shows_from_where(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -501,7 +486,6 @@ def test_a_machine_pulled_elsewhere_shows_from_where(
         other.stop()
 
 
-@pytest.mark.slow
 def test_a_page_shows_what_changed_since_a_deployment(
     server: Server, empty: Any, tmp_path: Path
 ) -> None:
@@ -530,7 +514,6 @@ def test_a_page_shows_what_changed_since_a_deployment(
     assert tag() == stored()
 
 
-@pytest.mark.slow
 def test_next_starts_are_set_listed_and_removed(server: Server, empty: Any, tmp_path: Path) -> None:
     """Whatever starts them next stops; wrong use is refused before a call."""
     (tmp_path / "hello.asl.json").write_text(json.dumps(PASSES), "utf-8")

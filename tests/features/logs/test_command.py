@@ -15,7 +15,7 @@ from tests.features.deploy.test_deploy import clean, command, run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.slow]
 ROLE = "arn:aws:iam::123456789012:role/logs"
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:talk"
 TALK = """
@@ -58,7 +58,6 @@ def start(server: Server, name: str, **event: Any) -> str:
     return str(started["executionArn"])
 
 
-@pytest.mark.slow
 def test_events_and_output_stand_together(server: Server) -> None:
     """By the name of the machine, and by the ARN of one execution."""
     good, bad = start(server, "good", n=1), start(server, "bad", n=2, bad=True)
@@ -84,7 +83,6 @@ def test_events_and_output_stand_together(server: Server) -> None:
     assert "bad  talk  said 2" in shown
 
 
-@pytest.mark.slow
 def test_follow_shows_new_lines_until_the_end(server: Server) -> None:
     """While the function runs there are its events, then its output, then nothing more."""
     go = server.data / "go"
@@ -115,7 +113,6 @@ def test_follow_shows_new_lines_until_the_end(server: Server) -> None:
     assert rest.count("said 3") == 1
 
 
-@pytest.mark.slow
 def test_the_aws_cli_reads_the_log_of_a_function(server: Server) -> None:
     """``aws logs filter-log-events``, with a pattern; a group of nobody is not found."""
     wait_for_end(server.client(), start(server, "for-aws", n=4))
@@ -158,7 +155,6 @@ def test_boto3_walks_from_the_group_of_a_function_to_its_lines(server: Server) -
     assert "said 6" in [event["message"] for event in tailed["events"]]
 
 
-@pytest.mark.slow
 def test_open_prints_the_address_of_a_page(server: Server) -> None:
     """Which leads there; what does not exist is said."""
     arn = start(server, "opened", n=5)

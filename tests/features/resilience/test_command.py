@@ -126,6 +126,7 @@ def browser(server: Server) -> OpenerDirector:
     return signed_in(server)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_the_last_success_gives_input_and_answers(server: Server, browser: OpenerDirector) -> None:
     """Before it the states are tried by themselves; after it the whole way is run."""
@@ -185,6 +186,7 @@ def assert_page_is_equal(
     assert f">{report['execution']}</a>" in page
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_a_named_input_takes_the_place_of_the_last_one(
     server: Server, browser: OpenerDirector
@@ -221,6 +223,7 @@ def test_a_named_input_takes_the_place_of_the_last_one(
     assert "four" in run(server, *words, "four", code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_an_unknown_name_ends_with_2(server: Server) -> None:
     """It is neither a file nor a state machine."""
@@ -230,6 +233,7 @@ def test_an_unknown_name_ends_with_2(server: Server) -> None:
         assert f"{name}: got no such file" in run(server, "role", name, code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_options_of_a_file_are_refused(server: Server) -> None:
     """The server knows the type."""

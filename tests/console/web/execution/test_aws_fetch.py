@@ -62,6 +62,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings)
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance
 def test_an_execution_is_fetched(
     server: Server, profile: Path, project: Project, client: Client
