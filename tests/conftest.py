@@ -12,6 +12,7 @@ full`` runs the rest, ``--tier all`` everything. ``tests/tiers.py`` has the rule
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import itertools
@@ -204,14 +205,23 @@ def _tables_are_emptied() -> Iterator[None]:
 def _empty_tables() -> None:
     from django.db import connection, transaction
 
-    keep = {"django_content_type", "auth_permission"}
-    names = set(connection.introspection.django_table_names(only_existing=True)) - keep
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute("; ".join(f"DELETE FROM {name}" for name in sorted(names)))
-        else:
-            for name in sorted(names):
-                cursor.execute(f"DELETE FROM {name}")
+            cursor.execute("; ".join(f"DELETE FROM {name}" for name in _tables()))
+            return
+        each = (f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in _tables())
+        cursor.execute(" UNION ALL ".join(each))
+        for (name,) in cursor.fetchall():
+            cursor.execute(f"DELETE FROM {name}")
+
+
+@functools.cache
+def _tables() -> list[str]:
+    """Return the names of the tables that a test may fill."""
+    from django.db import connection
+
+    keep = {"django_content_type", "auth_permission"}
+    return sorted({*connection.introspection.django_table_names(only_existing=True)} - keep)
 
 
 @pytest.hookimpl(wrapper=True)
