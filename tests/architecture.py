@@ -7,6 +7,7 @@ tests.architecture_report`` prints it. Nothing is imported or run: the files are
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import tokenize
 from collections import defaultdict
@@ -55,7 +56,20 @@ def dotted(path: Path) -> str:
 
 @cache
 def survey() -> dict[str, ModuleFound]:
-    """Return the name and the parsed source of every module of the product, but migrations."""
+    """Return the name and the parsed source of every module of the product, but migrations.
+
+    Collections of garbage would look at its millions of nodes again and again: two thirds of the
+    time.
+    """
+    gc.disable()
+    try:
+        return _parsed()
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _parsed() -> dict[str, ModuleFound]:
     modules = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):

@@ -22,8 +22,10 @@ CODE = ("engine", "console", "tests")
 MARKS = ("recorded", "measured", "documented")
 _ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 _MARK = re.compile(rf"\[(?:{'|'.join(MARKS)})\]")
-_TEST_NAME = re.compile(r"test_([a-z]\d{1,2})_", re.IGNORECASE)
-_MAY_CITE = re.compile(rf"{_ID.pattern}|{_MARK.pattern}|{_TEST_NAME.pattern}", re.IGNORECASE)
+_TEST_NAME = re.compile(r"(?i:test_([a-z]\d{1,2})_)")
+_CITATION = rf"{_ID.pattern}|{_MARK.pattern}"
+_MAY_CITE = re.compile(rf"{_CITATION}|{_TEST_NAME.pattern}")
+_COMMENT_MAY_CITE = re.compile(rf"#.*?(?:{_CITATION})")
 _TEMPLATE_COMMENT = re.compile(r"\{#(.*?)#\}|\{% comment %\}(.*?)\{% endcomment %\}", re.DOTALL)
 _ENTRY = re.compile(r"^\| (?P<id>[A-Z]\d{1,2}) \||^#+ `(?P<mark>\[\w+\])`$", re.MULTILINE)
 
@@ -51,7 +53,10 @@ def _texts() -> Iterator[tuple[Path, str]]:
             if "migrations" not in path.parts:
                 source = path.read_text(encoding="utf-8")
                 if _MAY_CITE.search(source):  # parsing takes most of the time
-                    yield path, "\n".join((*comments_of(source), *statements_of(source)))
+                    texts = [*statements_of(source)]
+                    if _COMMENT_MAY_CITE.search(source):
+                        texts += comments_of(source)
+                    yield path, "\n".join(texts)
     for path in sorted((ROOT / "templates").rglob("*")):
         if path.is_file():
             comments = _TEMPLATE_COMMENT.findall(path.read_text(encoding="utf-8"))

@@ -114,6 +114,7 @@ def pytest_runtest_setup() -> None:
 _SURVEYS = {
     "tests/console/store/test_packages.py",
     "tests/test_architecture.py",
+    "tests/test_features.py",
     "tests/test_house.py",
     "tests/test_prose.py",
     "tests/test_troubleshooting.py",
