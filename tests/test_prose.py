@@ -55,7 +55,7 @@ def _headlines() -> list[tuple[str, str]]:
 _NO_PAGES = {
     *("cli", "cli.py", "commands", "feature.py", "management"),
     *("coverage", "deploy", "doctor", "load"),
-    *("trials", "evaluation", "files", "role_rehearsal.py"),
+    *("trials", "evaluation", "files", "role_rehearsal.py", "scenarios"),
 }
 """Folders and modules of features with the texts of commands."""
 

@@ -46,7 +46,7 @@ _CONSTRUCTOR_ERRORS = (
 
 
 class SourceError(Exception):
-    """A file cannot be deployed. One line per error: file, place, actual, expected."""
+    """A file cannot be used. One line per error: file, place, actual, expected."""
 
 
 _roots: list[Path] = []

@@ -1,5 +1,5 @@
-"""Recorded executions in memory: parse them, find where they failed, and make tests of them.
+"""Recorded executions in memory: parse them, list their calls, and find where they failed.
 
 Events come from a file, from AWS, or from rows read by the caller: nothing here calls a database or
-server. Used by imports, replays, coverage, and ``stateyard test``.
+server. Used by imports, reproductions and scenarios.
 """

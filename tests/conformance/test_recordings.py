@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import engine
-from console.recordings.files import make_scenario
+from console.features.test_state.scenarios.files import make_scenario
 from console.recordings.printed import read_printed
 from tests.conformance import recorded
 

@@ -83,7 +83,5 @@ def _wrong_uses() -> tuple[type[Exception], ...]:
     import engine
     from console.cli.connection import ConnectionRefused
     from console.cli.documents import SourceError
-    from console.recordings.files import RecordingError, UnfinishedError
 
-    errors = RecordingError, UnfinishedError, engine.DefinitionError
-    return (SourceError, ConnectionRefused, *errors, OSError)
+    return SourceError, ConnectionRefused, engine.DefinitionError, OSError

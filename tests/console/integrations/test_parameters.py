@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console.features.test_state.scenarios.scenario import scenario_of
 from console.features.test_state.web.recorded import read_recording
 from console.integrations import parameters
 from console.models import TaskRow
-from console.recordings.scenario import scenario_of
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 import engine
 from console.db import clock
 from console.features.metrics import samples
+from console.features.test_state.scenarios.scenario import scenario_of
 from console.features.test_state.web.recorded import read_recording
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.recordings.scenario import scenario_of
 from console.store.tasks import claim, complete, jobs
 from console.worker import task_delivery
 from tests.console.store.helpers import create, drain, one, start, types

@@ -12,9 +12,16 @@ from console.features.breakpoints.setting import put_allowed
 from console.models import Execution, Membership, Project, StateMachine, TaskRow
 from console.recordings.printed import read_printed
 from console.store.executions import imports
-from tests.console.recordings.helpers import ANSWERS, ORDERS, busy_once, call, changed, printed
 from tests.console.store.helpers import create, ended, types
 from tests.console.web.helpers import text
+from tests.features.test_state.scenarios.helpers import (
+    ANSWERS,
+    ORDERS,
+    busy_once,
+    call,
+    changed,
+    printed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,8 @@ import msgspec
 import engine
 from console.cli.documents import SourceError
 from console.errors import ValidationException
+from console.features.test_state.scenarios.files import RecordingError, read_recorded
 from console.recordings import printed
-from console.recordings.files import RecordingError, read_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,10 +17,10 @@ from console.cli.output import write_error, write_file, write_line
 from console.errors import ValidationException
 from console.features.deploy.discovery import is_definition, read_paths
 from console.features.deploy.parameters import Parameters
-from console.recordings.files import make_scenario, read_scenario
+from console.features.test_state.scenarios.files import make_scenario, read_scenario
+from console.features.test_state.scenarios.scenario import scenario_of
+from console.features.test_state.scenarios.tests import WRITERS, NoCallError, UnstableError
 from console.recordings.recording import RecordedExecution
-from console.recordings.scenario import scenario_of
-from console.recordings.tests import WRITERS, NoCallError, UnstableError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from console.cli.junit import JUnitCase, write_junit
 from console.features.resilience.trials.trials import TrialOutcome
-from console.recordings.junit import JUnitCase, write_junit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

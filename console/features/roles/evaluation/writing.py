@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from console.cli.junit import JUnitCase, write_junit
 from console.features.roles.evaluation.patterns import HOLE
 from console.features.roles.evaluation.verdicts import Decision, RoleVerdict
-from console.recordings.junit import JUnitCase, write_junit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

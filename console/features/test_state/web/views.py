@@ -13,12 +13,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
+from console.features.test_state.scenarios.scenario import scenario_of
+from console.features.test_state.scenarios.tests import WRITERS, NoCallError, UnstableError
 from console.features.test_state.web import form, recorded
 from console.features.test_state.web.form import TestRequest
 from console.features.test_state.web.forms import SubjectForm, TestStateForm
 from console.masking import mask
-from console.recordings.scenario import scenario_of
-from console.recordings.tests import WRITERS, NoCallError, UnstableError
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.action_views import recorded_input

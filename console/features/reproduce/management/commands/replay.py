@@ -14,20 +14,20 @@ from console.cli.commands import add_parameter_argument
 from console.features.deploy.discovery import read_paths
 from console.features.deploy.parameters import Parameters, parse_parameters
 from console.features.deploy.placeholders import Placeholders
+from console.features.reproduce.outcomes import WRITERS, ReplayOutcome
+from console.features.test_state.scenarios.files import (
+    RecordingError,
+    UnfinishedError,
+    list_recordings,
+    read_scenario,
+)
+from console.features.test_state.scenarios.scenario import scenario_of
 from console.features.test_state.web import recorded
 from console.integrations import parameters
 from console.management.base import DataFolderCommand, WrongUse, read_file
 from console.masking import masked_execution
 from console.masking.mask import MASK
 from console.models import Execution
-from console.recordings.files import (
-    RecordingError,
-    UnfinishedError,
-    list_recordings,
-    read_scenario,
-)
-from console.recordings.outcomes import WRITERS, ReplayOutcome
-from console.recordings.scenario import scenario_of
 from console.statuses import ExecutionStatus
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 
 import engine
 from console import command_line
-from console.recordings.files import read_scenario
-from console.recordings.tests import write_mocks, write_test_state
-from tests.console.recordings.helpers import (
+from console.features.test_state.scenarios.files import read_scenario
+from console.features.test_state.scenarios.tests import write_mocks, write_test_state
+from tests.features.test_state.scenarios.helpers import (
     ANSWERS,
     ORDERS,
     busy_once,

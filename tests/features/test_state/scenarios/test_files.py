@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from console.recordings.files import (
+from console.features.test_state.scenarios.files import (
     RecordingError,
     UnfinishedError,
     list_recordings,
@@ -17,7 +17,13 @@ from console.recordings.files import (
 )
 from console.recordings.printed import read_printed
 from console.store.executions import imports
-from tests.console.recordings.helpers import ANSWERS, ORDERS, changed, printed, write_files
+from tests.features.test_state.scenarios.helpers import (
+    ANSWERS,
+    ORDERS,
+    changed,
+    printed,
+    write_files,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.cli.documents import SourceError
 from console.errors import ValidationException
+from console.features.test_state.scenarios.scenario import scenario_of
 from console.recordings.printed import Printed, read_printed
 from console.recordings.recording import recording_of
-from console.recordings.scenario import scenario_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 _HISTORY, _SCENARIO = "history.json", ".scenario.json"
 
 
-class UnfinishedError(ValueError):
+class UnfinishedError(SourceError):
     """A recorded execution has not ended; the text names the file."""
 
 
-class RecordingError(ValueError):
+class RecordingError(SourceError):
     """A file has no usable execution; the text names the file and the problem."""
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.recordings.files import read_scenario
-from tests.console.recordings.helpers import (
+from console.features.test_state.scenarios.files import read_scenario
+from tests.features.test_state.scenarios.helpers import (
     ANSWERS,
     ORDERS,
     busy_once,
