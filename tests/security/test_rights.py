@@ -427,6 +427,18 @@ def test_every_address_has_its_cell() -> None:
             assert set(least) == {CELLS[name][method]}, (name, method)
 
 
+def test_no_api_ignores_a_parameter(persons: dict[str, Any]) -> None:
+    """Each path under ``/api/`` refuses an unknown parameter, before it does anything."""
+    del persons
+    paths = [filled(route) for route in ROUTES.values() if route.startswith("/api/")]
+    assert paths
+    for path in paths:
+        for method in ("GET", "POST"):
+            answer = Client().generic(method, f"{path}?nonsense=1")
+            if answer.status_code != 405:
+                assert answer.content.startswith(b"nonsense is not a query parameter"), path
+
+
 METHODS: dict[str, tuple[str, ...]] = dict.fromkeys(ASKING, ("GET", "POST"))
 METHODS["owner"] = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SESSION_COOKIE = "stateyard_session"

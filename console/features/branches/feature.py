@@ -17,7 +17,6 @@ FEATURE = Feature(
         "viewer": ("ListBranches",),
         "editor": ("PutBranch", "DeleteBranch"),
     },
-    parameters={"api-branches": ()},
     jobs="console.features.branches.jobs",
     hooks={Hook.PROJECT_BRANCHES: "console.features.branches.views.shown_branches"},
     commands={

@@ -39,7 +39,6 @@ FEATURE = Feature(
         "rule-run": {"POST": ("events:RunSchedule",)},
         "schedule-run": {"POST": ("events:RunSchedule",)},
     },
-    parameters={"api-schedules-paused": ()},
     rights={
         "viewer": (
             "events:DescribeRule",

@@ -30,7 +30,6 @@ FEATURE = Feature(
             "DeleteProject",
         )
     },
-    parameters={"api-projects": (), "api-project": ()},
     jobs="console.features.projects.jobs",
     commands={
         "project": Subcommand("People", "create, list and rename projects"),

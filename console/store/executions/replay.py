@@ -122,7 +122,8 @@ def check_state(text: str, state: str) -> None:
     except engine.DefinitionError:
         raise ValidationException("The definition can no longer be run") from None
     if state not in states:
-        msg = f"'{state}' is not a state outside any Parallel or Map. Use one of {', '.join(states)}"
+        names = ", ".join(states)
+        msg = f"'{state}' is not a state outside any Parallel or Map. Use one of {names}"
         raise ValidationException(msg)
 
 

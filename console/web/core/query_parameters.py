@@ -1,4 +1,4 @@
-"""Refuse unknown query parameters of file and API URLs with an error.
+"""Refuse unknown query parameters of file and API URLs, and repeated ones of API URLs.
 
 Otherwise a program with a misspelt parameter would get a wrong answer. Exempt are pages (their
 lists name unread parameters), health probes (callers add cache busters) and start links (webhooks
@@ -42,18 +42,23 @@ PARAMETERS: dict[str, frozenset[str]] = {
         for address, names in feature.parameters.items()
     },
 }
-"""Name of an address that programs read -> its query parameters."""
+"""Name of an address that programs read -> its parameters. An API without an entry has none."""
 
 
-def refuse_unknown(request: HttpRequest, address: str) -> HttpResponse | None:
-    """Return the error response for a request with an unknown parameter."""
-    names = PARAMETERS.get(address)
-    unknown = [] if names is None else [name for name in request.GET if name not in names]
-    if not unknown:
+def refuse_parameters(request: HttpRequest, address: str) -> HttpResponse | None:
+    """Return the error response for a request with an unknown or repeated parameter."""
+    of_api = address.startswith("api-")
+    names = PARAMETERS.get(address, _NONE if of_api else None)
+    if names is None:
         return None
-    listed = ", ".join(sorted(names or ())) or "none"
-    return HttpResponse(
-        f"{unknown[0][:100]} is not a query parameter of this page. Accepted: {listed}\n",
-        status=400,
-        content_type="text/plain; charset=utf-8",
-    )
+    for name, values in request.GET.lists():
+        if name not in names:
+            listed = ", ".join(sorted(names)) or "none"
+            return _error(f"{name[:100]} is not a query parameter of this page. Accepted: {listed}")
+        if len(values) > 1 and of_api:
+            return _error(f"{name} stands {len(values)} times in this address. Accepted: once")
+    return None
+
+
+def _error(sentence: str) -> HttpResponse:
+    return HttpResponse(f"{sentence}\n", status=400, content_type="text/plain; charset=utf-8")

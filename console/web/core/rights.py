@@ -16,7 +16,7 @@ from django.utils.deprecation import MiddlewareMixin
 from console import access
 from console.feature import chosen_features
 from console.web.core.error_views import method_not_allowed
-from console.web.core.query_parameters import refuse_unknown
+from console.web.core.query_parameters import refuse_parameters
 from console.web.core.scope import ActionNotAllowed, address_problems, record_query, scope_of
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class RightsMiddleware(MiddlewareMixin):
         if method not in methods:
             return method_not_allowed(request, methods)
         _require_one_of(request, methods[method], name)
-        return refuse_unknown(request, name)
+        return refuse_parameters(request, name)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Refuse a file whose URL has a parameter without its effect."""

@@ -74,6 +74,14 @@ def test_a_key_of_an_owner_exports_and_imports(project: Project) -> None:
     assert json.loads(call(key, "POST", exported.content.decode()).content)["changes"] == []
 
 
+def test_a_repeated_parameter_is_refused(project: Project) -> None:
+    """``?dryRun=true&dryRun=false`` would import."""
+    answer = call(new_key(project, "owner"), "POST", SENT, "?dryRun=true&dryRun=false")
+    assert answer.status_code == 400
+    assert answer.content == b"dryRun stands 2 times in this address. Accepted: once\n"
+    assert not ProjectSetting.objects.exists()
+
+
 def test_a_key_reaches_the_settings_of_its_project_only(project: Project) -> None:
     """A call cannot name another project: the key decides."""
     key = new_key(project, "owner")

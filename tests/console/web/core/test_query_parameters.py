@@ -11,7 +11,7 @@ from django.urls import URLResolver, get_resolver
 
 from console.db.audit import Actor
 from console.features.notifications.store import start_links
-from console.web.core.query_parameters import PARAMETERS, refuse_unknown
+from console.web.core.query_parameters import PARAMETERS, refuse_parameters
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import page, text
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"\.(csv|json|svg|mmd|txt|asl\.json)$|/export/|<str:field>/$|<str:kind>$")
 _PROGRAMS = {
-    *("prometheus", "reset", "api-project", "api-projects", "api-branches", "api-settings"),
-    *("api-executions-paused", "api-schedules-paused", "api-inputs"),
-    "api-next-starts",
+    *("prometheus", "reset"),
+    *("api-settings", "api-executions-paused", "api-inputs", "api-next-starts"),
 }
 
 
@@ -47,8 +46,8 @@ def test_every_address_of_a_file_or_a_program_says_what_it_reads() -> None:
 def test_an_unknown_parameter_is_named(name: str) -> None:
     """The known ones are taken; the refusal names it and the accepted ones."""
     good = dict.fromkeys(PARAMETERS[name], "x")
-    assert refuse_unknown(RequestFactory().get("/", good), name) is None
-    refused = refuse_unknown(RequestFactory().get("/", {**good, "colour": "FAILED"}), name)
+    assert refuse_parameters(RequestFactory().get("/", good), name) is None
+    refused = refuse_parameters(RequestFactory().get("/", {**good, "colour": "FAILED"}), name)
     assert refused is not None
     assert refused.status_code == 400
     assert refused.content.decode().startswith("colour is not a query parameter of this page.")
