@@ -5,9 +5,9 @@ and store and worker once more on PostgreSQL. The full tier has the rest: real p
 browser, chaos, simulation, the matrices with thousands of cells, and more tests on PostgreSQL.
 CI runs both. A test is in the full tier by its folder, or by the mark ``slow``.
 
-Pages and API ask the store for rows, and most of their tests repeat statements of others. On
-PostgreSQL the full tier runs those with the mark ``postgres_too``: they were chosen by recording,
-so that together they execute the statements of all. ``--tier all`` runs the others, too.
+Pages, API and features ask the store for rows, and most of their tests repeat statements of
+others. On PostgreSQL the full tier runs those with the mark ``postgres_too``: they were chosen by
+recording, so that together they execute the statements of all. ``--tier all`` runs the others, too.
 """
 
 from __future__ import annotations
@@ -26,15 +26,11 @@ _FULL = ("tests/acceptance/", "tests/chaos/", "tests/simulation/")
 """Folders of the full tier."""
 _QUICK_ON_POSTGRES = ("tests/console/db/", "tests/console/store/", "tests/console/worker/")
 """All that the quick tier runs on PostgreSQL."""
-_FEATURES = (
-    *("access_keys", "account", "alarms", "approvals", "audit", "branches", "breakpoints", "bulk"),
-    *("compare", "doctor", "editor", "faults", "hot_states", "logs", "metrics", "named_inputs"),
-    "next_starts",
-)
-"""Features whose tests have the mark ``postgres_too``; all tests of the others run."""
 _ABOVE_THE_STORE = (
-    *("tests/console/awsapi/", "tests/console/web/", "tests/security/"),
-    *(f"tests/features/{name}/" for name in _FEATURES),
+    "tests/console/awsapi/",
+    "tests/console/web/",
+    "tests/features/",
+    "tests/security/",
 )
 """Folders whose tests run on PostgreSQL, in the full tier, only if they are marked so."""
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)

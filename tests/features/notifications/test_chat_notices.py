@@ -164,6 +164,7 @@ def test_a_test_of_alarms_is_an_alarm(project: Project, receiver: Receiver) -> N
     assert notice_text.subject_of(receiver.got[0][1]).startswith("[test] example is in alarm: a ")
 
 
+@pytest.mark.postgres_too
 def test_a_schedule_runs_by_hand_as_often_as_asked(project: Project, receiver: Receiver) -> None:
     """Also where it is off; when it is due next stays as it is."""
     rules.put_rule(project, REGION, "nightly", schedule="cron(0 2 * * ? *)", state="DISABLED")

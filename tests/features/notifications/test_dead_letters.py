@@ -7,6 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from console.models import Delivery, EventTarget, Execution, OutboxEvent
 from console.web.core.formatting import EXECUTION, clock_text
 from tests.console.web.helpers import markup, text
@@ -41,6 +43,7 @@ def test_the_events_of_a_group_are_listed(project: Project, client: Client) -> N
     assert letter.event.event_id in text(client.get(NOTIFICATIONS, {"letters": "all"}))
 
 
+@pytest.mark.postgres_too
 def test_rules_stand_first_and_more_than_three_letters_are_folded(
     project: Project, client: Client
 ) -> None:
@@ -62,6 +65,7 @@ def test_rules_stand_first_and_more_than_three_letters_are_folded(
     assert "#letters" in shown
 
 
+@pytest.mark.postgres_too
 def test_a_dead_letter_says_what_it_tells_of_its_execution(
     project: Project, client: Client
 ) -> None:
@@ -90,6 +94,7 @@ def test_the_anchor_of_a_group_shows_its_reason(project: Project, client: Client
     assert shown.count('id="letters"') == 1
 
 
+@pytest.mark.postgres_too
 def test_the_count_of_a_rule_leads_to_its_own_dead_letters(
     project: Project, client: Client
 ) -> None:
@@ -149,6 +154,7 @@ def test_a_refused_origin_comes_with_the_line_that_names_it(
             assert (line in shown) is (error == refused), query
 
 
+@pytest.mark.postgres_too
 def test_the_key_in_the_path_of_a_webhook_is_masked(project: Project, signed_in: SignIn) -> None:
     """In lists, on the rule's page, in the question and the audit; an editor opens it there."""
     letter = dead_letter(project)
@@ -166,6 +172,7 @@ def test_the_key_in_the_path_of_a_webhook_is_masked(project: Project, signed_in:
     assert f"<code>{whole}</code>" in text(editor.get(rule_page))
 
 
+@pytest.mark.postgres_too
 def test_an_execution_with_a_generated_name_is_named_by_machine_and_time(
     project: Project, client: Client
 ) -> None:

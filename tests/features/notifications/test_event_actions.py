@@ -120,6 +120,7 @@ def test_events_are_as_they_were_put(project: Project) -> None:
     assert row.about == "order-7"
 
 
+@pytest.mark.postgres_too
 def test_a_rule_put_again_is_made_anew(project: Project) -> None:
     """What is not given is as if it had never been; its targets stay."""
     ask(project, "PutRule", **CHANGES["PutRule"], Description="d", State="DISABLED")
@@ -215,6 +216,7 @@ def test_a_rule_has_tags(project: Project) -> None:
     assert ask(project, "ListTagsForResource", ResourceARN=arn) == {"Tags": []}
 
 
+@pytest.mark.postgres_too
 def test_wrong_tags_change_nothing(project: Project) -> None:
     """Those of AWS's own, too many, and those of a rule that is not there."""
     wrong = {"Tags": [{"Key": "fine", "Value": "1"}, {"Key": "AWS:own", "Value": "1"}]}
@@ -259,6 +261,7 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
     assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"
 
 
+@pytest.mark.postgres_too
 def test_an_address_with_a_nul_has_no_rules(project: Project) -> None:
     """PostgreSQL takes no such text, so it is asked for one that no rule has."""
     assert ask(project, "ListRuleNamesByTarget", TargetArn="\0") == {"RuleNames": []}

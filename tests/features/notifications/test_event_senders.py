@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console import execution_rights
 from console.db.audit import Actor
 from console.features.notifications.store import deliveries, manual_events, rules
@@ -35,6 +37,7 @@ def routed() -> None:
     carry_all()
 
 
+@pytest.mark.postgres_too
 def test_the_sender_is_in_the_row_the_execution_and_the_audit(
     project: Project, signed_in: Any
 ) -> None:
@@ -63,6 +66,7 @@ def test_the_sender_is_in_the_row_the_execution_and_the_audit(
     assert execution.name in shown
 
 
+@pytest.mark.postgres_too
 def test_the_rights_are_those_of_the_rule(project: Project) -> None:
     """A sender gives an execution none of theirs."""
     machine = create(project, PASS)
@@ -73,6 +77,7 @@ def test_the_rights_are_those_of_the_rule(project: Project) -> None:
     assert execution_rights.starters_of(Execution.objects.get()) == ("ed",)
 
 
+@pytest.mark.postgres_too
 def test_what_is_done_by_hand_names_the_person(project: Project) -> None:
     """A schedule that is run now, and a test of a target; one that fires by itself names nobody."""
     machine = create(project, PASS)

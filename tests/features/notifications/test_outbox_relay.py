@@ -84,6 +84,7 @@ def test_pauses_grow_to_five_minutes() -> None:
         assert abs(deliveries.pause_ms(attempts) - seconds * 1000) <= seconds * 100
 
 
+@pytest.mark.postgres_too
 def test_what_is_refused_for_good_is_a_dead_letter_at_once(
     project: Project, receiver: Receiver
 ) -> None:
@@ -102,6 +103,7 @@ def test_what_is_refused_for_good_is_a_dead_letter_at_once(
     assert receiver.got[1][0]["X-Stateyard-Event-Id"] == event_id
 
 
+@pytest.mark.postgres_too
 def test_a_retry_policy_ends_it(project: Project, receiver: Receiver) -> None:
     """After so many further attempts it is a dead letter."""
     receiver.answers = [500] * 5
@@ -114,6 +116,7 @@ def test_a_retry_policy_ends_it(project: Project, receiver: Receiver) -> None:
     assert len(receiver.got) == 2
 
 
+@pytest.mark.postgres_too
 def test_what_waits_too_long_for_a_silent_target_ends(project: Project, receiver: Receiver) -> None:
     """Without a call, though the target is paused; what is younger waits on."""
     policy = {"MaximumEventAgeInSeconds": 60}
@@ -144,6 +147,7 @@ def test_an_address_nobody_named_is_not_called(project: Project, receiver: Recei
     assert "not among the endpoints of targets.json" in row.last_error
 
 
+@pytest.mark.postgres_too
 def test_what_was_being_sent_when_the_process_died_is_sent_again(
     project: Project, receiver: Receiver
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_slow_receiver_does_not_keep_others_waiting(
     wait_until(lambda: Delivery.objects.filter(attempts__gt=0, status="waiting").exists())
 
 
+@pytest.mark.postgres_too
 def test_old_events_are_removed_but_not_what_is_on_its_way(
     project: Project, receiver: Receiver
 ) -> None:

@@ -31,6 +31,7 @@ def life(machine: StateMachine) -> None:
             carry(number)
 
 
+@pytest.mark.postgres_too
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_every_commit_between_a_start_and_the_last_delivery(project: Project, moment: str) -> None:

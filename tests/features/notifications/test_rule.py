@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     SignIn = Callable[[str], Client]
 
 
+@pytest.mark.postgres_too
 def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client) -> None:
     """Each on its own form; what was not asked stays."""
     rule(project)
@@ -239,6 +240,7 @@ def test_a_single_moment_becomes_a_schedule(project: Project, client: Client) ->
     assert Delivery.objects.get().target.rule == schedule
 
 
+@pytest.mark.postgres_too
 def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
     project: Project, signed_in: SignIn
 ) -> None:
@@ -266,6 +268,7 @@ def test_a_schedule_says_its_next_times_its_arn_and_what_changes_it(
         assert utc in due
 
 
+@pytest.mark.postgres_too
 def test_the_poll_of_the_last_runs_takes_the_state_of_the_target_along(
     project: Project, client: Client
 ) -> None:
@@ -285,6 +288,7 @@ def test_the_poll_of_the_last_runs_takes_the_state_of_the_target_along(
         assert "Waiting" in shown.partition(f'id="{polled[1]}"')[2].partition("</span>")[0]
 
 
+@pytest.mark.postgres_too
 def test_what_is_wrong_with_an_expression_stands_at_its_field(client: Client) -> None:
     """And what is wrong with the time zone below that one."""
     page = "/schedules/times/?schedule="
@@ -300,6 +304,7 @@ def test_what_is_wrong_with_an_expression_stands_at_its_field(client: Client) ->
     assert 'id="schedule-problem"' in field
 
 
+@pytest.mark.postgres_too
 def test_a_target_that_nothing_is_sent_to_says_so(
     project: Project, client: Client, settings: Settings
 ) -> None:

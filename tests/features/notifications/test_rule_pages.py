@@ -80,6 +80,7 @@ def retried(since_ms: int) -> dict[str, Any]:
     return {"status": "waiting", "attempts": 2, "created_ms": since_ms}
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     ("rows", "word", "failing_ms", "delivered_ms"),
     [
@@ -154,6 +155,7 @@ def test_dead_letters_of_a_group_are_deleted_after_one_question(
     assert list(Delivery.objects.all()) == [letter]
 
 
+@pytest.mark.postgres_too
 def test_only_the_newest_dead_letters_are_deleted_at_once(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +216,7 @@ def twice(project: Project) -> EventRule:
     return event_rule
 
 
+@pytest.mark.postgres_too
 def test_an_event_is_listed_once_with_what_it_started(
     project: Project, client: Client, twice: EventRule
 ) -> None:
@@ -323,6 +326,7 @@ def test_a_rule_says_when_it_fires_before_anything_else(project: Project, client
     assert "never: the rule is disabled" in words(client.get("/rules/nightly/"))
 
 
+@pytest.mark.postgres_too
 def test_each_reason_is_said_once_among_all_events(project: Project, client: Client) -> None:
     """Events of two targets that fail in turn stand by their target within a page."""
     letter = dead_letter(project)

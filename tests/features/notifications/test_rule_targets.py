@@ -120,6 +120,7 @@ def test_a_function_is_called_with_the_event(project: Project, settings: Any) ->
     assert dead.target.target_id == "2"
 
 
+@pytest.mark.postgres_too
 def test_a_rule_does_not_go_round(project: Project) -> None:
     """It starts the machine for what others started, not for what it started itself."""
     machine = create(project, PASS, "machine")
@@ -163,6 +164,7 @@ def test_a_machine_that_is_gone_is_a_dead_letter(project: Project) -> None:
 # -- schedules -------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_schedule_fires_once_each_time(project: Project) -> None:
     """Also when two look at once, and once for all moments that nobody was there."""
     machine = create(project, PASS)
@@ -197,6 +199,7 @@ def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) ->
     assert (EventRule.objects.get().next_ms or 0) == due + 1_500
 
 
+@pytest.mark.postgres_too
 def test_a_disabled_schedule_does_not_fire(project: Project) -> None:
     """Enabled again it is due at its next moment, not at those it missed."""
     rules.put_rule(project, REGION, "tick", schedule="rate(1 minute)", state="DISABLED")

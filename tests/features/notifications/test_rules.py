@@ -156,6 +156,7 @@ def test_dead_letters_say_why_and_are_sent_again(project: Project, signed_in: Si
     assert "no longer a dead letter" in text(operator.post(path, follow=True))
 
 
+@pytest.mark.postgres_too
 def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
     project: Project, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +184,7 @@ def test_the_dead_letters_of_a_rule_are_sent_again_at_once(
     assert not Delivery.objects.filter(pk=letter.pk, status="dead").exists()
 
 
+@pytest.mark.postgres_too
 def test_dead_letters_of_one_cause_are_one_row(project: Project, client: Client) -> None:
     """Grouped by rule and cause, whose numbers and ids differ: how many, the first and the last."""
     letter = dead_letter(project)
@@ -208,6 +210,7 @@ def test_dead_letters_of_one_cause_are_one_row(project: Project, client: Client)
     assert 'id="letters"' not in shown
 
 
+@pytest.mark.postgres_too
 def test_a_group_of_dead_letters_is_sent_again_after_one_question(
     project: Project, signed_in: SignIn
 ) -> None:

@@ -83,6 +83,7 @@ def test_moments_of_a_pause_are_skipped(project: Project, machine: str, now: Clo
     ]
 
 
+@pytest.mark.postgres_too
 def test_an_open_window_starts_a_missed_moment_once(
     project: Project, machine: str, now: Clock
 ) -> None:
@@ -101,6 +102,7 @@ def test_an_open_window_starts_a_missed_moment_once(
     assert deliveries.fire_due() == 0
 
 
+@pytest.mark.postgres_too
 def test_a_start_that_is_on_its_way_waits(project: Project, machine: str, now: Clock) -> None:
     """It follows at the resume; a run by hand and a rule that matches events go on."""
     row = schedule_of(project, machine)

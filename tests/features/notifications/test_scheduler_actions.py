@@ -103,6 +103,7 @@ def test_every_action_has_a_call_here() -> None:
     assert set(CALLS) == set(services.SCHEDULER.handlers)
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     "settings",
     [
@@ -125,6 +126,7 @@ def test_a_text_that_postgresql_does_not_take_is_stored_without(
     assert "\ufffd" in row.description + row.targets.get().address
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("role", ["", *Role])
 @pytest.mark.parametrize("action", CALLS)
 def test_each_role_may_call_what_its_cell_says(
@@ -151,6 +153,7 @@ def test_each_role_may_call_what_its_cell_says(
     assert not AuditEntry.objects.exists()
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("action", [name for name in CALLS if not name.startswith("Create")])
 def test_nothing_of_another_project_is_answered_or_changed(
     schedule: EventRule, django_user_model: Any, action: str
@@ -230,6 +233,7 @@ def test_a_schedule_is_not_due_after_its_end(project: Project) -> None:
     assert (row.state, row.due_ms) == ("ENABLED", None)
 
 
+@pytest.mark.postgres_too
 def test_a_completed_schedule_is_deleted_with_its_last_delivery(project: Project) -> None:
     """Its execution stays, and the audit says what became of it."""
     create(project, PASS)

@@ -81,6 +81,7 @@ def schedule(project: Project, name: str = "nightly", group: str = "default") ->
     return scheduler.create_schedule(scheduler.ScheduleKey(project, REGION, group, name), settings)
 
 
+@pytest.mark.postgres_too
 def test_schedules_of_the_scheduler_are_listed_after_rules(
     project: Project, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_the_triggers_of_a_machine_are_its_rules_and_its_schedules(
     assert re.findall(r'href="/(?:rules|schedules)/([^"?]+)"', shown) == ["default/other/"]
 
 
+@pytest.mark.postgres_too
 def test_a_schedule_of_the_scheduler_has_a_page(project: Project, client: Client) -> None:
     """What it starts, when, and with which input; editors switch and delete it there."""
     event_rule = schedule(project)
@@ -158,6 +160,7 @@ def test_a_schedule_of_the_scheduler_has_a_page(project: Project, client: Client
     assert client.get(page).status_code == 404
 
 
+@pytest.mark.postgres_too
 def test_dead_letters_of_a_schedule_lead_to_it(project: Project, client: Client) -> None:
     """Their list names the schedule, which has no page among the rules."""
     schedule(project)
@@ -175,6 +178,7 @@ def test_a_viewer_reads_a_schedule_only(project: Project, signed_in: SignIn) -> 
     assert "/delete/" not in shown
 
 
+@pytest.mark.postgres_too
 def test_the_target_of_a_schedule_is_a_name_with_a_link(project: Project, client: Client) -> None:
     """Its whole ARN is there to copy; what has no page has a name only."""
     event_rule = schedule(project)

@@ -150,6 +150,7 @@ def test_a_link_ends_with_the_membership_of_its_maker(project: Project, signed_i
     assert post(linked(machine))[0] == 200
 
 
+@pytest.mark.postgres_too
 def test_a_link_is_closed_while_its_maker_may_make_none(
     project: Project, signed_in: SignIn
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_link_is_closed_while_its_maker_may_make_none(
     assert post(path)[0] == 404
 
 
+@pytest.mark.postgres_too
 def test_a_link_that_outlived_its_maker_stays_closed(project: Project) -> None:
     """One of an earlier release has no membership: it ends when its maker is added again."""
     people.put_member(project, "owner", "owner", Actor("manage.py"))
@@ -182,6 +184,7 @@ def test_a_link_that_outlived_its_maker_stays_closed(project: Project) -> None:
         assert post(path)[0] == 404
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("membership", [True, False])
 def test_a_link_stays_closed_after_a_removal_without_notifications(
     project: Project, monkeypatch: pytest.MonkeyPatch, *, membership: bool
@@ -240,6 +243,7 @@ def test_the_last_use_of_a_link_is_shown_to_the_minute(
     assert f" data-minute>{clock_text(minute + 60_000)[:16]}</time>" in shown
 
 
+@pytest.mark.postgres_too
 def test_an_editor_makes_and_revokes_links(project: Project, signed_in: SignIn) -> None:
     """Others see them, with no form, and are refused; both changes are in the audit."""
     create(project, WAIT)
@@ -292,6 +296,7 @@ def test_the_links_of_another_project_cannot_be_revoked(
     assert StartLink.objects.get().revoked_ms is None
 
 
+@pytest.mark.postgres_too
 def test_many_starts_at_once_are_each_one(project: Project, worker: Any) -> None:
     """Eight callers of an Express machine have eight answers."""
     path = linked(create(project, PASS), "EXPRESS")
@@ -361,6 +366,7 @@ def test_a_link_beyond_its_rate_is_told_so(
     quotas.forget()
 
 
+@pytest.mark.postgres_too
 def test_few_callers_of_a_link_wait_at_once(project: Project, settings: Any) -> None:
     """One link cannot take the places of all that wait."""
     settings.STATEYARD_QUOTAS = {"start_link_waits": 0}

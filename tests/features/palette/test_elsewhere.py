@@ -104,6 +104,7 @@ def test_nothing_of_another_project_is_found(
     assert not [group for group in matches(viewer, "orders") if "payments" in group]
 
 
+@pytest.mark.postgres_too
 def test_the_queries_do_not_grow_with_the_projects(
     viewer: Client, django_assert_max_num_queries: Any
 ) -> None:

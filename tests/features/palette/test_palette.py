@@ -52,6 +52,7 @@ def test_a_text_finds_machines_executions_states_pages_actions_and_people(
     assert matches(client, "start nap")["Actions"] == ["Start Napping"]
 
 
+@pytest.mark.postgres_too
 def test_without_a_text_machines_and_actions_stand_above_executions(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:
@@ -95,6 +96,7 @@ def test_states_inside_maps_and_branches_are_found(project: Project, client: Cli
     assert "/machines/Nested/definition/?state=Deep" in shown
 
 
+@pytest.mark.postgres_too
 @pytest.mark.slow
 def test_rules_schedules_alarms_and_activities_are_found(
     project: Project, signed_in: Callable[[str], Client], django_assert_max_num_queries: Any
@@ -153,6 +155,7 @@ def test_a_pasted_arn_or_id_finds_an_execution_however_old(
     assert matches(client, machine.arn) == {"State machines": ["Busy"]}
 
 
+@pytest.mark.postgres_too
 def test_nobody_finds_what_is_not_theirs(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:
@@ -170,6 +173,7 @@ def test_nobody_finds_what_is_not_theirs(
     assert "Start Mine" in matches(signed_in("operator"), "Mine")["Actions"]
 
 
+@pytest.mark.postgres_too
 def test_the_palette_reads_without_a_script(project: Project, client: Client) -> None:
     """The link of the top bar leads to a page with the same field; htmx gets the list alone."""
     create(project, PASS, "Plain")

@@ -136,6 +136,7 @@ def test_a_machine_pauses_and_resumes_all_that_run(
     assert not Pause.objects.exists()
 
 
+@pytest.mark.postgres_too
 def test_a_list_marks_and_finds_paused_executions(
     client: Client, project: Project, execution: Execution
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_list_marks_and_finds_paused_executions(
     assert other.status == "RUNNING"
 
 
+@pytest.mark.postgres_too
 def test_an_open_list_learns_of_a_pause(client: Client, execution: Execution) -> None:
     """Its poll sends the row once, and again after the resume."""
     poll = f"/executions/_new?newest={execution.pk}&count=0&notes={execution.pk}:"

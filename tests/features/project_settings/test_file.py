@@ -39,6 +39,7 @@ mocks:
 """
 
 
+@pytest.mark.postgres_too
 def test_an_import_of_its_own_export_changes_nothing(project: Project) -> None:
     """Texts that YAML 1.1 reads as other values stay texts; another project becomes the same."""
     sections.import_settings(project, ALL, BY)
@@ -60,6 +61,7 @@ def test_an_import_of_its_own_export_changes_nothing(project: Project) -> None:
     assert ProjectSetting.objects.filter(project=project).count() == 5
 
 
+@pytest.mark.postgres_too
 def test_a_plan_says_what_changes(project: Project) -> None:
     """A section replaces that of the project, and others stay; the audit has each change."""
     sections.import_settings(project, ALL, BY)

@@ -61,6 +61,7 @@ def problem_of(shown: str, field: str) -> str:
 # -- quotas ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_quota_counts_at_once(project: Project, signed_in: Callable[[str], Client]) -> None:
     """The next start is refused; the server's number counts again once the own one is removed."""
     machine = create(project, WAIT)
@@ -194,6 +195,7 @@ def test_the_second_of_two_owners_is_refused(
 # -- denied actions --------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_denied_action_counts_at_once(
     project: Project, signed_in: Callable[[str], Client], settings: Any
 ) -> None:
@@ -265,6 +267,7 @@ def test_a_wrong_change_of_a_denial_keeps_what_was_typed(
 # -- retention -------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_retention_that_removes_something_has_to_be_confirmed(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:
@@ -306,6 +309,7 @@ def test_the_operators_retention_is_the_ceiling(
 # -- mocks -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.postgres_too
 def test_a_mock_configuration_counts_at_once(
     project: Project, signed_in: Callable[[str], Client], settings: Any
 ) -> None:

@@ -216,6 +216,7 @@ def test_an_answer_that_never_ends(
     enough.set()
 
 
+@pytest.mark.postgres_too
 def test_few_tests_run_at_once(
     owner: Client, silent: str, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_an_empty_secret_keeps_the_stored_one_at_its_address(owner: Client) -> N
     assert "got nothing, wanted the access key ID and secret access key." in half
 
 
+@pytest.mark.postgres_too
 def test_two_owners_at_once(owner: Client) -> None:
     """The second one is told who saved what, and may replace it."""
     owner.post(f"{EDIT}service/", SQS)

@@ -131,6 +131,7 @@ CALLS = [
 BODY = {"name": "mine", "newName": "mine", "confirm": "payments"}
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize("role", ["viewer", "operator", "editor", "owner"])
 def test_no_role_of_a_project_may_call(project: Project, role: str) -> None:
     """An owner neither sees nor changes a project here; each refusal is in the audit."""
@@ -145,6 +146,7 @@ def test_no_role_of_a_project_may_call(project: Project, role: str) -> None:
     assert Project.objects.filter(archived_ms=None).count() == 2
 
 
+@pytest.mark.postgres_too
 def test_only_a_signature_counts(key: str, administrator: Client) -> None:
     """Neither a session nor a key that is wrong, disabled or signs something else."""
     for method, path in CALLS:

@@ -77,6 +77,7 @@ def archived(payments: Project) -> Project:
     return Project.objects.get(pk=payments.pk)
 
 
+@pytest.mark.postgres_too
 def test_reading_actions_are_answered_and_all_others_refused(payments: Project) -> None:
     """By every service; the error names the archive. A key that is there signs the calls."""
     member = Membership.objects.get(project=payments)
@@ -121,6 +122,7 @@ def test_pages_show_a_banner_and_change_nothing(payments: Project, owner: Client
     assert AuditEntry.objects.filter(project=payments, action="Refused").exists()
 
 
+@pytest.mark.postgres_too
 @pytest.mark.slow
 def test_no_page_has_a_writing_form(payments: Project, owner: Client) -> None:
     """Besides those that take access away, and what each reader prefers."""
@@ -208,6 +210,7 @@ def test_rules_rest(payments: Project) -> None:
     assert OutboxEvent.objects.filter(routed=False).exists()
 
 
+@pytest.mark.postgres_too
 def test_moments_of_schedules_pass(payments: Project) -> None:
     """Of rules and of EventBridge Scheduler; an unarchived project makes up for none of them."""
     machine = create(payments, PASS, "other")
@@ -265,6 +268,7 @@ def test_a_bulk_job_ends_refused(payments: Project) -> None:
     assert Execution.objects.get().status == "RUNNING"
 
 
+@pytest.mark.postgres_too
 def test_keys_are_refused_by_page_and_command(payments: Project, owner: Client) -> None:
     """Neither made nor enabled, by nobody; a key may still be disabled and deleted."""
     user = Membership.objects.get(project=payments).user
@@ -314,6 +318,7 @@ def test_a_project_of_the_server_is_not_archived(payments: Project, name: str) -
     assert caught.value.code == code
 
 
+@pytest.mark.postgres_too
 def test_an_administrator_archives_by_page_and_command(
     payments: Project, administrator: Client
 ) -> None:

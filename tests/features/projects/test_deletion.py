@@ -61,6 +61,7 @@ def delete(project: Project) -> None:
     assert deletion.work_on_deletion(project.pk)
 
 
+@pytest.mark.postgres_too
 def test_no_table_has_a_row_of_it(payments: Project, project: Project) -> None:
     """Of two projects with a row in every table, all is as if the deleted one had never been."""
     user = get_user_model().objects.get(username="ben")
@@ -128,6 +129,7 @@ def test_what_is_shared_stays(payments: Project, project: Project) -> None:
     assert not get_user_model().objects.get(username="ana").has_usable_password()
 
 
+@pytest.mark.postgres_too
 def test_running_executions_end_without_a_step(payments: Project) -> None:
     """Their tasks are called by nobody, and a worker that has one in hand writes nothing."""
     Project.objects.filter(pk=payments.pk).update(archived_ms=None)
@@ -171,6 +173,7 @@ def test_a_deletion_that_cannot_be_is_refused(
     assert Membership.objects.filter(project=payments).exists()
 
 
+@pytest.mark.postgres_too
 def test_nobody_opens_a_project_that_is_being_deleted(payments: Project) -> None:
     """Its members and keys are gone first; it is neither renamed nor unarchived."""
     Project.objects.filter(pk=payments.pk).update(archived_ms=None)

@@ -131,6 +131,7 @@ def test_the_header_offers_projects_to_a_member_of_two(
     assert "Project: payments" in text(owner.get("/"))
 
 
+@pytest.mark.postgres_too
 def test_the_samples_alone_make_no_menu(
     project: Project, signed_in: Callable[[str], Client], django_user_model: Any
 ) -> None:

@@ -41,6 +41,7 @@ def test_a_project_has_an_owner_and_an_account(project: Project) -> None:
     assert shipping.account_id == "222222222222"
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(
     ("name", "account", "owner", "code"),
     [

@@ -145,6 +145,7 @@ def test_the_failing_state_is_live(project: Project, client: Client, settings: A
     assert again.output == '{"shipped":"live"}'
 
 
+@pytest.mark.postgres_too
 @pytest.mark.usefixtures("worker")
 def test_a_corrected_definition_is_tried(project: Project, client: Client, settings: Any) -> None:
     """The current definition of a state machine here; recorded answers fit its calls still."""
@@ -159,6 +160,7 @@ def test_a_corrected_definition_is_tried(project: Project, client: Client, setti
     assert StateMachine.objects.filter(name="orders").count() == 1
 
 
+@pytest.mark.postgres_too
 @pytest.mark.usefixtures("worker")
 def test_it_begins_at_the_failing_state(project: Project, client: Client, settings: Any) -> None:
     """With the recorded input of the Map around it, and all calls live."""
@@ -298,6 +300,7 @@ def test_a_success_with_a_distributed_map_has_no_form(project: Project, client: 
     assert b'name="calls"' not in page.content
 
 
+@pytest.mark.postgres_too
 def test_only_who_may_start(project: Project, client: Client) -> None:
     """A viewer gets no form, an operator creates no state machine; ours are not reproduced."""
     imported = brought(project, Pack=refuse_two)

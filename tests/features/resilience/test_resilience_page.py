@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from console.db import audit
 from console.features.named_inputs import store
 from console.features.resilience import views
@@ -18,7 +20,6 @@ from tests.features.resilience.machines import WEAK, WELL_MADE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
     from django.test import Client
 
     from console.models import Execution, Project, StateMachine
@@ -182,6 +183,7 @@ def test_recorded_data_is_masked(client: Client, project: Project) -> None:
     assert "with (masked)" in text
 
 
+@pytest.mark.postgres_too
 def test_express_executions_lend_nothing(project: Project) -> None:
     """As for the command: the API has no list of them."""
     machine = create(project, CHOOSES)

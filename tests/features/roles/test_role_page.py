@@ -113,6 +113,7 @@ def test_a_bad_policy_is_refused(client: Client, project: Project, text: str, pr
     assert project_settings.find_setting(project, role_rehearsal.KIND, "machine") is None
 
 
+@pytest.mark.postgres_too
 def test_two_owners_at_once(client: Client, project: Project) -> None:
     """The second form has an old revision: it is refused, the first change stays."""
     create(project, PASS)
@@ -195,6 +196,7 @@ def test_a_role_that_is_not_enforced_fails_nothing(project: Project) -> None:
     assert len(CALLED) == 1
 
 
+@pytest.mark.postgres_too
 def test_a_nested_start_without_its_rule(project: Project) -> None:
     """``.sync`` needs events:PutRule and the others, as on AWS; the child is not started."""
     child = create(project, PASS, "child")

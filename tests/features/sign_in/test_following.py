@@ -70,6 +70,7 @@ def ana(
     return Ana(client, django_user_model.objects.get(username="editor"), project)
 
 
+@pytest.mark.postgres_too
 def test_a_silent_provider_pauses_access(ana: Ana) -> None:
     """After a quarter of an hour; signing in or out still works, and an answer ends the pause."""
     late_ms = clock.now_ms() - following.SILENT_MS
@@ -96,6 +97,7 @@ def test_without_a_refresh_token_nobody_is_paused(ana: Ana) -> None:
     assert following.count_people() == {"corp": (0, 1)}
 
 
+@pytest.mark.postgres_too
 def test_a_refused_token_ends_sessions_until_the_next_sign_in(ana: Ana) -> None:
     """The key is the same one afterwards; the audit says why it was refused."""
     following.stop(ana.row(), "the provider refused the refresh token")
@@ -107,6 +109,7 @@ def test_a_refused_token_ends_sessions_until_the_next_sign_in(ana: Ana) -> None:
     assert ana.may() == (200, True)
 
 
+@pytest.mark.postgres_too
 def test_one_process_asks_at_a_time(ana: Ana) -> None:
     """A person who is due is taken once, and again when the process has died."""
     assert following.take_due(9, {"corp"}) == []
@@ -120,6 +123,7 @@ def test_one_process_asks_at_a_time(ana: Ana) -> None:
     assert len(following.take_due(9, {"corp"})) == 1
 
 
+@pytest.mark.postgres_too
 def test_an_answer_about_an_earlier_sign_in_counts_for_nothing(ana: Ana) -> None:
     """The person signed in again while the provider was asked."""
     asked = ana.row()
@@ -146,6 +150,7 @@ def test_a_person_without_a_group_is_asked_about_no_more(ana: Ana) -> None:
     assert ana.may() == (302, False)
 
 
+@pytest.mark.postgres_too
 @pytest.mark.parametrize(("sid", "names_person"), [("s1", False), ("s1", True), ("", True)])
 def test_a_logout_token_ends_sessions_once(ana: Ana, sid: str, names_person: bool) -> None:
     """By session, by person or by both; the key goes on, and the provider is asked at once."""
@@ -163,6 +168,7 @@ def test_a_logout_token_ends_sessions_once(ana: Ana, sid: str, names_person: boo
     assert ana.may() == (200, True)
 
 
+@pytest.mark.postgres_too
 def test_what_has_expired_is_forgotten(ana: Ana, project: Project) -> None:
     """A person with a key is followed without a session, and no longer than the key lasts."""
     old_ms = clock.now_ms() - following.SESSION_MS - 1

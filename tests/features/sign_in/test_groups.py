@@ -55,6 +55,7 @@ def root(signed_in: Callable[[str], Client], django_user_model: Any) -> Client:
     return client
 
 
+@pytest.mark.postgres_too
 @pytest.mark.usefixtures("providers")
 def test_rows_of_the_page_and_of_the_settings_count(project: Project) -> None:
     """The settings win where they have the pair; the highest role of all groups counts."""
@@ -101,6 +102,7 @@ def test_a_row_that_cannot_be_is_refused(row: tuple[str, str, str, str], words: 
     assert not GroupRole.objects.exists()
 
 
+@pytest.mark.postgres_too
 @pytest.mark.usefixtures("providers")
 def test_an_administrator_keeps_the_table(root: Client, project: Project) -> None:
     """Each change is in the audit of its project; the settings' rows have no button."""

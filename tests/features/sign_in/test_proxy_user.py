@@ -46,6 +46,7 @@ def ben(project: Project, django_user_model: Any) -> Any:
     return django_user_model.objects.get(username="ben")
 
 
+@pytest.mark.postgres_too
 def test_the_proxy_names_a_member(ben: Any) -> None:
     """For this request; the next one without the name is nobody's."""
     assert come("ben") == (ben.username, "")

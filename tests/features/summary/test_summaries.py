@@ -47,6 +47,7 @@ def stored() -> dict[str, str]:
     return dict(ExecutionSummary.objects.values_list("execution__name", "text"))
 
 
+@pytest.mark.postgres_too
 def test_a_summary_follows_the_execution(project: Project) -> None:
     """One at its start, one at its end, and again at the end of a redrive."""
     machine = tagged(project, ORDER, WAIT)
@@ -64,6 +65,7 @@ def test_a_summary_follows_the_execution(project: Project) -> None:
     assert row.stop_ms == Execution.objects.get().stop_ms
 
 
+@pytest.mark.postgres_too
 def test_an_execution_that_ends_at_once_has_one_summary(project: Project) -> None:
     """With its output; those of other machines have none."""
     drain(start(tagged(project, ORDER), {"order": 2}, "b"))
@@ -164,6 +166,7 @@ def test_an_error_shows_as_nothing_with_a_hint(project: Project, client: Client)
     assert "<dt>Summary</dt>" not in markup(client.get(page(run)))
 
 
+@pytest.mark.postgres_too
 def test_a_slow_expression_is_given_up_for_the_others(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

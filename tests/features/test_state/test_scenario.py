@@ -191,6 +191,7 @@ def test_x11_stops_and_redrives_are_part_of_it(project: Project, client: Client)
     assert differences(file) == []
 
 
+@pytest.mark.postgres_too
 def test_x11_a_timeout_comes_again(project: Project, client: Client) -> None:
     """The execution's own limit counts, not its machine's."""
     machine = create(project, one("A", **function("a")))
