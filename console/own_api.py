@@ -63,7 +63,9 @@ class LongPoll:
     case a signal was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called if the
     caller has disconnected by the time there is an answer, so that the answer is not lost.
     ``one_each``: a signal wakes one waiter instead of all. ``short``: ``look`` reads only a few
-    rows. ``key_id``: the access key of the caller.
+    rows. ``key_id``: the access key of the caller. ``ready``: there probably is an answer, so the
+    thread of the operation looks first. ``first``: the answer that it got. ``seen``: the number of
+    the topic's last signal before the rows had no answer; None if nobody has looked.
     """
 
     look: Callable[[], Answer | Change[Answer | None] | None]
@@ -74,6 +76,9 @@ class LongPoll:
     one_each: bool = False
     short: bool = False
     key_id: str = ""
+    ready: bool = False
+    first: Answer | None = None
+    seen: int | None = None
 
     def checked(self, check: Callable[[], object]) -> LongPoll:
         """Return a copy that calls ``check`` before each look; an error of ``check`` ends the wait.

@@ -25,7 +25,7 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.key_resources import resources_of
-from console.awsapi.operations.call import Answer, Call, wait_for
+from console.awsapi.operations.call import Answer, Call, look_first, wait_for
 from console.awsapi.read_ahead import PAGES_AHEAD
 from console.awsapi.refused_calls import record_refusal
 from console.awsapi.waiting_calls import WAITING_CALLS
@@ -283,12 +283,13 @@ def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request
     if name in _WAITS:
         WAITING_CALLS.check(principal.key_id, quotas.quotas_of(principal.project.name))
     answer = settled(service.run(call))
-    if isinstance(answer, LongPoll):
-        answer = replace(answer, key_id=principal.key_id)
-    if isinstance(answer, LongPoll) and not settings.STATEYARD_ACCEPT_ANY_KEY:
+    if not isinstance(answer, LongPoll):
+        return answer
+    poll = replace(answer, key_id=principal.key_id)
+    if not settings.STATEYARD_ACCEPT_ANY_KEY:
         permission = service.permission(name)
-        return answer.checked(partial(_check_still_allowed, principal, permission, resources))
-    return answer
+        poll = poll.checked(partial(_check_still_allowed, principal, permission, resources))
+    return look_first(poll, answer.look)
 
 
 def _check_still_allowed(

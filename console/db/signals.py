@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from console.db import rows
@@ -51,6 +52,8 @@ class Transport(Protocol):
 _listeners: dict[Channel, list[Callable[..., None]]] = defaultdict(list)
 _in_turn: set[Channel] = set()  # channels whose signals go to one listener each, in turn
 _lock = threading.Lock()
+_numbers = count(1)
+_last: dict[object, int] = {}  # topic -> number of its last signal
 _transport: Transport | None = None
 
 
@@ -94,6 +97,14 @@ def subscribers(channel: Channel) -> int:
     return len(_listeners.get(channel, ()))
 
 
+def last_signal(channel: Channel) -> int:
+    """Return the number of the last signal of a channel's topic in this process, 0 without one.
+
+    Read it before the rows: while it is the same, no signal has announced a change of them.
+    """
+    return _last.get(channel[0], 0)
+
+
 def publish(channel: Channel, *values: object) -> None:
     """Call the channel's listeners after the current transaction's commit, or now without one.
 
@@ -122,6 +133,7 @@ def after_commit(hook: Callable[[], None]) -> None:
 
 def deliver(channel: Channel, *values: object) -> None:
     """Call the channel's listeners in this process."""
+    _last[channel[0]] = next(_numbers)  # first: a listener may subscribe only now
     for listener in _next_listeners(channel):
         listener(*values)
 

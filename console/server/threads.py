@@ -131,8 +131,10 @@ class Threads:
         """
         return self.run(self._unless_late, since, fn)
 
-    async def run_to_commit(self, since: float, fn: Callable[[], Any]) -> Any:
+    async def run_to_commit(self, since: float | None, fn: Callable[[], Any]) -> Any:
         """Call ``fn`` like ``run_in_time``, then await the commit of the change that it returns.
+
+        ``since``: None if the call may not be refused.
 
         The thread passes the change to the thread that commits, so the loop is woken once.
         """
@@ -141,8 +143,10 @@ class Threads:
         answer = await future
         return await _result_of(answer, self) if isinstance(answer, Change) else answer
 
-    def _hand_over(self, future: asyncio.Future[Any], since: float, fn: Callable[[], Any]) -> Any:
-        answer = self._unless_late(since, fn)
+    def _hand_over(
+        self, future: asyncio.Future[Any], since: float | None, fn: Callable[[], Any]
+    ) -> Any:
+        answer = fn() if since is None else self._unless_late(since, fn)
         if not isinstance(answer, Change):
             return answer
         answer.hand_over(lambda change: _tell(future, future.set_result, change), since)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.waiting_calls import WAITING_CALLS
@@ -63,7 +64,9 @@ async def wait_for(
     disconnect = asyncio.create_task(_wait_for_disconnect(receive, changed))
     try:
         with WAITING_CALLS.one_more(poll.key_id):
-            answer = await _poll_until_answer(poll, threads, changed, disconnect)
+            answer = poll.first
+            if answer is None:
+                answer = await _poll_until_answer(poll, threads, changed, disconnect)
         if answer is None:
             return _without_answer(poll)
         await _undo_if(poll, disconnect, threads)
@@ -86,7 +89,14 @@ def _without_answer(poll: LongPoll) -> dict[str, Any]:
 async def _poll_until_answer(
     poll: LongPoll, threads: Threads, changed: asyncio.Event, disconnect: asyncio.Task[None]
 ) -> dict[str, Any] | None:
-    """Poll at each signal, until there is an answer, a timeout or a disconnect."""
+    """Poll at each signal, until there is an answer, a timeout or a disconnect.
+
+    The first look is left out if the operation has looked, and no signal has come since:
+
+    1. GetActivityTask finds no task, and the thread passes the poll to the event loop.
+    2. Meanwhile a task is committed. Its signal finds no listener, as the poll has none yet.
+    3. The poll subscribes, sees that there was another signal, and looks.
+    """
     loop = asyncio.get_running_loop()
     over: list[bool] = []
 
@@ -100,12 +110,15 @@ async def _poll_until_answer(
 
     end = signals.subscribe(poll.topic, tell, in_turn=poll.one_each)
     deadline = loop.time() + poll.seconds
+    has_looked = poll.seen is not None and signals.last_signal(poll.topic) == poll.seen
     try:
         while not (disconnect.done() or (poll.one_each and SHUTTING_DOWN.is_set())):
-            changed.clear()
-            answer = await _look(poll, threads)
-            if answer is not None:
-                return answer
+            if not has_looked:
+                changed.clear()
+                answer = await _look(poll, threads)
+                if answer is not None:
+                    return answer
+            has_looked = False
             if SHUTTING_DOWN.is_set() or loop.time() >= deadline:
                 return None
             await _either(changed, min(LOOK_AGAIN_S, deadline - loop.time()))
@@ -121,8 +134,24 @@ async def _look(poll: LongPoll, threads: Threads) -> Found:
     if poll.short and is_embedded():
         outcome = run_in_loop(_settled, poll)
     else:
-        outcome = await threads.run(_settled, poll)
+        answer: Found = await threads.run_to_commit(None, partial(_settled, poll))
+        return answer
     return await await_write(outcome, threads) if isinstance(outcome, Change) else outcome
+
+
+def look_first(poll: LongPoll, look: Callable[[], Any]) -> LongPoll | Change[Any]:
+    """Look on the thread of the operation, if the operation has seen that there is an answer.
+
+    Return the poll, or the change whose result is the poll with its first answer. ``look``: that of
+    the poll, without the checks that the operation has just made.
+    """
+    if not poll.ready or SHUTTING_DOWN.is_set():
+        return poll
+    seen = signals.last_signal(poll.topic)
+    outcome = look()
+    if isinstance(outcome, Change):
+        return settled(outcome.then(lambda answer: replace(poll, first=answer, seen=seen)))
+    return replace(poll, first=outcome, seen=seen)
 
 
 def _settled(poll: LongPoll) -> Found | Change[Found]:

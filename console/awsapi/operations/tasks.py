@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.members import reads
@@ -23,10 +24,12 @@ _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the re
 @reads("activityArn workerName")
 def get_activity_task(call: Call) -> LongPoll:
     """GetActivityTask: a long poll of up to a minute that holds no thread."""
-    activity = activities.get_activity(call.project, call.params["activityArn"])
-    worker = call.params.get("workerName") or ""
+    arn, worker = call.params["activityArn"], call.params.get("workerName") or ""
+    topic = (Topic.ACTIVITY, arn)
+    seen = signals.last_signal(topic)
+    ready = activities.has_task(call.project, arn)
     most = quotas.quotas_of(call.project.name).activity_pollers
-    if signals.subscribers((Topic.ACTIVITY, activity.arn)) >= most:
+    if signals.subscribers(topic) >= most:
         raise ServiceError(
             ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
         )
@@ -39,14 +42,14 @@ def get_activity_task(call: Call) -> LongPoll:
         return {"taskToken": work.token, "input": work.input}
 
     def look() -> Change[dict[str, Any] | None] | None:
-        taking = handover.claim_activity_task(activity.arn, worker)
+        taking = handover.claim_activity_task(arn, worker)
         return None if taking is None else taking.then(given)
 
     def undo() -> None:
         claim.return_task(claims[-1])
 
-    topic = (Topic.ACTIVITY, activity.arn)
-    return LongPoll(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
+    poll = LongPoll(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
+    return replace(poll, ready=True) if ready else replace(poll, seen=seen)
 
 
 @reads("taskToken output")

@@ -10,12 +10,20 @@ from console.db import audit, clock, rows
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.models import Activity, Tag
+from console.statuses import TaskKind, TaskStatus
 from console.store.machines.tags import put_tags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.models import Project
+
+
+_HAS_TASK = (
+    "SELECT EXISTS (SELECT 1 FROM console_taskrow WHERE resource = console_activity.arn"
+    f" AND status = '{TaskStatus.SCHEDULED}' AND kind = '{TaskKind.ACTIVITY}')"
+    " FROM console_activity WHERE arn = %s AND project_id = %s"
+)
 
 
 def create_activity(
@@ -68,8 +76,24 @@ def get_activity(project: Project, arn: str) -> Activity:
     arns.parse_arn(arn, "activity")
     activity = rows.fetch_one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
     if activity is None:
-        raise ServiceError(ErrorCode.ActivityDoesNotExist, f"Activity Does Not Exist: '{arn}'")
+        raise _missing(arn)
     return activity
+
+
+def has_task(project: Project, arn: str) -> bool:
+    """Return whether an activity of the project has an unclaimed task.
+
+    Raise InvalidArn or ActivityDoesNotExist.
+    """
+    arns.parse_arn(arn, "activity")
+    row = rows.fetch_row(_HAS_TASK, [arn, project.pk])
+    if row is None:
+        raise _missing(arn)
+    return bool(row[0])
+
+
+def _missing(arn: str) -> ServiceError:
+    return ServiceError(ErrorCode.ActivityDoesNotExist, f"Activity Does Not Exist: '{arn}'")
 
 
 def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
