@@ -266,7 +266,13 @@ def execute_prepared(
 
 
 def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
-    """Return the first row of a prepared statement, None without rows.
+    """Return the first row of ``fetch_all_prepared``, None without rows."""
+    fetched = fetch_all_prepared(database, sql, values)
+    return fetched[0] if fetched else None
+
+
+def fetch_all_prepared(database: Any, sql: str, values: Sequence[object]) -> Rows:
+    """Return the rows of a prepared statement.
 
     ``database``: Django's connection; its checks and its exceptions are those of a Django cursor.
     If a migration has changed the types of the result since the statement was prepared, or the
@@ -285,7 +291,7 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
     return _fetch(database, sql, values, is_checked=True)
 
 
-def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: bool = False) -> Any:
+def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: bool = False) -> Rows:
     database.validate_thread_sharing()
     database.close_if_health_check_failed()
     if database.connection is None:
@@ -295,9 +301,9 @@ def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: boo
         database.validate_no_broken_transaction()
     own = database.connection
     with database.wrap_database_errors:
-        row = psycopg.Cursor(own).execute(sql, values, prepare=True).fetchone()
+        fetched = psycopg.Cursor(own).execute(sql, values, prepare=True).fetchall()
     own.is_unchecked = False
-    return row
+    return fetched
 
 
 def column_types(database: Any, table: str) -> dict[str, str]:

@@ -6,7 +6,8 @@ fields only (numbers, texts, booleans, foreign keys), and their stored values.
 
 **Plain cursors.** Django's cursors check, wrap and translate each statement. On an embedded
 database that takes longer than the statement itself, so ``open_cursor`` returns a plain one there.
-On PostgreSQL the server parses Django's statements each time, ``fetch_row``'s once a connection.
+On PostgreSQL the server parses Django's statements each time, those of ``fetch_row`` and
+``fetch_rows`` once a connection.
 
 **Recorded changes.** A function for ``write`` writes rows by this module and publishes signals.
 While ``record`` runs it, nothing is written: its statements and signals are collected, so that
@@ -32,7 +33,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.base import ModelState
 from django.db.transaction import TransactionManagementError
 
-from console.db.postgres import column_types, fetch_prepared, take_keys
+from console.db.postgres import column_types, fetch_all_prepared, fetch_prepared, take_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,6 +65,17 @@ def fetch_row(sql: str, values: Sequence[Any]) -> Any:
     with open_cursor() as cursor:
         cursor.execute(sql, values)
         return cursor.fetchone()
+
+
+def fetch_rows(sql: str, values: Sequence[Any]) -> list[Row]:
+    """Return the rows of a statement; raise Django's errors."""
+    database = current_database()
+    if database.vendor == "postgresql" and not _is_watched(database):
+        return fetch_all_prepared(database, sql, values)
+    with open_cursor() as cursor:
+        cursor.execute(sql, values)
+        rows: list[Row] = cursor.fetchall()
+    return rows
 
 
 def current_database() -> Any:

@@ -13,7 +13,7 @@ from django.db import OperationalError
 from django.db.utils import ConnectionHandler
 
 from console.config import settings as configured
-from console.db import postgres
+from console.db import postgres, rows
 from tests.postgres import FAST, Postgres
 
 if TYPE_CHECKING:
@@ -77,6 +77,16 @@ def session(database: Any) -> int:
 def test_a_recent_connection_is_not_asked_before_a_read(database: Any, answers: list[None]) -> None:
     """A read by key is one round trip."""
     session(database)
+    assert len(answers) == 1
+
+
+def test_all_rows_are_read_in_one_round_trip(database: Any, answers: list[None]) -> None:
+    """As the first one is."""
+    asked = ("SELECT generate_series(1, %s::int)", [2])
+    assert rows.call_with(database, rows.fetch_rows, *asked) == [(1,), (2,)]  # parses it
+    database.close()
+    answers.clear()
+    assert rows.call_with(database, rows.fetch_rows, *asked) == [(1,), (2,)]
     assert len(answers) == 1
 
 

@@ -80,12 +80,10 @@ def limits_of(execution_arn: str, activity_arns: Iterable[str]) -> dict[str, Lim
     if not distinct:
         return {}
     marks = ",".join(["%s"] * len(distinct))
-    with rows.open_cursor() as cursor:
-        cursor.execute(f"{_TAGGED} ({marks})", distinct)
-        for arn, key, value in cursor.fetchall():
-            tags = by_arn.setdefault(arn, [])
-            if key is not None:
-                tags.append((key, value))
+    for arn, key, value in rows.fetch_rows(f"{_TAGGED} ({marks})", distinct):
+        tags = by_arn.setdefault(arn, [])
+        if key is not None:
+            tags.append((key, value))
     return {arn: _limits(tags) for arn, tags in by_arn.items()}
 
 

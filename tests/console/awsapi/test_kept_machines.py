@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.db import rows
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, StateMachine
 from console.store.machines import machines
 from tests.console.awsapi.world import FAIL, World, definition
-from tests.console.store.helpers import PASS
+from tests.console.store.helpers import PASS, WORK
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
@@ -39,6 +40,21 @@ def test_it_is_not_read_for_each_start(
     with django_assert_num_queries(0):
         world.ask("StartExecution", stateMachineArn=machine.arn)
     assert statuses() == ["SUCCEEDED", "SUCCEEDED"]
+
+
+def test_limits_of_activities_are_read_by_a_prepared_statement(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django's cursor would check the connection first, and PostgreSQL parse the statement."""
+    arn = world.create("works", WORK)
+    world.ask("StartExecution", stateMachineArn=arn)
+
+    def refuse() -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(rows, "open_cursor", refuse)
+    world.ask("StartExecution", stateMachineArn=arn)
+    assert statuses() == ["RUNNING", "RUNNING"]
 
 
 def test_a_change_by_another_process_holds_for_the_next_start(
