@@ -292,6 +292,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 _SHORT = ("tests/console/", "tests/engine/", "tests/features/")
 """Folders of short files, except for these."""
 _LONG = (
+    "tests/console/awsapi/test_extremes.py",
     "tests/console/awsapi/test_hostile_texts.py",
     "tests/console/config/test_settings.py",
     "tests/console/migrations/",

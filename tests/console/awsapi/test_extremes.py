@@ -54,6 +54,7 @@ NUMERIC = [
     ],
 )
 @pytest.mark.postgres_too
+@pytest.mark.slow
 def test_a_number_is_refused_in_the_shape_of_aws_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str, path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def texts_in(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
 @pytest.mark.postgres_too
+@pytest.mark.slow
 def test_a_request_without_one_of_its_members_is_refused_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_request_without_one_of_its_members_is_refused_or_taken(
 
 @pytest.mark.parametrize(("service", "action"), EVERY)
 @pytest.mark.postgres_too
+@pytest.mark.slow
 def test_a_text_that_is_none_of_its_values_or_has_a_nul_is_refused_or_taken(
     world: World, samples: dict[str, Any], service: services.ApiService, action: str
 ) -> None:
