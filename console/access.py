@@ -86,7 +86,6 @@ _OF_CORE: dict[str, str] = {
             "RedriveExecution",
             "PauseExecution",
             "ResumeExecution",
-            "ImportExecution",
             "SharePicture",
             "UpdateMapRun",
             "RevealPayloads",
@@ -115,7 +114,6 @@ _OF_CORE: dict[str, str] = {
             "TagResource",
             "UntagResource",
             "PutMaskedPaths",
-            "FetchExecution",  # from AWS, with the operator's profile
         ],
         Role.EDITOR,
     ),

@@ -91,7 +91,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),
     ("console.features.resilience", "console.features.roles", "console.features.coverage"),
     ("console.features.review",),
-    ("console.features.reproduce", "console.features.load"),
+    ("console.features.imports", "console.features.reproduce", "console.features.load"),
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),

@@ -15,6 +15,7 @@ NAMES = (
     "editor",
     "faults",
     "hot_states",
+    "imports",
     "load",
     "logs",
     "metrics",

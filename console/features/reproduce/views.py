@@ -17,6 +17,7 @@ from console.masking.masked_execution import HIDDEN_ELSEWHERE, shows_hidden, unm
 from console.recordings.failing import failing_visit
 from console.store.executions import breakpoints, replay
 from console.store.machines import machines
+from console.web.core.addresses import import_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.action_views import recorded_fields
 from console.web.execution.header import base_context
@@ -215,10 +216,7 @@ def _render(
 ) -> HttpResponse:
     """Render the form with the possible choices."""
     machine = _existing(scope, sent.get("machine", ""))
-    name = (
-        f"{execution.state_machine_arn.rpartition(':')[2].replace('/', '~')}~import-{execution.pk}"
-    )
-    context = base_context(execution, name) | {
+    context = base_context(execution, import_address(execution)) | {
         "point": point,
         "sent": sent,
         "may_stop": may_stop(scope) and bool(point.state),

@@ -103,9 +103,3 @@ def _name(attributes: dict[str, Any], key: str, arn: Any, fallback: str) -> str:
 
 def _text(value: Any) -> str | None:
     return None if value is None else storable(str(value))
-
-
-def machine_address(execution: Execution) -> str:
-    """Return the machine's name for the address of an imported execution."""
-    machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
-    return f"{machine}~import-{execution.pk}"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+    from console.models import Execution
     from console.web.core.scope import Scope
 
 MACHINE = "machines/<str:machine_name>/"
@@ -58,3 +59,9 @@ def moved_to(name: str) -> Callable[..., HttpResponse]:
         return HttpResponsePermanentRedirect(address, preserve_request=preserved)
 
     return redirect_old_address
+
+
+def import_address(execution: Execution) -> str:
+    """Return the machine's name for the address of an imported execution."""
+    machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
+    return f"{machine}~import-{execution.pk}"

@@ -106,8 +106,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
     "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
-    "import": {"GET": (VIEW,), "POST": ("ImportExecution",)},
-    "import-delete": {"POST": ("ImportExecution",)},
     "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
     "sample-start": {"POST": ("CreateStateMachine",)},

@@ -1,4 +1,4 @@
-"""Actions on an execution: stop, redrive, replay, note; import exported executions."""
+"""Actions on an execution: stop, redrive, replay, note."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ import engine
 from console.errors import ServiceError, ValidationException
 from console.masking import mask, masked_execution
 from console.models import Definition, Execution
-from console.recordings.printed import read_printed
-from console.store.executions import imports, redrive, replay
+from console.store.executions import redrive, replay
 from console.store.executions.stop import stop_execution
 from console.store.people import notes
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.core.views import local_address
-from console.web.execution import aws_fetch, data_flow, iterations, panel, replay_point, root_cause
-from console.web.execution.forms import FetchForm, ImportForm, NoteForm, ReplayForm, StopForm
+from console.web.execution import data_flow, iterations, panel, replay_point, root_cause
+from console.web.execution.forms import NoteForm, ReplayForm, StopForm
 from console.web.execution.header import base_context
 from console.web.execution.replay_point import calls_of_redrive
 from console.web.history import traces
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from console.recordings.printed import Printed
-    from console.web.core.scope import HtmxRequest, Scope
+    from console.web.core.scope import HtmxRequest
     from console.web.execution.replay_point import RepeatedCalls
     from engine import Graph
 
@@ -359,105 +357,3 @@ def change_note(request: HttpRequest, machine_name: str, execution_name: str) ->
         messages.error(request, refused.message)
     own = reverse("execution", args=[machine_name, execution.name])
     return redirect(local_address(request, sent["next"], own))
-
-
-FIELDS = (
-    ("history", "Event history", "get-execution-history"),
-    ("machine", "State machine", "describe-state-machine-for-execution"),
-    ("execution", "Execution (optional)", "describe-execution"),
-)
-_NAMED_IN = {
-    "The history": "history",
-    "The state machine": "machine",
-    "The definition": "machine",
-    "The execution": "execution",
-}
-"""The beginning of a refusal -> the field that is wrong."""
-_MOST_LISTED = 50
-
-
-@require_http_methods(["GET", "POST"])
-def import_page(request: HttpRequest) -> HttpResponse:
-    """Show ``/import/``: the form, and earlier imports."""
-    scope = scope_of(request)
-    refused, status = "", 200
-    form, fetch = ImportForm(request.POST, request.FILES), FetchForm(request.POST)
-    profile = aws_fetch.profile_of(scope.project)
-    if request.method == "POST":
-        require(scope, "ImportExecution")
-        try:
-            if "arn" in request.POST:
-                execution = _fetch(scope, profile, fetch.values["arn"])
-            else:
-                execution = imports.import_execution(scope.project, _read(form), actor_of(scope))
-        except ValidationException as error:
-            refused, status = error.message, 422
-        else:
-            messages.success(request, "The execution was imported. It is read-only.")
-            return redirect("execution", imports.machine_address(execution), execution.name)
-    rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
-    context = {
-        "section": "executions",
-        "fields": _shown_fields(form, refused),
-        "commands": _commands(),
-        "refused": refused,
-        "allowed": scope.may("ImportExecution"),
-        "profile": profile if scope.may("FetchExecution") else "",
-        "arn": fetch.data.get("arn", ""),
-        "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
-    }
-    return render(request, "execution/import.html", context, status=status)
-
-
-def _fetch(scope: Scope, profile: str, arn: str) -> Execution:
-    """Import an execution of AWS; raise ``ValidationException``."""
-    require(scope, "FetchExecution")
-    if not profile:
-        raise ValidationException("The operator has set no AWS profile for this project.")
-    printed = aws_fetch.fetch_execution(profile, arn)
-    reason = f"fetched with the profile {profile}"
-    return imports.import_execution(scope.project, printed, actor_of(scope), reason)
-
-
-@require_POST
-def delete_import(request: HttpRequest, number: int) -> HttpResponse:
-    """Delete an imported execution."""
-    scope = scope_of(request)
-    require(scope, "ImportExecution")
-    if imports.delete_import(scope.project, number, actor_of(scope)):
-        messages.success(request, "The import was deleted.")
-    return redirect("import")
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedField:
-    """One text to import. ``text``: as pasted; ``problem``: its error."""
-
-    name: str
-    word: str
-    text: str
-    problem: str
-
-
-def _shown_fields(form: ImportForm, refused: str) -> list[PrintedField]:
-    wrong = _NAMED_IN.get(refused.partition(":")[0])
-    return [
-        PrintedField(name, word, form.data.get(name, ""), refused if name == wrong else "")
-        for name, word, _ in FIELDS
-    ]
-
-
-def _commands() -> str:
-    """Return the CLI commands that print the texts, in field order."""
-    lines = [
-        f'aws stepfunctions {command} --execution-arn "$ARN" --output json > {name}.json'
-        for name, _, command in FIELDS
-    ]
-    return "\n".join(("ARN=arn:aws:states:REGION:ACCOUNT:execution:MACHINE:NAME", *lines))
-
-
-def _read(form: ImportForm) -> Printed:
-    """Parse the texts; raise ``ValidationException`` with the reason."""
-    if not form.is_valid():
-        raise ValidationException(form.first_error[1])
-    return read_printed(*(form.printed[name] for name, _, _ in FIELDS))

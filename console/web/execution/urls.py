@@ -38,7 +38,5 @@ urlpatterns = [
     path(f"{EXECUTION}replay/", action_views.replay_execution, name="replay"),
     path(f"{EXECUTION}note/", action_views.change_note, name="note"),
     path(f"{EXECUTION}remark/", moved_to("note"), name="remark"),
-    path("import/", action_views.import_page, name="import"),
-    path("import/<number:number>/delete/", action_views.delete_import, name="import-delete"),
     path("shared/<str:token>/<str:kind>", views.shared_picture, name="shared"),
 ]

@@ -22,8 +22,9 @@ from console.db import clock
 from console.feature import Hook, has_feature, hooked
 from console.integrations import redaction
 from console.models import StateMachine
-from console.store.executions import imports, next_starts, redrive
+from console.store.executions import next_starts, redrive
 from console.web.core import cli_commands, columns, formatting
+from console.web.core.addresses import import_address
 from console.web.core.query_parameters import EVENT_FILTERS
 from console.web.core.scope import scope_of
 from console.web.execution import steps
@@ -475,10 +476,7 @@ def existing_machine(execution: Execution) -> str:
     return machines.values_list("name", flat=True).first() or ""
 
 
-@register.filter
-def import_address(execution: Execution) -> str:
-    """Return the name that stands for the state machine in the URL of an imported execution."""
-    return imports.machine_address(execution)
+register.filter(import_address)
 
 
 @register.filter

@@ -15,6 +15,7 @@ from console.store.executions import faults, imports
 from console.store.executions.outcome_steps import step_ahead
 from console.store.machines.versions import Target
 from console.store.tasks import activities, claim, complete
+from console.web.core.addresses import import_address
 from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, function, start
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def test_an_import_shows_the_faults(client: Client, project: Project, execution:
     original = export_of(client)
     printed = read_printed(json.dumps(original), json.dumps(DEFINITION))
     imported = imports.import_execution(project, printed)
-    address = f"/machines/{imports.machine_address(imported)}/executions/{imported.name}/"
+    address = f"/machines/{import_address(imported)}/executions/{imported.name}/"
     page = shown(client.get(address))
     assert "<b>Faults injected.</b> Call fails with Busy before its call at attempt 1" in page
     assert "<b>Fault injected</b> at attempt 1" in shown(client.get(f"{address}?step=Call"))

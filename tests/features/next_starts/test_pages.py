@@ -17,6 +17,7 @@ from console.store.events import outbox
 from console.store.executions import imports, next_starts
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
+from console.web.core.addresses import import_address
 from tests.console.store.executions.test_next_starts import (
     ANA,
     BUSY,
@@ -128,7 +129,7 @@ def test_an_import_keeps_the_place(client: Client, project: Project, machine: St
     assert place["breakpoints"] == ["Stops before Call"]
     printed = read_printed(json.dumps(original), original["execution"]["definition"])
     imported = imports.import_execution(project, printed)
-    address = f"/machines/{imports.machine_address(imported)}/executions/{imported.name}/"
+    address = f"/machines/{import_address(imported)}/executions/{imported.name}/"
     page = shown(client.get(address))
     assert "<b>Set for the next 2 starts</b> by <bdi>ana</bdi>" in page
     assert "; this is start 2. Stops before Call." in page

@@ -12,6 +12,7 @@ from console.features.breakpoints.setting import put_allowed
 from console.models import Execution, Membership, Project, StateMachine, TaskRow
 from console.recordings.printed import read_printed
 from console.store.executions import imports
+from console.web.core.addresses import import_address
 from tests.console.store.helpers import create, ended, types
 from tests.console.web.helpers import text
 from tests.features.test_state.scenarios.helpers import (
@@ -64,7 +65,7 @@ def brought(project: Project, **answers: Any) -> Execution:
 
 def address(execution: Execution) -> str:
     """Return the address of the page of an import."""
-    return f"/machines/{imports.machine_address(execution)}/executions/{execution.name}/"
+    return f"/machines/{import_address(execution)}/executions/{execution.name}/"
 
 
 def reproduce(client: Client, execution: Execution, **fields: str) -> Execution:

@@ -30,8 +30,8 @@ from tests.console.store.helpers import (
     one,
     start,
 )
-from tests.console.web.execution.test_imports import ARN, HISTORY, brought
 from tests.console.web.helpers import CHAIN, page, text
+from tests.features.imports.test_imports import ARN, HISTORY, brought
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,12 +21,13 @@ from console.models import Execution, HistoryEvent, RunRow
 from console.recordings.printed import read_printed
 from console.store.executions import imports
 from console.web.core import formatting
+from console.web.core.addresses import import_address
 from tests.chaos.fuzz import addresses
 from tests.console.awsapi.requests import ask, existing
 from tests.console.awsapi.world import World
 from tests.console.store.helpers import WORK, create, drain, start
-from tests.console.web.execution.test_imports import DEFINITION, HISTORY
 from tests.console.web.helpers import CHAIN
+from tests.features.imports.test_imports import DEFINITION, HISTORY
 from tests.features.notifications.test_rules import dead_letter
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def pages(project: Project) -> Iterator[str]:
         for row in Execution.objects.filter(project=project)
     ]
     executions += [
-        (imports.machine_address(row), row.name)
-        for row in Execution.imports.filter(project=project)
+        (import_address(row), row.name) for row in Execution.imports.filter(project=project)
     ]
     names = {
         "field": "input",

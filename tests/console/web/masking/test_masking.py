@@ -26,9 +26,9 @@ from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete
 from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WAIT, create, drain, ended, start
-from tests.console.web.execution.test_imports import GIVEN, HISTORY
 from tests.console.web.helpers import page, text
 from tests.console.worker.nesting import starting, worked
+from tests.features.imports.test_imports import GIVEN, HISTORY
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from console.cli.executions import arn_problem, read_execution
 from console.db.branch_names import is_branch, parent_name
 from console.db.writer import release_connection
 from console.errors import ValidationException
-from console.web.execution.forms import IMPORT_MOST_BYTES
+from console.features.imports.forms import IMPORT_MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

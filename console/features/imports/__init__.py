@@ -1,0 +1,1 @@
+"""The import of executions: files of the AWS CLI, and executions that are fetched from AWS."""
