@@ -5,6 +5,7 @@ An input is a row until its child starts, so a Map of any length needs memory fo
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections import Counter
@@ -115,6 +116,27 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
     waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
     by_status["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
     return by_status
+
+
+def count_bad_items(run: MapRun, bad: int) -> int:
+    """Return the number of items in the children that failed; ``bad``: the number of these."""
+    if not _makes_batches(run.arn):
+        return bad
+    children = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
+    waiting = redrive.waiting_children(run)
+    return sum(map(_batch_size, children.exclude(waiting).values_list("arn", flat=True)))
+
+
+@functools.lru_cache(maxsize=1_000)
+def _makes_batches(arn: str) -> bool:
+    """Return what ``makes_batches`` does, of a Map Run by its ARN: its definition is read once."""
+    return makes_batches(MapRun.objects.select_related("parent__definition").get(arn=arn))
+
+
+@functools.lru_cache(maxsize=10_000)
+def _batch_size(child: str) -> int:
+    """Return the number of items of a child by its ARN; its input never changes."""
+    return _size(Execution.objects.values_list("input", flat=True).get(arn=child))
 
 
 def _size(batch: str) -> int:

@@ -145,14 +145,22 @@ def _end_parent(run: MapRun) -> bool:
 
 
 def _too_many_failed(run: MapRun) -> bool:
-    """Return whether either threshold is exceeded; without any, one failure is too many."""
+    """Return whether either threshold is exceeded; without any, one failure is too many.
+
+    AWS: the count is one of items, and a failed batch counts all of its items.
+    """
     bad = run.failed + run.timed_out + run.aborted
     count, percentage = run.tolerated_count, run.tolerated_percentage
     if count is None and percentage is None:
         return bad > 0
-    beyond_count = count is not None and bad > count
+    # a child has one item or more, so children alone may decide without reading their batches
+    beyond_count = count is not None and bad > 0 and _bad_items(run, bad, count) > count
     beyond_share = percentage is not None and bad * 100 > percentage * run.total
     return beyond_count or beyond_share
+
+
+def _bad_items(run: MapRun, bad: int, count: int) -> int:
+    return bad if bad > count else map_items.count_bad_items(run, bad)
 
 
 def _redrive_children(run: MapRun) -> bool:

@@ -192,6 +192,27 @@ def test_tolerated_failures(project: Project, worker: Embedded) -> None:
     assert (MapRun.objects.get().failed, execution.status) == (1, "SUCCEEDED")
 
 
+@pytest.mark.parametrize(("count", "status"), [(1, "FAILED"), (2, "SUCCEEDED")])
+def test_a_failed_batch_counts_all_of_its_items(
+    project: Project, worker: Embedded, count: int, status: str
+) -> None:
+    """The tolerated count is one of items, not of children."""
+    del worker
+    rule = {"Variable": "$.Items[0]", "NumericEquals": 3, "Next": "F"}
+    inner = {
+        "StartAt": "C",
+        "States": {
+            "C": {"Type": "Choice", "Choices": [rule], "Default": "P"},
+            "F": {"Type": "Fail"},
+            **one("P", Type="Pass")["States"],
+        },
+    }
+    batches = {"MaxItemsPerBatch": 2}
+    definition = distributed(inner, ItemBatcher=batches, ToleratedFailureCount=count)
+    execution = ended(start(create(project, definition), [1, 2, 3, 4]))
+    assert (MapRun.objects.get().failed, execution.status) == (1, status)
+
+
 def test_no_items(project: Project, worker: Embedded) -> None:
     """An empty list is a run of no children."""
     del worker
