@@ -219,7 +219,10 @@ def _item_scope(turn: Turn, frame: Frame, value: Json, entry: dict[str, Json]) -
 def _make_batches(
     turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit."""
+    """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit.
+
+    The bytes are those of a child's whole input, with BatchInput and the commas.
+    """
     scope = flow.evaluation_scope(turn, frame, value)
     most = _batch_limit(batcher, "MaxItemsPerBatch", scope)
     room = _batch_limit(batcher, "MaxInputBytesPerBatch", scope)
@@ -227,15 +230,15 @@ def _make_batches(
     if batcher.get("BatchInput") is not None:
         head["BatchInput"] = batcher["BatchInput"].evaluate(scope)
     batch: list[Json] = []
-    size = 0
+    size = empty = len(Payload.of({**head, "Items": batch}).text.encode())
     for item in items:
         # An item larger than the limit of bytes makes a batch of its own.
         length = len(Payload.of(item).text.encode())
-        if batch and ((most and len(batch) >= most) or (room and size + length > room)):
+        if batch and ((most and len(batch) >= most) or (room and size + 1 + length > room)):
             yield {**head, "Items": batch}
-            batch, size = [], 0
+            batch, size = [], empty
+        size += length + bool(batch)  # a comma before each item but the first
         batch.append(item)
-        size += length
     if batch:
         yield {**head, "Items": batch}
 

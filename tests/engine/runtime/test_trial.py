@@ -166,6 +166,17 @@ def test_what_a_map_would_run_over() -> None:
     assert "result" not in stages
 
 
+@pytest.mark.parametrize("batch_input", [{}, {"BatchInput": {"k": 1}}])
+def test_a_batch_has_at_most_its_bytes(batch_input: dict[str, Any]) -> None:
+    """The limit is one of the child's whole input: with BatchInput, brackets and commas."""
+    state = distributed_map(ItemBatcher={"MaxInputBytesPerBatch": 50, **batch_input})
+    stages = tried(state, json.dumps([*range(10, 40)]), mock=engine.Mock(result="[]")).stages
+    batches = json.loads(stages["afterItemBatcher"])
+    lengths = [len(json.dumps(batch, separators=(",", ":"))) for batch in batches]
+    assert [item for batch in batches for item in batch["Items"]] == [*range(10, 40)]
+    assert all(50 - len(",10") < length <= 50 for length in lengths[:-1])
+
+
 def test_an_inline_map_with_a_field_of_a_distributed_one() -> None:
     """It fails as in an execution, whatever the mock says."""
     state = {
