@@ -1,4 +1,4 @@
-"""The error of a JSONata expression whose result has another type than its field needs."""
+"""The errors of a JSONata expression whose result its field cannot have."""
 
 from __future__ import annotations
 
@@ -35,5 +35,19 @@ def unexpected_type_error(
     return QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned an unexpected "
         f"result type. {problem}",
+        field,
+    )
+
+
+def wrong_number_error(
+    expression: Expression, field: str, got: Json, allowed: str
+) -> QueryEvaluationError:
+    """Return the error of an expression that yields no number, or not the ``allowed`` one."""
+    if json_type(got) != "number":
+        return unexpected_type_error(expression, field, "number", got)
+    text = getattr(expression, "text", "")
+    return QueryEvaluationError(
+        f"The JSONata expression '{text}' specified for the field '{field}' returned "
+        f"{jsontext.dumps(got)}, wanted {allowed}",
         field,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from engine.data.expression import EvaluationScope, Json
-from engine.data.result_types import unexpected_type_error
+from engine.data.result_types import wrong_number_error
 from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
 from engine.language.model import QueryLanguage, TaskKind
 from engine.runtime import commands, fault_strikes, flow, messages
@@ -50,7 +50,7 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     # The inputs are made before MapRunStarted: if ItemSelector fails, AWS makes no Map Run, and the
     # history has no event of one.
     if extra.item_reader is not None:
-        settings["reader"] = _reader_settings(turn, frame, extra.item_reader, value)
+        settings["reader"] = _reader_settings(turn, frame, state, value)
     else:
         settings["inputs"] = list(_make_inputs(turn, frame, state, items or []))
     if extra.result_writer is not None:
@@ -120,12 +120,13 @@ def _fail_map_run(turn: Turn, frame: Frame, error: StatesError) -> None:
     raise error
 
 
-def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
+def _reader_settings(turn: Turn, frame: Frame, state: Map, value: Json) -> dict[str, Any]:
     """Return the location of the items: the evaluated ItemReader."""
     scope = flow.evaluation_scope(turn, frame, value)
+    reader: Any = state.distributed and state.distributed.item_reader
     config = {**reader.get("ReaderConfig", {})}
     if "MaxItems" in config:
-        config["MaxItems"] = _check_max_items(config["MaxItems"].evaluate(scope))
+        config["MaxItems"] = _max_items(state, config["MaxItems"], scope)
     return {
         "resource": reader["Resource"],
         "arguments": _evaluate_arguments(reader, scope),
@@ -133,11 +134,23 @@ def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict
     }
 
 
-def _check_max_items(value: Json) -> int:
+def _max_items(state: Map, expression: Expression, scope: EvaluationScope) -> int:
+    value = expression.evaluate(scope)
     if not is_whole_number(value):
-        text = Payload.of(value).text
-        raise InterpreterError(f"MaxItems: got {text}, wanted a whole number")
+        allowed = "a whole number"
+        cause = f"MaxItems: got {Payload.of(value).text}, wanted {allowed}"
+        field = "ItemReader/ReaderConfig/MaxItems"
+        raise _value_error(state, expression, field, value, allowed, cause)
     return int(value)
+
+
+def _value_error(
+    state: Map, expression: Expression, field: str, got: Json, allowed: str, cause: str
+) -> InterpreterError:
+    """Return the error of a wrong value; ``cause``: of one that is no result of JSONata."""
+    if state.language is QueryLanguage.JSONATA:
+        return wrong_number_error(expression, field, got, allowed)
+    return InterpreterError(cause)
 
 
 def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
@@ -204,7 +217,7 @@ def apply_item_batcher(
 ) -> Iterator[Json]:
     """Yield the batches of ItemBatcher; without ItemBatcher, yield the items."""
     batcher = state.distributed and state.distributed.item_batcher
-    return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
+    return _make_batches(turn, frame, state, value, items) if batcher else iter(items)
 
 
 def _item_scope(turn: Turn, frame: Frame, value: Json, entry: dict[str, Json]) -> EvaluationScope:
@@ -217,15 +230,16 @@ def _item_scope(turn: Turn, frame: Frame, value: Json, entry: dict[str, Json]) -
 
 
 def _make_batches(
-    turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
+    turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
     """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit.
 
     The bytes are those of a child's whole input, with BatchInput and the commas.
     """
     scope = flow.evaluation_scope(turn, frame, value)
-    most = _batch_limit(batcher, "MaxItemsPerBatch", scope)
-    room = _batch_limit(batcher, "MaxInputBytesPerBatch", scope)
+    batcher: Any = state.distributed and state.distributed.item_batcher
+    most = _batch_limit(state, batcher, "MaxItemsPerBatch", scope)
+    room = _batch_limit(state, batcher, "MaxInputBytesPerBatch", scope)
     head = {}
     if batcher.get("BatchInput") is not None:
         head["BatchInput"] = batcher["BatchInput"].evaluate(scope)
@@ -243,13 +257,14 @@ def _make_batches(
         yield {**head, "Items": batch}
 
 
-def _batch_limit(batcher: Any, name: str, scope: EvaluationScope) -> int:
-    """Return a limit of the batcher, literal or by a path; 0 for none."""
-    value = batcher.get(name, 0)
-    if f"{name}Path" in batcher:
-        value = batcher[f"{name}Path"].evaluate(scope)
+def _batch_limit(state: Map, batcher: Any, name: str, scope: EvaluationScope) -> int:
+    """Return a limit of the batcher, literal or evaluated; 0 for none."""
+    expression = batcher.get(f"{name}Path")
+    value = batcher.get(name, 0) if expression is None else expression.evaluate(scope)
     if not is_whole_number(value) or value < 0:
-        raise InterpreterError(f"{name}: got {Payload.of(value).text}, wanted a positive integer")
+        allowed = "a positive integer"
+        cause = f"{name}: got {Payload.of(value).text}, wanted {allowed}"
+        raise _value_error(state, expression, f"ItemBatcher/{name}", value, allowed, cause)
     return int(value)
 
 
@@ -270,13 +285,16 @@ def _tolerated_count(
     expression = extra.tolerated_failure_count
     if expression is None:
         return None
-    count = _evaluate_number(turn, frame, state, expression, "ToleratedFailureCount", value)
+    field = "ToleratedFailureCount"
+    got = expression.evaluate(flow.evaluation_scope(turn, frame, value))
+    count = _as_number(state, got)
+    allowed = "an integer from 0"
     if count is None or not count.is_integer():
-        raise _not_a_number_error(
-            "integer", state, expression, "ToleratedFailureCount", turn, frame, value
-        )
+        cause = _not_a_number("integer", expression, field, got)
+        raise _value_error(state, expression, field, got, allowed, cause)
     if count < 0:
-        raise InterpreterError("ToleratedFailureCount cannot be negative.")
+        cause = "ToleratedFailureCount cannot be negative."
+        raise _value_error(state, expression, field, got, allowed, cause)
     return int(min(count, LARGEST))
 
 
@@ -286,51 +304,32 @@ def _tolerated_percentage(
     expression = extra.tolerated_failure_percentage
     if expression is None:
         return None
-    percentage = _evaluate_number(
-        turn, frame, state, expression, "ToleratedFailurePercentage", value
-    )
+    field = "ToleratedFailurePercentage"
+    got = expression.evaluate(flow.evaluation_scope(turn, frame, value))
+    percentage = _as_number(state, got)
+    allowed = "a number from 0 to 100"
     if percentage is None:
-        raise _not_a_number_error(
-            "float", state, expression, "ToleratedFailurePercentage", turn, frame, value
-        )
+        cause = _not_a_number("float", expression, field, got)
+        raise _value_error(state, expression, field, got, allowed, cause)
     if not 0 <= percentage <= 100:  # noqa: PLR2004
-        raise InterpreterError("ToleratedFailurePercentage must be between 0 and 100.")
+        cause = "ToleratedFailurePercentage must be between 0 and 100."
+        raise _value_error(state, expression, field, got, allowed, cause)
     return percentage
 
 
-def _evaluate_number(
-    turn: Turn, frame: Frame, state: Map, expression: Expression, field: str, value: Json
-) -> float | None:
-    """Return the number of an expression; None for any other value.
-
-    AWS accepts a number as text, too.
-    """
-    result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
-    if isinstance(result, str):
+def _as_number(state: Map, got: Json) -> float | None:
+    """Return a number, None for any other value. AWS accepts a number as text from a path."""
+    if isinstance(got, str) and state.language is not QueryLanguage.JSONATA:
         try:
-            return float(result)
+            return float(got)
         except ValueError:
             return None
-    if isinstance(result, bool) or not isinstance(result, int | float):
-        if state.language is QueryLanguage.JSONATA:
-            raise unexpected_type_error(expression, field, "number", result)
+    if isinstance(got, bool) or not isinstance(got, int | float):
         return None
-    return as_float(result)
+    return as_float(got)
 
 
-def _not_a_number_error(
-    expected: str,
-    state: Map,
-    expression: Expression,
-    field: str,
-    turn: Turn,
-    frame: Frame,
-    value: Json,
-) -> InterpreterError:
-    del state
-    result = expression.evaluate(flow.evaluation_scope(turn, frame, value))
-    text = result if isinstance(result, str) else Payload.of(result).text
+def _not_a_number(expected: str, expression: Expression, field: str, got: Json) -> str:
+    text = got if isinstance(got, str) else Payload.of(got).text
     path = getattr(expression, "text", "")
-    return InterpreterError(
-        f'The {field}Path field refers to value "{text}" which is not a valid {expected}: {path}'
-    )
+    return f'The {field}Path field refers to value "{text}" which is not a valid {expected}: {path}'

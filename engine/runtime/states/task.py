@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine import jsontext
 from engine.data.expression import EvaluationScope
-from engine.data.result_types import unexpected_type_error
+from engine.data.result_types import unexpected_type_error, wrong_number_error
 from engine.errors import (
     HEARTBEAT_TIMEOUT,
     TIMEOUT,
     InterpreterError,
-    QueryEvaluationError,
     StatesError,
 )
 from engine.history.event_types import Family
@@ -320,12 +319,7 @@ def _evaluate_seconds(
         raise InterpreterError(f"{msg}, {expected}")
     if not is_whole_number(value):
         raise unexpected_type_error(expression, field, "number", value)
-    text = getattr(expression, "text", "")
-    raise QueryEvaluationError(
-        f"The JSONata expression '{text}' specified for the field '{field}' returned {value_text}, "
-        f"{expected}",
-        field,
-    )
+    raise wrong_number_error(expression, field, value, f"an integer from 1 to {LARGEST}")
 
 
 # -- details of the events -------------------------------------------------------------------------

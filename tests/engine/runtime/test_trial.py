@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import engine
 from tests.engine.runtime.harness import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ABOUT = {
     "execution_arn": "arn:aws:states:us-east-1:123456789012:execution:m:e",
@@ -150,6 +153,39 @@ def test_a_map_that_fails_too_often(more: dict[str, Any], failures: int, status:
     exceeded = "States.ExceedToleratedFailureThreshold" if status == "FAILED" else None
     assert trial.error == exceeded
     assert trial.stages["maxConcurrency"] == 0
+
+
+_READER = {"Resource": "arn:aws:states:::s3:getObject", "Arguments": {"Bucket": "b", "Key": "k"}}
+
+
+@pytest.mark.parametrize("text", ["-1.5", "'2'", "null"])
+@pytest.mark.parametrize(
+    ("field", "settings"),
+    [
+        ("ToleratedFailureCount", lambda e: {"ToleratedFailureCount": e}),
+        ("ToleratedFailurePercentage", lambda e: {"ToleratedFailurePercentage": e}),
+        ("ItemBatcher/MaxItemsPerBatch", lambda e: {"ItemBatcher": {"MaxItemsPerBatch": e}}),
+        (
+            "ItemReader/ReaderConfig/MaxItems",
+            lambda e: {"ItemReader": {**_READER, "ReaderConfig": {"MaxItems": e}}},
+        ),
+    ],
+)
+def test_a_wrong_number_of_an_expression_is_caught(
+    field: str, settings: Callable[[str], dict[str, Any]], text: str
+) -> None:
+    """AWS: a result out of a field's range is a States.QueryEvaluationError, not States.Runtime."""
+    catch = [{"ErrorEquals": ["States.QueryEvaluationError"], "Next": "C"}]
+    state = distributed_map(Catch=catch, **settings(f"{{% {text} %}}"))
+    del state["End"]
+    if "ItemReader" in state:
+        del state["Items"]
+    definition = machine("M", M={**state, "Next": "C"}, C={"Type": "Pass", "End": True})
+    result = engine.run(definition, [1])
+    assert result.status == "SUCCEEDED"
+    assert isinstance(result.output, dict)
+    assert result.output["Error"] == "States.QueryEvaluationError"
+    assert f"'{text}' specified for the field '{field}' returned" in result.output["Cause"]
 
 
 def test_what_a_map_would_run_over() -> None:
