@@ -52,7 +52,8 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     if extra.item_reader is not None:
         settings["reader"] = _reader_settings(turn, frame, state, value)
     else:
-        settings["inputs"] = list(_make_inputs(turn, frame, state, items or []))
+        inputs = map(Payload.of, _make_inputs(turn, frame, state, items or []))
+        settings["inputs"] = [ensure_within_limit(part, state.name).value for part in inputs]
     if extra.result_writer is not None:
         settings["writer"] = _writer_settings(turn, frame, extra.result_writer, value)
     if faults is not None:

@@ -188,6 +188,16 @@ def test_a_wrong_number_of_an_expression_is_caught(
     assert f"'{text}' specified for the field '{field}' returned" in result.output["Cause"]
 
 
+@pytest.mark.parametrize("config", [{}, {"ProcessorConfig": {"Mode": "INLINE"}}])
+def test_the_input_of_an_iteration_is_limited(config: dict[str, Any]) -> None:
+    """An ItemSelector may make no input above the limit, in either kind of Map."""
+    selector = {"a": "{% $states.input[0] %}", "b": "{% $states.input[0] %}"}
+    state = distributed_map(ItemSelector=selector)
+    state["ItemProcessor"] |= config
+    result = engine.run(machine("M", M=state), ["x" * 200_000])
+    assert (result.status, result.error) == ("FAILED", "States.DataLimitExceeded")
+
+
 def test_what_a_map_would_run_over() -> None:
     """The inputs after ItemSelector and ItemBatcher are told, and no result."""
     state = distributed_map(
