@@ -110,6 +110,13 @@ def update(call: Call) -> dict[str, Any]:
     arns.check_unlabelled(params["stateMachineArn"])
     machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
+    version: Version | None = None
+
+    def publish(row: StateMachine) -> None:
+        nonlocal version
+        version = _publish(call, row, redescribe=True)
+
+    # In one transaction: else two clients that update at once may publish one version for both.
     changed = machines.update_machine(
         machine,
         definition=params.get("definition"),
@@ -117,9 +124,9 @@ def update(call: Call) -> dict[str, Any]:
         logging=texts["logging"] if "loggingConfiguration" in params else None,
         tracing=texts["tracing"] if "tracingConfiguration" in params else None,
         encryption=texts["encryption"] if "encryptionConfiguration" in params else None,
+        then=publish,
         actor=call.actor,
     )
-    version = _publish(call, changed, redescribe=True)
     return present(
         updateDate=seconds(changed.updated_ms),
         revisionId=changed.revision_id or None,

@@ -33,7 +33,7 @@ from console.store.machines.tags import put_tags
 from console.store.state import pause
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from console.models import Project
 
@@ -157,13 +157,15 @@ def update_machine(
     encryption: str | None = None,
     revision: str | None = None,
     note: str = "",
+    then: Callable[[StateMachine], object] | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Change the given attributes; running executions keep the earlier definition and settings.
 
     The revision id changes when something did; a new definition or role is kept as a revision, with
     ``note``. ``revision``: the result of ``revision_of`` for the state machine on which the change
-    is based; None for no check, as in the API. Raises ConflictException,
+    is based; None for no check, as in the API. ``then``: called with the changed state machine in
+    the same transaction. Raises ConflictException,
     MissingRequiredParameter if nothing is given, InvalidDefinition, InvalidArn (role),
     StateMachineDeleting, StateMachineDoesNotExist.
     """
@@ -189,6 +191,8 @@ def update_machine(
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
         _save_changes(row, fields, definition, note, actor)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
+        if then is not None:
+            then(row)
         return row
 
     return write(store)

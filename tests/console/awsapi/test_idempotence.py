@@ -12,11 +12,13 @@ import pytest
 
 from console.db import clock
 from console.errors import ErrorCode
+from console.store.machines import machines
 from tests.console.awsapi.world import routes
-from tests.console.store.helpers import PASS, ROLE
+from tests.console.store.helpers import PASS, ROLE, one
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:
+    from console.models import StateMachine
     from tests.console.awsapi.world import World
 
 PUBLISHED = {"name": "once", "definition": json.dumps(PASS), "roleArn": ROLE, "publish": True}
@@ -40,6 +42,25 @@ def test_a_create_that_was_cut_off_publishes_when_it_is_made_again(world: World)
     answer = world.ask("CreateStateMachine", **plain)
     again = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
     assert again["stateMachineVersionArn"] == f"{answer['stateMachineArn']}:1"
+
+
+def test_an_update_publishes_what_it_changed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another client's update cannot come between the update and its version."""
+    update = machines.update_machine
+    theirs, mine = (json.dumps(one("P", Type="Pass", Comment=text)) for text in ("theirs", "mine"))
+
+    def update_before_another(machine: StateMachine, **more: Any) -> StateMachine:
+        changed = update(machine, **more)
+        update(machine, definition=theirs)
+        return changed
+
+    monkeypatch.setattr(machines, "update_machine", update_before_another)
+    answer = world.ask(
+        "UpdateStateMachine", stateMachineArn=world.machine, definition=mine, publish=True
+    )
+    version = world.ask("DescribeStateMachine", stateMachineArn=answer["stateMachineVersionArn"])
+    assert version["definition"] == mine
+    assert version["revisionId"] == answer["revisionId"]
 
 
 def test_an_alias_that_is_updated_to_what_it_is_keeps_its_date(
