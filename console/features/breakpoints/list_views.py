@@ -13,6 +13,7 @@ from console.db import project_settings
 from console.features.breakpoints.setting import put_allowed
 from console.models import Execution
 from console.store.executions import breakpoints
+from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def halted_lines_page(request: HttpRequest) -> HttpResponse:
         put_allowed(scope.project, actor_of(scope), allowed=act == "allow")
         words = "allowed" if act == "allow" else "forbidden"
         messages.success(request, f"Breakpoints are {words} in this project.")
-        return redirect("halted-lines")
+        return redirect(page_address(scope, "halted-lines"))
     rows = Execution.objects.filter(project=scope.project, halted__isnull=False)
     rows = rows.filter(scope.own_executions).select_related("halted").defer(*_BARE)
     executions = list(rows.order_by("halted__since_ms", "pk")[: MOST + 1])

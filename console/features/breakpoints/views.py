@@ -22,6 +22,7 @@ from console.masking import mask
 from console.masking.masked_execution import masked_execution
 from console.store.executions import breakpoints
 from console.web.core import formatting
+from console.web.core.addresses import page_address
 from console.web.core.formatting import BREAK_TIMES
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
@@ -73,7 +74,7 @@ def breakpoints_page(request: HtmxRequest, machine_name: str, execution_name: st
         context = {"refused": refused.message, "sent": sent}
         return _render_page(request, execution, machine_name, status=422, **context)
     messages.success(request, message)
-    return redirect("breakpoints", machine_name, execution.name)
+    return redirect(page_address(scope, "breakpoints", machine_name, execution.name))
 
 
 def _render_page(

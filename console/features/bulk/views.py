@@ -20,6 +20,7 @@ from console.features.bulk.models import BulkItem, BulkJob
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
 from console.store.executions.refusals import ACTIONS
 from console.store.state.pause import CLOCKS
+from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.action_views import executions_with_only_fail
 from console.web.execution.root_cause import root_cause_of
@@ -101,11 +102,11 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     planned = store.plan_job(scope.project, action, parse_ranges(sent["numbers"]))
     if not planned.chosen:
         messages.error(request, "No execution is selected.")
-        return redirect("executions")
+        return redirect(page_address(scope, "executions"))
     job = store.create_job(
         *(planned, scope.project, actor_of(scope), sent["asked"]), **_options(action, sent)
     )
-    return redirect("bulk-job", job.pk)
+    return redirect(page_address(scope, "bulk-job", str(job.pk)))
 
 
 def _options(action: str, sent: Mapping[str, str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.errors import ServiceError
 from console.features.pause.forms import PauseForm
 from console.store.state import pause
+from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
 
@@ -43,7 +44,7 @@ def pause_page(request: HtmxRequest, machine_name: str, execution_name: str) -> 
         context |= {"refused": refused.message, "stops_clock": stops_clock, "note": sent["note"]}
         return render(request, "pause/pause.html", context, status=422)
     messages.success(request, "The execution is paused.")
-    return redirect("execution", machine_name, execution.name)
+    return redirect(page_address(scope, "execution", machine_name, execution.name))
 
 
 @require_POST
@@ -57,4 +58,4 @@ def resume(request: HtmxRequest, machine_name: str, execution_name: str) -> Http
         messages.success(request, "The execution is resumed.")
     except ServiceError as refused:
         messages.error(request, refused.message)
-    return redirect("execution", machine_name, execution.name)
+    return redirect(page_address(scope, "execution", machine_name, execution.name))

@@ -17,7 +17,7 @@ from console.masking.masked_execution import HIDDEN_ELSEWHERE, shows_hidden, unm
 from console.recordings.failing import failing_visit
 from console.store.executions import breakpoints, replay
 from console.store.machines import machines
-from console.web.core.addresses import import_address
+from console.web.core.addresses import import_address, page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.action_views import recorded_fields
 from console.web.execution.header import base_context
@@ -121,7 +121,7 @@ def reproduce_page(request: HttpRequest, machine_name: str, execution_name: str)
         fields = {**form.texts, "refused": error.message}
         return _render(request, scope, execution, point, fields, status=422)
     machine = started.state_machine_arn.rpartition(":")[2]
-    return redirect("execution", machine, started.name)
+    return redirect(page_address(scope, "execution", machine, started.name))
 
 
 def _start(

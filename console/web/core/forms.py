@@ -18,6 +18,7 @@ from console.db import audit
 from console.errors import ServiceError, ValidationException
 from console.models import Project
 from console.store.people import masks
+from console.web.core.addresses import page_address
 from console.web.core.scope import require, scope_of
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def answer_form_action(
     except ServiceError as error:
         typed = dict(form.data.items())
         return page(request, machine, status=422, typed=typed, **refused(act, error.message))
-    return redirect(address, machine.name)
+    return redirect(page_address(scope, address, machine.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
@@ -20,6 +19,7 @@ from console.models import Definition, Execution
 from console.store.executions import redrive, replay
 from console.store.executions.stop import stop_execution
 from console.store.people import notes
+from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.core.views import local_address
 from console.web.execution import data_flow, iterations, panel, replay_point, root_cause
@@ -60,7 +60,7 @@ def stop_page(request: HtmxRequest, machine_name: str, execution_name: str) -> H
     if request.htmx:
         return trigger_client_event(HttpResponse(status=204), "stopped")
     messages.success(request, "The execution is being stopped.")
-    return redirect("execution", machine_name, execution.name)
+    return redirect(page_address(scope, "execution", machine_name, execution.name))
 
 
 _ENDED_BADLY = (VisitStatus.FAILED, VisitStatus.TIMED_OUT, VisitStatus.ABORTED)
@@ -94,7 +94,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
             refused, status = error.message, 422
         else:
             messages.success(request, "The execution was redriven and continues.")
-            return redirect("execution", machine_name, execution.name)
+            return redirect(page_address(scope, "execution", machine_name, execution.name))
     context = {
         **base_context(execution, machine_name),
         "refused": refused,
@@ -201,7 +201,7 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
         refusal = {field: error.message, "changed": changed}
         return _render_form(request, execution, step, status=422, **typed, **refusal)
     machine_name = started.state_machine_arn.rpartition(":")[2].replace("/", "~")
-    return redirect("execution", machine_name, started.name)
+    return redirect(page_address(scope, "execution", machine_name, started.name))
 
 
 def _with_masked_values(
@@ -355,5 +355,5 @@ def change_note(request: HttpRequest, machine_name: str, execution_name: str) ->
             notes.set_assignee(execution, actor_of(scope), on=_ASSIGNS[act])
     except ServiceError as refused:
         messages.error(request, refused.message)
-    own = reverse("execution", args=[machine_name, execution.name])
+    own = page_address(scope, "execution", machine_name, execution.name)
     return redirect(local_address(request, sent["next"], own))

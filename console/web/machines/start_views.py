@@ -18,6 +18,7 @@ from console.models import Execution
 from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.web.core import cli_commands
+from console.web.core.addresses import page_address
 from console.web.core.formatting import visible_text
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.forms import StartForm
@@ -88,7 +89,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         return _render_form(request, machine, status=422, **form.texts, **{field: error.message})
-    return redirect("execution", machine.name, started.name)
+    return redirect(page_address(scope, "execution", machine.name, started.name))
 
 
 def _render_new_form(request: HttpRequest, scope: Scope, machine: StateMachine) -> HttpResponse:

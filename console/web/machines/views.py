@@ -28,6 +28,7 @@ from console.store.machines import drafts, log_groups, machines, revisions, tags
 from console.store.machines import machines as store
 from console.store.state import pause
 from console.web.core import formatting, forms
+from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.execution import picture_export
 from console.web.execution.replay_point import replay_point
@@ -193,9 +194,9 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     if (
         type(machine).objects.filter(pk=machine.pk).exists()
     ):  # it goes when its last execution has ended
-        return redirect("machine", machine.name)
+        return redirect(page_address(scope, "machine", machine.name))
     messages.success(request, f"{machine.name} was deleted.")
-    return redirect("machines")
+    return redirect(page_address(scope, "machines"))
 
 
 def open_draft(scope: Scope, machine: StateMachine | None) -> DefinitionDraft | None:

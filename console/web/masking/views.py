@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.db import clock
@@ -14,6 +13,7 @@ from console.errors import ConflictException, ServiceError, ValidationException
 from console.masking import path_matches
 from console.store.people import masks as store
 from console.web.core import formatting, forms
+from console.web.core.addresses import page_address
 from console.web.core.forms import PageForm, TextField
 from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
 from console.web.core.views import local_address
@@ -83,7 +83,7 @@ def reveal_execution(request: HttpRequest, machine_name: str, execution_name: st
         store.reveal_values(execution, sent["reason"], actor_of(scope))
         revealed[str(execution.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = revealed
-    own = reverse("execution", args=[machine_name, execution.name])
+    own = page_address(scope, "execution", machine_name, execution.name)
     return redirect(local_address(request, sent["next"], own))
 
 

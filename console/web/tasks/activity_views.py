@@ -20,6 +20,7 @@ from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
 from console.store.machines import activity_limits, tags
 from console.store.tasks import activities as store
 from console.web.core import formatting
+from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks.forms import ActivityForm, TimeoutsForm
@@ -123,7 +124,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         require(scope, "DeleteActivity")
         store.delete_activity(scope.project, work.activity.arn, actor_of(scope))
         messages.success(request, f"The activity {activity_name} was deleted.")
-        return redirect("activities")
+        return redirect(page_address(scope, "activities"))
     limits = stored = activity_limits.limit_tags(work.activity.arn)
     if request.method == "POST":
         require(scope, "TagResource")

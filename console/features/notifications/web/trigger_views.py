@@ -36,6 +36,7 @@ from console.models import Execution, StartLink
 from console.server.shutdown import SHUTTING_DOWN
 from console.statuses import ExecutionStatus, MachineType, Topic
 from console.store.executions.start import start_execution
+from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.machines.views import machine_context
 
@@ -224,7 +225,7 @@ def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> H
         messages.error(request, refused.message)
     else:
         messages.success(request, f"The start link “{link.name}” is revoked.")
-    return redirect("triggers", machine.name)
+    return redirect(page_address(scope, "triggers", machine.name))
 
 
 def take_token(link: StartLink) -> None:

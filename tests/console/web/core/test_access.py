@@ -74,6 +74,36 @@ def test_other_regions_have_their_own_machines(project: Project, client: Client)
     assert lead["Location"] == "/machines/there/?region=eu-west-1"
 
 
+def test_a_form_leads_to_a_page_of_its_region(project: Project, client: Client) -> None:
+    """Not to the state machine of the same name in the server's region, or to none."""
+    from console.store.machines import machines
+
+    machine = machines.create_machine(
+        project,
+        "eu-west-1",
+        name="there",
+        definition=json.dumps(WAIT),
+        role_arn="arn:aws:iam::123456789012:role/x",
+    )
+    drain(start(machine, name="x"))
+    region = "?region=eu-west-1"
+    own, execution = "/machines/there/", "/machines/there/executions/x/"
+    forms = [
+        (f"{own}start/", {"name": "y"}, "/machines/there/executions/y/"),
+        (f"{own}versions/", {"act": "publish"}, f"{own}versions/"),
+        (f"{own}settings/", {"act": "tracing", "tracing": "on"}, f"{own}settings/"),
+        (f"{own}triggers/1/revoke/", {}, f"{own}triggers/"),
+        (f"{execution}note/", {"act": "note", "note": "n"}, execution),
+        (f"{execution}pause/", {"clock": "runs"}, execution),
+        (f"{execution}resume/", {}, execution),
+        (f"{execution}stop/", {}, execution),
+        ("/executions/bulk/", {"action": "stop"}, "/executions/"),
+        (f"{own}delete/", {}, own),
+    ]
+    for address, sent, shown in forms:
+        assert client.post(address + region, sent)["Location"] == shown + region, address
+
+
 @pytest.mark.parametrize(
     ("arn", "address"),
     [
