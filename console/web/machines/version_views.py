@@ -40,11 +40,23 @@ _CHOICES = 200
 
 
 @dataclass(frozen=True, slots=True)
+class AliasFields:
+    """The texts of an alias form. ``is_typed``: they were sent and refused."""
+
+    first: str = ""
+    second: str = ""
+    share: str = ""
+    description: str = ""
+    is_typed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AliasRow:
     """A row of the alias table. ``routes``: (version number, percent)."""
 
     alias: Alias
     routes: list[tuple[int, int]]
+    fields: AliasFields
 
 
 @require_http_methods(["GET", "POST"])
@@ -69,10 +81,8 @@ def _render_page(
     before_revision = whole_number(request.GET.get("before_revision", "")[:9]) or 0
     saves = revisions.list_revisions(machine, before=before_revision, limit=_PAGE + 1)
     versions = store.list_versions(machine, limit=_CHOICES)
-    aliases = [
-        AliasRow(each, json.loads(each.routing))
-        for each in store.list_aliases(store.Target(machine))
-    ]
+    typed = more.get("typed", {})
+    aliases = [_alias_row(each, typed) for each in store.list_aliases(store.Target(machine))]
     context = machine_context(machine) | {
         "tab": "versions",
         "drift": drift_of(machine),
@@ -81,6 +91,7 @@ def _render_page(
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
         "aliases": aliases,
+        "new_alias": _typed_alias(typed) if typed.get("act") == "create" else AliasFields(),
         "revision_of_version": revision_numbers(machine, rows[:_PAGE]),
         "versions_of_revision": versions_by_revision(machine, saves[:_PAGE]),
         "aliases_of_version": _aliases_by_version(aliases),
@@ -91,6 +102,21 @@ def _render_page(
         "to_publish": _publication(machine, newest[0] if newest else None),
     }
     return render(request, "machines/versions.html", context | more, status=status)
+
+
+def _alias_row(alias: Alias, typed: dict[str, str]) -> AliasRow:
+    """Return a row, whose form has the texts that were refused or the stored ones."""
+    routes: list[tuple[int, int]] = json.loads(alias.routing)
+    if typed.get("act") == "change" and typed.get("name") == alias.name:
+        return AliasRow(alias, routes, _typed_alias(typed))
+    second, share = map(str, routes[1]) if len(routes) > 1 else ("", "")
+    return AliasRow(alias, routes, AliasFields(str(routes[0][0]), second, share, alias.description))
+
+
+def _typed_alias(typed: dict[str, str]) -> AliasFields:
+    first, second = typed.get("first", ""), typed.get("second", "")
+    share, description = typed.get("share", ""), typed.get("description", "")
+    return AliasFields(first, second, share, description, is_typed=True)
 
 
 @dataclass(frozen=True, slots=True)

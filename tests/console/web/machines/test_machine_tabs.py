@@ -129,6 +129,25 @@ def test_a_wrong_alias_is_refused_and_kept(
     assert not Alias.objects.exists()
 
 
+@pytest.mark.parametrize(("act", "at"), [("create", "new"), ("change", "")])
+def test_a_refused_alias_keeps_every_field(
+    project: Project, client: Client, act: str, at: str
+) -> None:
+    """Of the form that was sent, which is open; the other form has its own texts."""
+    versions.publish_version(create(project, PASS))
+    machines.update_machine(StateMachine.objects.get(), definition=json.dumps(CHAIN))
+    versions.publish_version(StateMachine.objects.get())
+    post(client, "versions", act="create", name="live", first="1", second="", description="ours")
+    at = at or str(Alias.objects.get().pk)
+    sent = {"act": act, "name": "live", "first": "1", "second": "2", "share": "101"}
+    shown = post(client, "versions", 422, **sent, description="half of it")
+    assert selected(shown, f"second-{at}") == "2"
+    assert 'value="101"' in shown
+    assert 'value="half of it"' in shown
+    assert ('value="ours"' in shown) == (act == "create")
+    assert ('<details class="confirm" open>' in shown) == (act == "change")
+
+
 # -- changes ---------------------------------------------------------------------------------------
 
 
