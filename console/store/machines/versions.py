@@ -305,12 +305,15 @@ def update_alias(
     *,
     routing: Sequence[dict[str, Any]] | None = None,
     description: str | None = None,
+    seen_ms: int | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
     """Change the routing or the description of an alias, or both.
 
-    Without a difference, neither the alias nor its update date changes. Raises ResourceNotFound, or
-    ValidationException for a bad routing or if neither argument is set.
+    Without a difference, neither the alias nor its update date changes. ``seen_ms``: the update
+    date that the caller read; None for no check, as in the API. Raises ResourceNotFound,
+    ConflictException if the update date is another one, or ValidationException for a bad routing or
+    if neither routing nor description is set.
     """
     if routing is None and description is None:
         msg = "Either the description or the routing configuration must be specified"
@@ -322,6 +325,11 @@ def update_alias(
         _check_active(alias.state_machine)
         if routing is not None and machine != alias.state_machine:
             raise _foreign_versions([entry["stateMachineVersionArn"] for entry in routing])
+        if seen_ms not in (None, alias.updated_ms):
+            raise ConflictException(
+                f"Not saved: {alias.name} was changed after you opened this page. The table shows "
+                "it as it is now. Save again to replace that with your values."
+            )
         before = alias.routing, alias.description
         if pairs is not None:
             alias.routing = json.dumps(pairs)

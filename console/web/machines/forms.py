@@ -170,13 +170,17 @@ class RestoreForm(PageForm):
 
 
 class AliasForm(PageForm):
-    """An alias for one or two versions. ``share``: percent for the second version."""
+    """An alias for one or two versions.
+
+    ``share``: percent for the second version. ``seen``: the update date of the alias on the page.
+    """
 
     name = TextField()
     first = TextField()
     second = TextField()
     share = TextField()
     description = TextField(strip=False, cut=_LONGEST_DESCRIPTION)
+    seen = TextField()
     act = TextField(strip=False)
 
     def clean_name(self) -> str:

@@ -196,7 +196,11 @@ def _put_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str
     if sent["act"] == "change":
         arn = f"{machine.arn}:{name}"
         store.update_alias(
-            scope.project, arn, routing=routing, description=text, actor=actor_of(scope)
+            *(scope.project, arn),
+            routing=routing,
+            description=text,
+            seen_ms=whole_number(sent["seen"]),
+            actor=actor_of(scope),
         )
         return f"{name} was changed."
     store.create_alias(scope.project, name, routing, description=text, actor=actor_of(scope))

@@ -129,6 +129,25 @@ def test_a_wrong_alias_is_refused_and_kept(
     assert not Alias.objects.exists()
 
 
+def test_who_changes_an_alias_second_is_asked(project: Project, client: Client) -> None:
+    """A page from before another's change replaces it at the second press only."""
+    machine = create(project, PASS)
+    versions.publish_version(machine)
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
+    versions.publish_version(StateMachine.objects.get())
+    post(client, "versions", act="create", name="live", first="1", second="2", share="10")
+    seen = str(Alias.objects.get().updated_ms)
+    Alias.objects.update(routing="[[2, 100]]", updated_ms=int(seen) + 1)
+    mine = {"act": "change", "name": "live", "first": "1", "second": "2", "share": "10"}
+    shown = post(client, "versions", 422, **mine, description="mine", seen=seen)
+    assert "live was changed after you opened this page" in shown
+    assert json.loads(Alias.objects.get().routing) == [[2, 100]]
+    assert 'value="mine"' in shown
+    (again,) = re.findall(r'name="seen" value="(\d+)"', shown)
+    post(client, "versions", 302, **mine, description="mine", seen=again)
+    assert json.loads(Alias.objects.get().routing) == [[1, 90], [2, 10]]
+
+
 @pytest.mark.parametrize(("act", "at"), [("create", "new"), ("change", "")])
 def test_a_refused_alias_keeps_every_field(
     project: Project, client: Client, act: str, at: str
