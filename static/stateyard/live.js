@@ -301,11 +301,23 @@
 
   const isPoll = (event) => event.detail.elt?.dataset && "poll" in event.detail.elt.dataset;
 
-  function setLiveState(state, words) {
+  /** Show whether updates arrive. `note`: what a page without the sign says instead, "" for nothing. */
+  function setLiveState(state, words, note = "") {
     const live = document.getElementById("live");
-    if (!live) return;
-    live.dataset.state = state;
-    live.querySelector("[data-live-text]").textContent = words;
+    if (live) {
+      live.dataset.state = state;
+      live.querySelector("[data-live-text]").textContent = words;
+    }
+    let shown = document.getElementById("not-live");
+    if (live || !note) return shown?.remove();
+    if (!shown) {
+      shown = document.createElement("div");
+      shown.id = "not-live";
+      shown.className = "banner caught";
+      shown.setAttribute("role", "alert");
+      document.querySelector("main").append(shown);
+    }
+    if (shown.textContent !== note) shown.textContent = note;
   }
 
   /** Return the stamp of the rows in view, "" of a page that has not read them yet. */
@@ -314,6 +326,7 @@
     return document.getElementById(inTime ? "timeline-rows" : "step-table")?.dataset.rows ?? "";
   }
 
+  let lostSince = ""; // the time of the first poll that failed, "" while they succeed
   let askedFor = ""; // the query string of the page when it asked what changed
 
   function addPagePosition(parameters) {
@@ -360,7 +373,9 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     if (!isPoll(event) || paused) return;
-    if (event.detail.successful) setLiveState("on", "Live");
+    if (!event.detail.successful) return;
+    lostSince = "";
+    setLiveState("on", "Live");
   });
 
   /** Say that the session has ended, where the reader is; the page keeps what was typed. */
@@ -380,7 +395,11 @@
   });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
-      if (isPoll(event) && !paused) setLiveState("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
+      if (!isPoll(event) || paused) return;
+      lostSince ||= clock(new Date()).slice(11);
+      const isGone = event.detail.xhr?.status === 404;
+      const why = isGone ? "what this page shows was deleted" : `retrying since ${lostSince}`;
+      setLiveState("lost", `Not live: ${why}`, `Not live: ${why}`);
     });
   }
 

@@ -102,3 +102,26 @@ def test_tables_events_and_the_time_machine_say_it_too(page: Page, path: str) ->
     note.get_by_role("button", name="Retry").click()
     expect(page.locator("#moment")).to_contain_text("event 2 of")
     expect(note).to_have_count(0)
+
+
+def test_a_list_whose_updates_fail_says_since_when(page: Page, server: Server) -> None:
+    """Its rows would else stand as if they were current; the words go when an update arrives."""
+    page.goto("/executions/")
+    lose_network(page)
+    note = page.locator("#not-live")
+    expect(note).to_contain_text("Not live: retrying since")
+    since = note.inner_text()
+    page.wait_for_timeout(2_500)  # a second update has failed
+    expect(note).to_have_text(since)
+    page.unroute("**/*")
+    expect(note).to_have_count(0)
+
+
+def test_the_list_of_a_deleted_state_machine_says_so(page: Page, server: Server) -> None:
+    """The page stays: what it shows can still be read and copied."""
+    name = create(server, THREE)
+    ended(server, start(server, name))
+    page.goto(f"/machines/{name}/")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}"
+    server.client().delete_state_machine(stateMachineArn=arn)
+    expect(page.locator("#not-live")).to_have_text("Not live: what this page shows was deleted")
