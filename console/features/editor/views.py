@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -37,7 +37,7 @@ from console.web.machines.definition_diff import diff_rows
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from console.models import DefinitionDraft
+    from console.models import DefinitionDraft, StateMachine
     from console.web.graph.graph_view import GraphView
 
 STARTER = """{
@@ -105,16 +105,22 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
 
     ``revision``: the revision that the text is based on; ``over``: the later revision that the
     reader has agreed to overwrite. ``?execution=``: the failed execution that the reader wants to
-    fix. Answer 409 with both texts if the state machine has changed.
+    fix. Answer 409 with both texts if the state machine has changed, and with the text in the
+    editor of a new state machine if it was deleted.
     """
     scope = scope_of(request)
     require(scope, "UpdateStateMachine")
-    machine = scope.machine(machine_name)
+    try:
+        machine = scope.machine(machine_name)
+    except Http404:
+        if request.method == "GET":
+            raise
+        return _render_deleted(request, scope, machine_name)
     failed = request.GET.get("execution", "")
     if failed:
         scope.own_execution(machine_name, failed)
-    opened = opened_text(machine.definition.text)
     if request.method == "GET":
+        opened = opened_text(machine.definition.text)
         now = store.revision_of(machine)
         return _render_form(
             request,
@@ -126,6 +132,14 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
             revision=now,
             draft=_draft(request, scope, machine.arn, opened),
         )
+    return _save_text(request, scope, machine, failed)
+
+
+def _save_text(
+    request: HttpRequest, scope: Scope, machine: StateMachine, failed: str
+) -> HttpResponse:
+    """Save the typed definition, or check, convert or merge it."""
+    opened = opened_text(machine.definition.text)
     sent = DefinitionForm(request.POST).values
     typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
     typed["revision"] = sent["revision"]
@@ -155,6 +169,16 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     if sent["run"]:
         return redirect(page_address(scope, "start", machine.name, origin=failed))
     return redirect(page_address(scope, "definition", machine.name, execution=failed))
+
+
+def _render_deleted(request: HttpRequest, scope: Scope, machine_name: str) -> HttpResponse:
+    """Show the text typed for a deleted state machine, which can be created with it."""
+    require(scope, "CreateStateMachine")
+    typed = _typed_fields(scope, DefinitionForm(request.POST).values) | {"name": machine_name}
+    why = (
+        f"There is no state machine “{machine_name}” any more. Create saves your text as a new one."
+    )
+    return _render_form(request, status=409, errors={"name": why}, **typed)
 
 
 def _render_converted(

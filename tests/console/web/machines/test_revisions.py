@@ -246,6 +246,19 @@ def test_a_draft_that_only_python_takes_for_the_same_is_shown(
     assert (DRAFT in text(client.get("/machines/machine/"))) == differs
 
 
+def test_text_typed_for_a_deleted_machine_can_be_created(project: Project, client: Client) -> None:
+    """Who saves after another's deletion gets the text back, in the editor of a new machine."""
+    assert client.get("/machines/gone/edit/").status_code == 404
+    form = {"text": json.dumps(PASS), "role": ROLE, "note": "an hour", "revision": "1.x"}
+    shown = markup(client.post("/machines/gone/edit/", form), 409)
+    assert "There is no state machine “gone” any more" in shown
+    assert 'action="/machines/new/"' in shown
+    for part in ('value="gone"', ROLE, "an hour", '"StartAt"'):
+        assert part in shown, part
+    assert client.post("/machines/new/", form | {"name": "gone"}).status_code == 302
+    assert saved("gone") == [(1, "editor", "an hour")]
+
+
 @pytest.mark.postgres_too
 def test_saving_forgets_the_draft(project: Project, client: Client) -> None:
     """Creating and updating both; a refused save keeps it."""
