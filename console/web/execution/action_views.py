@@ -15,7 +15,7 @@ from django_htmx.http import trigger_client_event
 import engine
 from console.errors import ServiceError, ValidationException
 from console.masking import mask, masked_execution
-from console.models import Definition, Execution
+from console.models import Definition, Execution, ExecutionNote
 from console.store.executions import redrive, replay
 from console.store.executions.stop import stop_execution
 from console.store.people import notes
@@ -350,10 +350,29 @@ def change_note(request: HttpRequest, machine_name: str, execution_name: str) ->
         raise Http404(f"This page has no action “{act}”.")
     try:
         if act == "note":
-            notes.put_note(execution, sent["note"], actor_of(scope))
+            notes.put_note(execution, _unmasked_note(execution, sent["note"]), actor_of(scope))
         else:
             notes.set_assignee(execution, actor_of(scope), on=_ASSIGNS[act])
     except ServiceError as refused:
         messages.error(request, refused.message)
     own = page_address(scope, "execution", machine_name, execution.name)
     return redirect(local_address(request, sent["next"], own))
+
+
+def _unmasked_note(execution: Execution, text: str) -> str:
+    """Return a typed note with the hidden value that its mask stands for.
+
+    Raise ValidationException for a mask whose value is not certain: it would replace the value.
+    """
+    stored = ExecutionNote.objects.filter(execution=execution).values_list("text", flat=True)
+    original = stored.first() or ""
+    if mask.MASK not in text or mask.MASK in original:
+        return text
+    shown = masked_execution.masked_execution(execution).mask.words(original)
+    if shown.count(mask.MASK) == text.count(mask.MASK) == 1:
+        before, _, after = shown.partition(mask.MASK)
+        return text.replace(mask.MASK, original[len(before) : len(original) - len(after)])
+    raise ValidationException(
+        f"The note was not saved: {mask.MASK} stands for a hidden value that is not known here. "
+        "Reveal the values of this execution to edit the note."
+    )

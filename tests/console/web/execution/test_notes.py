@@ -95,6 +95,21 @@ def test_x15_a_note_that_quotes_a_masked_value_is_masked(project: Project, clien
         assert said in shown.replace("<bdi>", "")
 
 
+def test_an_edited_note_keeps_its_hidden_value(project: Project, client: Client) -> None:
+    """The form shows a mask in place of the value; which of several it stands for is uncertain."""
+    Project.objects.update(masked="$.password")
+    execution = drain(start(create(project, PASS), {"password": "canary-15"}, "x"))
+    put_note(client, execution, act="note", note="it is canary-15\nsaid Ana")
+    put_note(client, execution, act="note", note="fixed: it was (masked)\r\nsaid Ana")
+    stored = "fixed: it was canary-15\nsaid Ana"
+    assert ExecutionNote.objects.get(execution=execution).text == stored
+    put_note(client, execution, act="note", note="(masked) and (masked)")
+    assert "stands for a hidden value" in text(client.get(page(execution)))
+    assert ExecutionNote.objects.get(execution=execution).text == stored
+    put_note(client, execution, act="note", note="nothing")
+    assert ExecutionNote.objects.get(execution=execution).text == "nothing"
+
+
 def test_the_old_address_of_a_note_leads_to_the_new_one(
     execution: Execution, signed_in: SignIn
 ) -> None:
