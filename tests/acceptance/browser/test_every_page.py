@@ -92,6 +92,7 @@ def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPat
 def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
     """Return the addresses of every page, with something to see on each."""
     machine = create(server, waits(600), name="w")  # a link of one letter is a small target
+    unbroken = create(server, waits(0), name="n" * 80)
     tags = [{"key": key, "value": "b"} for key in ("a", "cc", "team", "stage", "owner", "cost")]
     machine_arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
     server.client().tag_resource(resourceArn=machine_arn, tags=tags)
@@ -143,6 +144,7 @@ def paths(server: Server, browser: Browser, signed_in: Path) -> dict[str, str]:
         "test": "/machines/OrderProcessing/test/",
         "test with recorded input": f"/machines/{machine}/test/?state=Nap&origin=run",
         "delete": f"/machines/{machine}/delete/",
+        "delete a long name": f"/machines/{unbroken}/delete/",
         "calls": f"/machines/{asking}/calls/",
         "start with recent inputs": f"/machines/{asking}/start/",
         "open task": f"{asked}tasks/3/",
