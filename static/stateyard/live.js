@@ -301,7 +301,7 @@
 
   const isPoll = (event) => event.detail.elt?.dataset && "poll" in event.detail.elt.dataset;
 
-  /** Show whether updates arrive. `note`: what a page without the sign says instead, "" for nothing. */
+  /** Show whether updates arrive. The note stands on a page without the sign of it; "" for none. */
   function setLiveState(state, words, note = "") {
     const live = document.getElementById("live");
     if (live) {

@@ -113,7 +113,7 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     try:
         machine = scope.machine(machine_name)
     except Http404:
-        if request.method == "GET":
+        if not request.POST.get("text"):
             raise
         return _render_deleted(request, scope, machine_name)
     failed = request.GET.get("execution", "")
