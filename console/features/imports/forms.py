@@ -79,7 +79,7 @@ _MEMBERS = {
     "StartAt": "machine",
     "executionArn": "execution",
 }
-"""A member of a printed object -> the field that it is for; the first that is there counts."""
+"""Member of a printed object -> field; the first present member of a field counts."""
 
 
 def _printed_field(file_name: str, text: str) -> str:
