@@ -151,7 +151,9 @@ def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
     arns.parse_arn(arn, "stateMachine")
 
     def store() -> None:
-        machine = StateMachine.objects.filter(project=project, arn=plain).first()
+        # The lock keeps aliases from starting to use the version (_check_versions).
+        machines_of_arn = StateMachine.objects.filter(project=project, arn=plain)
+        machine = machines_of_arn.select_for_update().first()
         if machine is None or not _is_number(number):
             return
         users = [
@@ -209,6 +211,7 @@ def create_alias(
 
     def store() -> Alias:
         _active(machine)
+        _check_versions(machine, pairs)
         existing = Alias.objects.filter(arn=arn).first()
         if existing is not None:
             if (json.loads(existing.routing), existing.description) == (pairs, description):
@@ -244,15 +247,11 @@ def _active(machine: StateMachine) -> StateMachine:
     row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
     if row is None:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
-    _check_active(row)
-    return row
-
-
-def _check_active(machine: StateMachine) -> None:
-    if machine.status == MachineStatus.DELETING:
+    if row.status == MachineStatus.DELETING:
         raise ServiceError(
             ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
         )
+    return row
 
 
 def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[StateMachine, Routing]:
@@ -279,6 +278,14 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     numbers = [target.version.number for target in targets if target.version is not None]
     pairs = [[number, weight] for number, weight in zip(numbers, weights, strict=True)]
     return targets[0].machine, pairs
+
+
+def _check_versions(machine: StateMachine, pairs: Routing) -> None:
+    """Raise ResourceNotFound if a version was deleted since ``_routing``. The machine is locked."""
+    numbers = [number for number, _ in pairs]
+    versions = Version.objects.filter(state_machine=machine, number__in=numbers)
+    if versions.count() != len(numbers):
+        raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE)
 
 
 def _foreign_versions(version_arns: Sequence[str]) -> ValidationException:
@@ -321,8 +328,9 @@ def update_alias(
     machine, pairs = (None, None) if routing is None else _routing(project, routing)
 
     def store() -> Alias:
+        # Locked first: else two people who save at once both pass the check of ``seen_ms``.
+        _active(get_alias(project, arn).state_machine)
         alias = get_alias(project, arn)
-        _check_active(alias.state_machine)
         if routing is not None and machine != alias.state_machine:
             raise _foreign_versions([entry["stateMachineVersionArn"] for entry in routing])
         if seen_ms not in (None, alias.updated_ms):
@@ -332,12 +340,14 @@ def update_alias(
             )
         before = alias.routing, alias.description
         if pairs is not None:
+            _check_versions(alias.state_machine, pairs)
             alias.routing = json.dumps(pairs)
         if description is not None:
             alias.description = description
         if (alias.routing, alias.description) == before:
             return alias
-        alias.updated_ms = clock.now_ms()
+        # a later date for each change, so that ``seen_ms`` tells them apart
+        alias.updated_ms = max(clock.now_ms(), alias.updated_ms + 1)
         alias.save()
         audit.record(project, actor, "UpdateStateMachineAlias", arn)
         return alias

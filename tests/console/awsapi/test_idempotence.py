@@ -12,7 +12,7 @@ import pytest
 
 from console.db import clock
 from console.errors import ErrorCode
-from console.store.machines import machines
+from console.store.machines import machines, versions
 from tests.console.awsapi.world import routes
 from tests.console.store.helpers import PASS, ROLE, one
 from tests.refusals import raises_code
@@ -36,12 +36,40 @@ def test_a_machine_is_the_same_with_the_same_description_of_its_version(world: W
     assert len(listed["stateMachineVersions"]) == 1
 
 
-def test_a_create_that_was_cut_off_publishes_when_it_is_made_again(world: World) -> None:
+def test_an_unpublished_machine_is_published_by_a_repeated_create(world: World) -> None:
     """The machine is there, its version is not."""
     plain = {name: value for name, value in PUBLISHED.items() if name != "publish"}
     answer = world.ask("CreateStateMachine", **plain)
     again = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
     assert again["stateMachineVersionArn"] == f"{answer['stateMachineArn']}:1"
+
+
+@pytest.mark.parametrize("action", ["CreateStateMachineAlias", "UpdateStateMachineAlias"])
+def test_an_alias_does_not_get_a_deleted_version(
+    world: World, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """A version can be deleted after the routing of an alias was checked, before it is stored."""
+    version = world.version()
+    another = world.ask(
+        "UpdateStateMachine",
+        stateMachineArn=version.removesuffix(":1"),
+        definition=json.dumps(one("Q", Type="Pass")),
+        publish=True,
+    )["stateMachineVersionArn"]
+    name: dict[str, Any] = {"name": "late"}
+    if action == "UpdateStateMachineAlias":
+        name = {"stateMachineAliasArn": world.alias(version)}
+    check = versions._routing
+
+    def check_before_a_deletion(*arguments: Any) -> Any:
+        result = check(*arguments)
+        monkeypatch.undo()
+        world.ask("DeleteStateMachineVersion", stateMachineVersionArn=another)
+        return result
+
+    monkeypatch.setattr(versions, "_routing", check_before_a_deletion)
+    with raises_code(ErrorCode.ResourceNotFound):
+        world.ask(action, **name, routingConfiguration=routes(another))
 
 
 def test_an_update_publishes_what_it_changed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

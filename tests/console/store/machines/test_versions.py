@@ -12,7 +12,7 @@ from console.errors import ErrorCode
 from console.store.executions.find import list_executions
 from console.store.executions.start import start_execution
 from console.store.machines import machines, tags, versions
-from tests.console.store.helpers import PASS, WAIT, create, drain, one
+from tests.console.store.helpers import PASS, WAIT, create, crowd, drain, one
 from tests.refusals import raises_code
 
 if TYPE_CHECKING:
@@ -124,3 +124,21 @@ def test_tags(project: Project, machine: StateMachine) -> None:
     assert tags.get_tags(machine.arn) == {"a": "3"}
     with raises_code(ErrorCode.ResourceNotFound):
         tags.check_owner(project, machine.arn + ":1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_people_who_save_an_alias_at_once_one_succeeds(
+    project: Project, machine: StateMachine
+) -> None:
+    """The others read the same update date, and get a conflict."""
+    versions.publish_version(machine)
+    alias = versions.create_alias(project, "live", routing(machine, 100))
+
+    def save(number: int) -> Any:
+        return versions.update_alias(
+            project, alias.arn, description=f"by {number}", seen_ms=alias.updated_ms
+        )
+
+    results = crowd(4, save)
+    refused = [result for result in results if isinstance(result, errors.ConflictException)]
+    assert len(refused) == 3, results
