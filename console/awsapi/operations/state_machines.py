@@ -43,6 +43,16 @@ def create(call: Call) -> dict[str, Any]:
     _check_description(params)
     new_tags = as_mapping(params.get("tags") or ())
     tags.check_tags(new_tags)
+    version: Version | None = None
+
+    def publish(row: StateMachine) -> None:
+        nonlocal version
+        version = _publish(call, row)
+        # An existing machine is the same only if its version has the same description.
+        if version is not None and version.description != (params.get("versionDescription") or ""):
+            raise machines.already_exists(row.arn)
+
+    # In one transaction: else a crash may leave a state machine without its version.
     machine = machines.create_machine(
         call.project,
         call.region,
@@ -51,13 +61,10 @@ def create(call: Call) -> dict[str, Any]:
         role_arn=params["roleArn"],
         type=params.get("type") or "STANDARD",
         tags=new_tags,
+        then=publish,
         actor=call.actor,
         **_configurations(call),
     )
-    version = _publish(call, machine)
-    # A machine that was there already is the same only if its version has the same description.
-    if version is not None and version.description != (params.get("versionDescription") or ""):
-        raise machines.already_exists(machine.arn)
     return {
         "stateMachineArn": machine.arn,
         "creationDate": seconds(machine.created_ms),

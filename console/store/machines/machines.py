@@ -70,11 +70,13 @@ def create_machine(
     encryption: str = "",
     tags: Mapping[str, str] | None = None,
     note: str = "",
+    then: Callable[[StateMachine], object] | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Create a state machine, or return the existing one with the same attributes.
 
-    ``tags`` and ``note`` are for a new machine; an existing one keeps its tags.
+    ``tags`` and ``note`` are for a new machine; an existing one keeps its tags. ``then``: called
+    with the state machine in the same transaction.
 
     Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
     StateMachineDeleting, StateMachineLimitExceeded.
@@ -85,16 +87,13 @@ def create_machine(
     check_definition(definition, type)
     attributes = (type, logging, tracing, encryption, sha256_of(definition))
 
-    def store() -> StateMachine:
+    def find_or_create() -> StateMachine:
         existing = StateMachine.objects.select_related("definition").filter(arn=arn).first()
         if existing is not None:
             return same_or_refused(existing, attributes)
-        limit = quotas.quotas_of(project.name).state_machines
-        if StateMachine.objects.filter(project=project, region=region).count() >= limit:
-            msg = f"State Machine Limit Exceeded: '{limit}'"
-            raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
+        _check_limit(project, region)
         now_ms = clock.now_ms()
-        machine = StateMachine(
+        machine = StateMachine.objects.create(
             project=project,
             region=region,
             name=name,
@@ -109,14 +108,28 @@ def create_machine(
             updated_ms=now_ms,
             edited_by=execution_rights.names_behind(actor),
         )
-        machine.save(force_insert=True)
         revisions.add_revision(machine, actor, note)
         log_groups.route_logs(machine, now_ms)
         put_tags(arn, tags or {})
         audit.record(project, actor, "CreateStateMachine", arn)
         return machine
 
-    return write(store)
+    return write(lambda: _then(find_or_create(), then))
+
+
+def _then(machine: StateMachine, change: Callable[[StateMachine], object] | None) -> StateMachine:
+    """Return a state machine after a further change in the same transaction."""
+    if change is not None:
+        change(machine)
+    return machine
+
+
+def _check_limit(project: Project, region: str) -> None:
+    """Raise StateMachineLimitExceeded if the project may have no further state machine."""
+    limit = quotas.quotas_of(project.name).state_machines
+    if StateMachine.objects.filter(project=project, region=region).count() >= limit:
+        msg = f"State Machine Limit Exceeded: '{limit}'"
+        raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
 
 
 def same_or_refused(machine: StateMachine, attributes: tuple[str, ...]) -> StateMachine:
@@ -191,9 +204,7 @@ def update_machine(
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
         _save_changes(row, fields, definition, note, actor)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
-        if then is not None:
-            then(row)
-        return row
+        return _then(row, then)
 
     return write(store)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.db import clock
-from console.errors import ErrorCode
+from console.errors import ErrorCode, ServiceError
 from console.store.machines import machines, versions
 from tests.console.awsapi.world import routes
 from tests.console.store.helpers import PASS, ROLE, one
@@ -42,6 +42,22 @@ def test_an_unpublished_machine_is_published_by_a_repeated_create(world: World) 
     answer = world.ask("CreateStateMachine", **plain)
     again = world.ask("CreateStateMachine", **PUBLISHED, versionDescription="one")
     assert again["stateMachineVersionArn"] == f"{answer['stateMachineArn']}:1"
+
+
+def test_a_create_without_its_version_stores_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state machine and its version are created in one transaction."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ServiceError(ErrorCode.ServiceQuotaExceededException, "no more versions")
+
+    monkeypatch.setattr(versions, "publish_version", fail)
+    with raises_code(ErrorCode.ServiceQuotaExceededException):
+        world.ask("CreateStateMachine", **PUBLISHED)
+    monkeypatch.undo()
+    listed = world.ask("ListStateMachines")["stateMachines"]
+    assert "once" not in [machine["name"] for machine in listed]
 
 
 @pytest.mark.parametrize("action", ["CreateStateMachineAlias", "UpdateStateMachineAlias"])
