@@ -83,7 +83,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.server", "console.cli", "console.command_line", "console.testing"),
     ("console.awsapi", "console.web"),
     ("console.management",),
-    ("console.features.deploy",),
+    ("console.features.deploy", "console.features.targets"),
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),

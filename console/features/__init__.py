@@ -35,5 +35,6 @@ NAMES = (
     "sign_in",
     "summary",
     "test_state",
+    "targets",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.features.editor.edits.definition_tree import FIELD_ORDER
+from console.features.targets import calls
 from console.masking import masked_execution
 from console.models import Activity, Execution, HistoryEvent, StateMachine
-from console.web.machines import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -89,7 +89,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "ran-definition",
             "ran-text",
             "step",
-            "targets",
             "tasks-updates",
             "view-count",
         )
@@ -111,7 +110,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "sample-start": {"POST": ("CreateStateMachine",)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
-    "calls": {"GET": (VIEW,), "POST": ("TagResource",)},
     "versions": {
         "GET": (VIEW,),
         "POST": (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 
 from console.integrations import mocks
-from console.store.machines import machine_options
 from console.web.core.forms import PageForm, PresenceField, TextField
 from console.web.core.numbers import whole_number
 
@@ -123,14 +122,6 @@ class RemoveTagForm(PageForm):
     """The key of a tag to remove."""
 
     key = TextField(strip=False)
-
-
-class OptionsForm(PageForm):
-    """The submitted tags among the options of a machine."""
-
-    def __init__(self, sent: Mapping[str, Any]) -> None:
-        super().__init__(sent)
-        self.fields = {key: TextField(strip=False) for key in machine_options.VALUES if key in sent}
 
 
 # -- versions and aliases --------------------------------------------------------------------------

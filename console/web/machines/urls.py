@@ -10,7 +10,6 @@ from console.web.core.addresses import MACHINE
 insight_views = ViewModule("console.web.machines.insight_views")
 views = ViewModule("console.web.machines.views")
 start_views = ViewModule("console.web.machines.start_views")
-target_views = ViewModule("console.web.machines.target_views")
 version_views = ViewModule("console.web.machines.version_views")
 
 urlpatterns = [
@@ -28,8 +27,6 @@ urlpatterns = [
     path(f"{MACHINE}versions/", version_views.versions_page, name="versions"),
     path(f"{MACHINE}diff/", version_views.definition_diff, name="diff"),
     path(f"{MACHINE}settings/", views.settings_page, name="machine-settings"),
-    path(f"{MACHINE}calls/", target_views.calls_page, name="calls"),
     path(f"{MACHINE}start/", start_views.start_page, name="start"),
     path(f"{MACHINE}delete/", views.delete_machine, name="delete"),
-    path("targets/", target_views.target_list, name="targets"),
 ]

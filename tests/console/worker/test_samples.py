@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access
+from console.features.targets import calls
 from console.features.test_state.state import try_state
 from console.integrations import Failed, TaskAttempt, explain, invoke, targets
 from console.models import Activity, StateMachine
@@ -16,7 +17,6 @@ from console.samples.functions import FUNCTIONS
 from console.store.machines import machines
 from console.store.people.sample_project import load_samples
 from console.store.tasks import claim
-from console.web.machines import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start
 
 import engine  # isort: skip

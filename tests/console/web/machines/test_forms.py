@@ -12,7 +12,7 @@ from console.web.core.forms import (
     SubsetField,
     TextField,
 )
-from console.web.machines.forms import AliasForm, OptionsForm, StartForm
+from console.web.machines.forms import AliasForm, StartForm
 
 
 class Sample(PageForm):
@@ -70,10 +70,3 @@ def test_the_first_wrong_field_has_the_message() -> None:
     alias = AliasForm(QueryDict("name=7&second=2&share=101"))
     assert not alias.is_valid()
     assert alias.first_error[0] == "name"
-
-
-def test_options_are_those_that_were_sent() -> None:
-    """A tag that is not sent keeps its value."""
-    assert OptionsForm(QueryDict("stateyard:childPolicy=ABANDON&other=1")).values == {
-        "stateyard:childPolicy": "ABANDON"
-    }

@@ -18,13 +18,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.db.branch_names import parent_name
 from console.errors import ServiceError
+from console.features.targets import calls
+from console.features.targets.forms import OptionsForm
 from console.models import StateMachine
 from console.statuses import MachineStatus
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines import calls, insights, past_executions
-from console.web.machines.forms import OptionsForm
+from console.web.machines import insights, past_executions
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "broken": _BROKEN,
         "origins": calls.list_origins(project),
     }
-    return render(request, "machines/target_list.html", context)
+    return render(request, "targets/target_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -123,7 +124,7 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         ],
         "problem": problem,
     }
-    return render(request, "machines/calls.html", context, status=422 if problem else 200)
+    return render(request, "targets/calls.html", context, status=422 if problem else 200)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.http import QueryDict
 
 from console.config.environment import StartupFile
 from console.config.functions_file import FunctionsFile
 from console.config.setting_shapes import FUNCTIONS
 from console.config.setting_shapes import TARGETS as TARGETS_SHAPE
+from console.features.targets.forms import OptionsForm
 from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
@@ -343,3 +345,10 @@ def test_who_uses_a_function_is_read_in_one_query(
     with django_assert_max_num_queries(12):
         shown = " ".join(text(client.get("/targets/")).split())
     assert "and 7 more" in shown
+
+
+def test_options_are_those_that_were_sent() -> None:
+    """A tag that is not sent keeps its value."""
+    assert OptionsForm(QueryDict("stateyard:childPolicy=ABANDON&other=1")).values == {
+        "stateyard:childPolicy": "ABANDON"
+    }

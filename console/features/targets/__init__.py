@@ -1,0 +1,1 @@
+"""Targets: where Tasks are sent, and what each Task of a state machine calls."""
