@@ -64,3 +64,15 @@ def test_a_run_leaves_no_process_and_no_folder(tmp_path: Path, end: signal.Signa
             run.send_signal(end)
         assert run.wait(60) != 0
     wait_until(lambda: not run_folder.processes(root) and not Path(root).exists())
+
+
+def test_processes_of_a_run_write_bytecode() -> None:
+    """A process and its children do so, also if the shell has ``PYTHONDONTWRITEBYTECODE``."""
+    code = (
+        "import os, sys; from tests import run_folder; run_folder.begin();"
+        "print(sys.dont_write_bytecode, 'PYTHONDONTWRITEBYTECODE' in os.environ)"
+    )
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", code]
+    printed = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
+    assert printed.split() == ["False", "False"]
