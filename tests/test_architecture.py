@@ -187,7 +187,7 @@ def test_only_the_store_writes_execution_tables() -> None:
 # What names a column of payloads without showing to a reader what is in it.
 READS_NO_PAYLOAD = {
     "console/web/history/traces.py": "only how many iterations a Map has",
-    "console/web/machines/past_executions.py": "only how many iterations a Map has",
+    "console/features/insights/past_executions.py": "only how many iterations a Map has",
     "console/web/search/scan.py": "leaves the columns out",
     "console/features/metrics/web/chart_views.py": "leaves the columns out",
     "console/web/execution/action_views.py": "leaves the columns out",

@@ -16,6 +16,7 @@ NAMES = (
     "faults",
     "hot_states",
     "imports",
+    "insights",
     "load",
     "logs",
     "metrics",

@@ -13,18 +13,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from console.features.insights import insights, past_executions
 from console.features.metrics import cost
 from console.web.core import formatting
 from console.web.graph.graph_view import FOLD_ABOVE, states_inside
 from console.web.graph.shapes import fitting_line
-from console.web.machines import insights, past_executions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from console.features.insights.past_executions import GridCell, PastExecution
     from console.models import Execution
     from console.web.core.formatting import StatusLabel
-    from console.web.machines.past_executions import GridCell, PastExecution
     from engine import Graph, Node
 
 FIGURES = {

@@ -10,13 +10,14 @@ from django.http import Http404
 from django.views.decorators.http import require_safe
 
 from console.features.hot_states import figures
+from console.features.insights import past_executions
+from console.features.insights import views as insight_views
 from console.models import Definition
 from console.statuses import MachineType
 from console.store.machines import versions
 from console.web.core.scope import choose, render, scope_of
 from console.web.graph.definition_text import picture_context
 from console.web.graph.graph_view import graph_view_of
-from console.web.machines import insight_views, past_executions
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.db.branch_names import parent_name
 from console.errors import ServiceError
+from console.features.insights import insights, past_executions
 from console.features.targets import calls
 from console.features.targets.forms import OptionsForm
 from console.models import StateMachine
@@ -25,7 +26,6 @@ from console.statuses import MachineStatus
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.machines import insights, past_executions
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+    from console.features.insights.insights import Insight
     from console.models import Execution, Project
     from console.web.core.scope import Scope
-    from console.web.machines.insights import Insight
 
 
 _LABELS = {

@@ -71,8 +71,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions-updates",
             "failures",
             "family",
-            "grid",
-            "insights",
             "machine",
             "machine-export",
             "machine-mermaid",

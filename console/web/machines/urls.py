@@ -1,4 +1,4 @@
-"""URLs of state machines: the list, a machine's page, its definition and statistics."""
+"""URLs of state machines: the list, a machine's page, and its definition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from django.urls import path
 from console.feature import ViewModule
 from console.web.core.addresses import MACHINE
 
-insight_views = ViewModule("console.web.machines.insight_views")
 views = ViewModule("console.web.machines.views")
 start_views = ViewModule("console.web.machines.start_views")
 version_views = ViewModule("console.web.machines.version_views")
@@ -22,8 +21,6 @@ urlpatterns = [
     path(f"{MACHINE}export/<str:tool>", views.machine_export, name="machine-export"),
     path(f"{MACHINE}definition.svg", views.machine_svg, name="machine-svg"),
     path(f"{MACHINE}definition.mmd", views.machine_mermaid, name="machine-mermaid"),
-    path(f"{MACHINE}grid/", insight_views.grid_page, name="grid"),
-    path(f"{MACHINE}insights/", insight_views.insights_page, name="insights"),
     path(f"{MACHINE}versions/", version_views.versions_page, name="versions"),
     path(f"{MACHINE}diff/", version_views.definition_diff, name="diff"),
     path(f"{MACHINE}settings/", views.settings_page, name="machine-settings"),

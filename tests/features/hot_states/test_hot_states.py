@@ -11,10 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.features.hot_states import figures
+from console.features.insights import past_executions
 from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.executions.start import start_execution
 from console.store.machines import machines, versions
-from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import markup, page
 

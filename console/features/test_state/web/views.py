@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
+from console.features.insights import past_executions
 from console.features.test_state.scenarios.scenario import scenario_of
 from console.features.test_state.scenarios.tests import WRITERS, NoCallError, UnstableError
 from console.features.test_state.web import form, recorded
@@ -22,7 +23,6 @@ from console.masking import mask
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.action_views import recorded_input
-from console.web.machines import past_executions
 from console.web.machines.views import machine_context, suggested_input
 
 if TYPE_CHECKING:

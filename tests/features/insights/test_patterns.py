@@ -11,11 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import engine
+from console.features.insights import past_executions
 from console.models import Execution, HistoryEvent, StateMachine, Timer
 from console.store.machines import machines
 from console.web.execution import steps
 from console.web.history.traces import details_of, open_trace
-from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, ended, function, start
 from tests.console.web.helpers import MARKUP, markup, text
 

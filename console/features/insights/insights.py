@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import engine
+from console.features.insights import past_executions
 from console.web.core import formatting
 from console.web.execution.graph_part import ways_of_pairs
 from console.web.graph.shapes import fitting_line
-from console.web.machines import past_executions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from console.features.insights.past_executions import PastExecution
     from console.models import Execution
-    from console.web.machines.past_executions import PastExecution
     from engine import Graph, LimitAhead, Node
 
 

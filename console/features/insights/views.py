@@ -11,15 +11,15 @@ from django.db.models import Count, Max
 from django.views.decorators.http import require_safe
 
 import engine
+from console.features.insights import insights as seen
+from console.features.insights import past_executions
+from console.features.insights.past_executions import LOOKED_AT
 from console.models import Definition, Execution, MachineRevision
 from console.web.core import formatting
 from console.web.core.scope import choose, render, scope_of
 from console.web.graph.definition_text import picture_context
 from console.web.graph.graph_view import FOLD_ABOVE, graph_view_of, states_inside
 from console.web.graph.shapes import fitting_line
-from console.web.machines import insights as seen
-from console.web.machines import past_executions
-from console.web.machines.past_executions import LOOKED_AT
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+    from console.features.insights.insights import Insight
+    from console.features.insights.past_executions import PastExecution
     from console.models import StateMachine
-    from console.web.machines.insights import Insight
-    from console.web.machines.past_executions import PastExecution
     from engine import Graph
 
 
@@ -55,7 +55,7 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "sizes": SIZES,
         "legend": formatting.LEGEND,
     }
-    return render(request, "machines/grid.html", context)
+    return render(request, "insights/grid.html", context)
 
 
 def _graph_of(machine: StateMachine) -> engine.Graph | None:
@@ -92,7 +92,7 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             box.node.id: context["folded" if box.folded else "summaries"][box.node.id]
             for box in context["picture"].boxes
         }
-    return render(request, "machines/insights.html", context)
+    return render(request, "insights/states.html", context)
 
 
 def _insights(

@@ -1,0 +1,1 @@
+"""Insights: the recent executions of a state machine, by state."""
