@@ -161,6 +161,12 @@ class Hook(StrEnum):
     TASK_PAGE = "task-page"
     """``(scope, question) -> dict``: template context of a task's page; ``question``: shown there.
     """
+    TIMELINE = "timeline"
+    """``(execution, trace, rows, query, past_ms) -> object``: rows of steps as bars over time.
+
+    ``past_ms``: the displayed time, None for now. Its ``durations``: row id -> an object whose
+    ``paint`` has the values with which the script repaints the cell.
+    """
     WORKER_STOPPED = "worker-stopped"
     """``(seconds) -> None``: write what is buffered in memory, within this time."""
 

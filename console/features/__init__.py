@@ -37,5 +37,6 @@ NAMES = (
     "summary",
     "test_state",
     "targets",
+    "timeline",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

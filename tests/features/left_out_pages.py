@@ -139,14 +139,13 @@ def _particular_addresses() -> Iterator[str]:
     """Yield what a query shows on a page, and the pages of what features have made."""
     from console.features.alarms.models import Alarm
     from console.models import EventRule, MapRun
-    from console.web.execution.page_parts import TABLE_VIEWS
     from console.web.execution.panel import TABS
 
     for run in MapRun.objects.select_related("parent"):
         yield f"/machines/mapping/executions/{run.parent.name}/map-runs/{run.task}/"
         yield f"/machines/mapping/executions/{run.parent.name}/?step=Each"
     asking = "/machines/asking/executions/run1/"
-    yield from (f"{asking}?view={view}" for view in TABLE_VIEWS)
+    yield from (f"{asking}?view={view}" for view in ("steps", "timeline"))
     yield from (f"{asking}?step=Ask&tab={tab}" for tab, _ in TABS)
     yield from (f"/palette/?q={text}" for text in ("good", "edit+good", "told", "quiet", "nightly"))
     yield "/failures/?children=with"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUNDLES = {
     "base.css": ("console.css", "inputs.css", "palette.css", "project-menu.css"),
     "base.js": ("live.js", "failed-loads.js", "keys.js", "palette.js"),
-    "execution.css": ("graph.css", "execution.css", "workflow.css"),
+    "execution.css": ("graph.css", "execution.css", "timeline.css", "workflow.css"),
     "execution.js": (
         *("panel.js", "graph.js", "graph_tools.js", "mini_map.js"),
         *("history.js", "timeline.js", "time.js", "picture.js"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 import engine
 from console.db import clock
+from console.feature import Hook, has_feature, hooked
 from console.statuses import ExecutionStatus
 from console.web.execution import header, iterations, time_machine
 from console.web.execution.banner import (
@@ -21,7 +22,6 @@ from console.web.execution.child_signs import child_signs
 from console.web.execution.graph_part import GraphPart, Painting, graph_part, paint_trace
 from console.web.execution.panel import PanelPart, panel_part
 from console.web.execution.step_tree import StepsPart, steps_part
-from console.web.execution.timeline.timeline_part import TimelinePart, timeline_part
 from console.web.graph import graph_view
 from console.web.history.event_filter import EventFilter
 from console.web.history.event_table import EventCounts, EventPage, event_page
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from console.web.graph.graph_view import GraphView
     from engine import Graph, Trace
 
-TABLE_VIEWS = ("steps", "timeline")
-"""Views of an execution that show a table of its steps."""
 SETTLES_WITHIN_MS = 60_000
 """The time after the end for which a page asks every half second for the counts of Map Runs."""
 
@@ -80,7 +78,7 @@ class PaintedParts:
     panel: PanelPart
     painting: Painting
     steps: StepsPart | None
-    timeline: TimelinePart | None
+    timeline: Any
     moment: time_machine.PastMoment | None = None
     past_ms: int | None = None
 
@@ -100,7 +98,7 @@ class PageParts:
     graph: GraphPart | None = None
     panel: PanelPart | None = None
     steps: StepsPart | None = None
-    timeline: TimelinePart | None = None
+    timeline: Any = None
     moment: time_machine.PastMoment | None = None
     past_ms: int | None = None
 
@@ -201,7 +199,7 @@ def painted_parts(
     maps: MapRuns | None = None,
     signs: Mapping[str, ChildSign] | None = None,
 ) -> PaintedParts:
-    """Return panel and colours for a trace, and visible steps and timeline.
+    """Return panel and colours for a trace, and the steps and timeline that the page shows.
 
     ``maps``: the current counts of Map Runs; None in the past, whose counts are not stored.
     """
@@ -209,14 +207,20 @@ def painted_parts(
     painting = paint_trace(trace, maps, panel.iteration, signs or {})
     steps, timeline = None, None
     if _shows_tables(query, trace.graph):
-        in_time = query.get("view") == "timeline"
+        in_time = query.get("view") == "timeline" and has_feature("timeline")
         steps = steps_part(
             *(trace, painting.summaries, painting.child_signs, query),
             has_steps=not in_time or len(trace.graph.nodes) > graph_view.FOLD_ABOVE,
         )
         if in_time:
-            timeline = timeline_part(execution, trace, steps.rows, query, past_ms)
+            for drawn in hooked(Hook.TIMELINE):
+                timeline = drawn(execution, trace, steps.rows, query, past_ms)
     return PaintedParts(panel, painting, steps, timeline, past_ms=past_ms)
+
+
+def table_views() -> tuple[str, ...]:
+    """Return the views of an execution that show a table of its steps."""
+    return ("steps", "timeline") if has_feature("timeline") else ("steps",)
 
 
 def _shows_tables(query: QueryDict, graph: Graph) -> bool:
@@ -226,4 +230,4 @@ def _shows_tables(query: QueryDict, graph: Graph) -> bool:
     the graph folds groups, the page contains the steps, so that the search for a state also finds
     states in folded groups.
     """
-    return query.get("view") in TABLE_VIEWS or len(graph.nodes) > graph_view.FOLD_ABOVE
+    return query.get("view") in table_views() or len(graph.nodes) > graph_view.FOLD_ABOVE

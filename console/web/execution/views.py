@@ -30,7 +30,7 @@ from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPag
 from console.web.execution.forms import ShareForm
 from console.web.execution.graph_part import as_it_ran_context
 from console.web.execution.header import base_context
-from console.web.execution.page_parts import TABLE_VIEWS, page_of
+from console.web.execution.page_parts import page_of, table_views
 from console.web.execution.panel import form_parameters
 from console.web.execution.waiting import waiting_part
 from console.web.graph import definition_text
@@ -54,7 +54,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
     """Show the execution page."""
     execution = scope_of(request).execution(machine_name, execution_name, with_success=True)
     page = page_of(execution, request.GET, graph_view_of(request))
-    view = choose(request.GET, "view", ("graph", *TABLE_VIEWS))
+    view = choose(request.GET, "view", ("graph", *table_views()))
     in_past = bool(asked_event(request.GET))
     context = {
         **base_context(execution, machine_name),

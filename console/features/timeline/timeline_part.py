@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from django.utils.safestring import SafeString
 
 from console.db import clock
-from console.web.core import formatting
-from console.web.execution.iteration_rows import WORST_FIRST, IterationSpan, endings_text
-from console.web.execution.timeline import bars
-from console.web.execution.timeline.pieces import (
+from console.features.timeline import bars
+from console.features.timeline.pieces import (
     BarPiece,
     TimelineZoom,
     clip_piece,
     stays_by_attempt,
 )
+from console.web.core import formatting
+from console.web.execution.iteration_rows import WORST_FIRST, IterationSpan, endings_text
 from engine import Visits, covered_ms
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
+    from console.features.timeline.axis import AxisSpan, TimeAxis
     from console.models import Execution
     from console.web.execution.iteration_rows import IterationSummary
     from console.web.execution.step_tree import StepRow
-    from console.web.execution.timeline.axis import AxisSpan, TimeAxis
     from engine import Trace
 
 

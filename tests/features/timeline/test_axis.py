@@ -11,11 +11,11 @@ import pytest
 from django.db.models import F
 
 from console.db import clock
+from console.features.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions import redrive as redrives
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, rough_duration
-from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, AxisSpan, fold_idle_time
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.transition_rates import Clock

@@ -12,22 +12,22 @@ from django.conf import settings
 from django.http import QueryDict
 
 from console.db import clock
+from console.features.timeline.axis import WIDTH, AxisSpan
+from console.features.timeline.bars import MOST_VISITS
+from console.features.timeline.critical_path import critical_path
+from console.features.timeline.pieces import TimelineZoom
+from console.features.timeline.timeline_part import MOST_LANES, MOST_RECTANGLES, lane_bar
 from console.models import Execution, HistoryEvent, Timer
 from console.store.executions.stop import stop_execution
 from console.web.execution.iteration_rows import IterationSpan
 from console.web.execution.step_tree import MOST_LEVELS
-from console.web.execution.timeline.axis import WIDTH, AxisSpan
-from console.web.execution.timeline.bars import MOST_VISITS
-from console.web.execution.timeline.critical_path import critical_path
-from console.web.execution.timeline.pieces import TimelineZoom
-from console.web.execution.timeline.timeline_part import MOST_LANES, MOST_RECTANGLES, lane_bar
 from console.web.history.traces import open_trace
 from engine.history.visits import Visits, VisitTable
 from tests.console.store.helpers import create, drain, function, one, start
 from tests.console.transition_rates import Clock
 from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
-from tests.features.metrics.test_axis import later
 from tests.features.test_state.test_scenario import answer
+from tests.features.timeline.test_axis import later
 
 if TYPE_CHECKING:
     from django.test import Client

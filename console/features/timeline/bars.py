@@ -17,11 +17,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 import engine
-from console.models import HistoryEvent
-from console.web.core import formatting
-from console.web.execution.iteration_rows import WORST_FIRST, endings_text
-from console.web.execution.panel import list_attempts
-from console.web.execution.timeline.axis import (
+from console.features.timeline.axis import (
     LANE,
     SHORTEST,
     AxisSpan,
@@ -30,23 +26,27 @@ from console.web.execution.timeline.axis import (
     execution_attempts,
     fold_idle_time,
 )
-from console.web.execution.timeline.critical_path import CriticalPath, critical_path
-from console.web.execution.timeline.pieces import (
+from console.features.timeline.critical_path import CriticalPath, critical_path
+from console.features.timeline.pieces import (
     WHOLE_TIME,
     BarPiece,
     clip_piece,
     stays_by_attempt,
 )
+from console.models import HistoryEvent
+from console.web.core import formatting
+from console.web.execution.iteration_rows import WORST_FIRST, endings_text
+from console.web.execution.panel import list_attempts
 from console.web.history.traces import VisitEvent, open_trace_at
 from engine import Visits, event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from console.features.timeline.axis import ExecutionAttempt
+    from console.features.timeline.pieces import TimelineZoom
     from console.models import Execution
     from console.web.execution.step_tree import StepRow
-    from console.web.execution.timeline.axis import ExecutionAttempt
-    from console.web.execution.timeline.pieces import TimelineZoom
     from engine import Trace, Visit, VisitStatus
 
 MOST_VISITS = 50

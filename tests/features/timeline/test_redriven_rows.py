@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from console.features.timeline.bars import MOST_VISITS
 from console.web.core.formatting import DAY
-from console.web.execution.timeline.bars import MOST_VISITS
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, steps_page, text
-from tests.features.metrics.test_axis import again, drawn, later
 from tests.features.test_state.test_scenario import answer
+from tests.features.timeline.test_axis import again, drawn, later
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from django.utils.safestring import SafeString
 
+from console.features.timeline.critical_path import CriticalPath
 from console.models import HistoryEvent
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
-from console.web.execution.timeline.critical_path import CriticalPath
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The steps as a tree, and as bars over time."""
+"""The steps of an execution as a tree, with filters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from console.models import HistoryEvent, Timer
+from console.models import Timer
 from console.web.execution.step_tree import StepFilters
-from console.web.execution.timeline.axis import LEAST, WIDTH, AxisSpan
 from console.web.history import traces
-from tests.console.store.helpers import create, drain, one, start
+from tests.console.store.helpers import create, drain, start
 from tests.console.web.execution.test_iterations import demo
-from tests.console.web.helpers import CHAIN, page, steps_page, text, timeline_page
+from tests.console.web.helpers import page, steps_page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -98,48 +97,6 @@ def test_a_query_that_makes_no_sense_filters_nothing() -> None:
     assert not StepFilters.of(QueryDict("status=zzz&sort=zzz")).active
     assert StepFilters.of(QueryDict("status=idle")).status == ""
     assert StepFilters.of(QueryDict("status=FAILED&sort=-duration")).sort == "-duration"
-
-
-def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client: Client) -> None:
-    """Attempts and the pauses between them are told in words."""
-    branch = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
-    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
-    execution = start(create(project, one("P", Type="Parallel", Branches=[branch], Retry=retry)))
-    drain(execution)
-    Timer.objects.update(due_ms=0)
-    drain(execution)
-    begin = execution.start_ms
-    events = HistoryEvent.objects.filter(execution_id=execution.pk)
-    for number in events.values_list("event_id", flat=True):
-        events.filter(event_id=number).update(at_ms=begin + number * 1000)
-    shown = client.get(timeline_page(execution)).context["timeline"].bars["n1"]
-    assert [segment.text for segment in shown] == [
-        "attempt 1 failed, 1.0 s, on the critical path",
-        "waited, 1.0 s, on the critical path",
-        "attempt 2 failed, 2.0 s, on the critical path",
-    ]
-    assert [segment.tone for segment in shown] == ["failed", "wait", "failed"]
-
-
-def test_the_bars_of_a_running_execution_follow(project: Project, client: Client) -> None:
-    """A tick carries the bars while the timeline is on display, and at the end."""
-    execution = drain(start(create(project, CHAIN), name="x"))
-    seen = "&seen_rows=" + client.get(steps_page(execution)).context["steps"].stamp
-    assert 'id="bar-n2"' in text(client.get(page(execution, f"_delta?after=1&view=timeline{seen}")))
-    assert 'id="bar-n2"' not in text(
-        client.get(page(execution, f"_delta?after=1&view=graph{seen}"))
-    )
-    unread = text(client.get(page(execution, "_delta?after=1&view=timeline")))
-    assert 'id="bar-n2"' not in unread  # the page has just asked for the table
-
-
-def test_a_segment_is_never_too_short_to_see() -> None:
-    """Whatever the proportions, each segment stands within the bar."""
-    span = AxisSpan(0, 1_000_000, 1_000_000)
-    assert span.place(0, 0) == (0.0, LEAST)
-    assert span.place(1_000_000, 1_000_000) == (WIDTH - LEAST, LEAST)
-    assert span.place(250_000, 500_000) == (250.0, 250.0)
-    assert AxisSpan(5, 5, 5).place(5, 5) == (0.0, LEAST)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
-    from console.web.execution.timeline.axis import ExecutionAttempt, TimeAxis
+    from console.features.timeline.axis import ExecutionAttempt, TimeAxis
     from engine import Trace
 
 
