@@ -99,7 +99,11 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.breakpoints", "console.features.faults", "console.features.next_starts"),
     ("console.features.account",),
     ("console.features.audit",),
-    ("console.features.project_targets", "console.features.timeline"),
+    (
+        "console.features.project_targets",
+        "console.features.timeline",
+        "console.features.execution_tree",
+    ),
     ("console.urls", "console.asgi", "console.apps"),
 )
 _MOST_PACKAGES, _MOST_MODULES, _MOST_UPWARD = 35, 13, 1

@@ -13,6 +13,7 @@ NAMES = (
     "deploy",
     "doctor",
     "editor",
+    "execution_tree",
     "faults",
     "hot_states",
     "imports",

@@ -70,7 +70,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions",
             "executions-updates",
             "failures",
-            "family",
             "machine",
             "machine-export",
             "machine-mermaid",

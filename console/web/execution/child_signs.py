@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
 
+from console.feature import has_feature
 from console.models import Execution, TaskRow
 from console.store.tasks.schedule import NESTED
 from console.web.core import formatting
@@ -25,7 +26,7 @@ _COLUMNS = ("arn", "state_machine_arn", "name", "status", "start_ms", "parent_ta
 
 @dataclass(frozen=True, slots=True)
 class ChildSign:
-    """A link to the started execution, or to the tree of several."""
+    """A link to the started execution; of several to their tree, or to the newest."""
 
     href: str
     label: str
@@ -69,15 +70,19 @@ def _states_of(execution: Execution, children: list[Execution]) -> list[str]:
 
 def _sign_of(execution: Execution, started: list[Execution]) -> ChildSign:
     child = started[0]
-    if len(started) == 1:
+    words = f"{len(started):,} child executions"
+    if len(started) == 1 or not has_feature("execution_tree"):
         machine = child.state_machine_arn.rpartition(":")[2]
         status = formatting.EXECUTION[child.status].word.lower()
         label = f"Child execution {machine}: {child.name}, {status}"
         address = reverse("arn", args=[child.arn])
-        return ChildSign(address, formatting.visible_text(label), "1 child execution")
+        if len(started) == 1:
+            words = "1 child execution"
+        else:
+            label += f"; the newest of {words}"
+        return ChildSign(address, formatting.visible_text(label), words)
     machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     address = reverse("family", args=[machine, execution.name])
-    words = f"{len(started):,} child executions"
     address += f"?region={execution.arn.split(':')[3]}"
     return ChildSign(address, f"{words}, in the execution tree", words)
 

@@ -14,7 +14,6 @@ action_views = ViewModule("console.web.execution.action_views")
 urlpatterns = [
     path(EXECUTION, views.execution_page, name="execution"),
     path(f"{EXECUTION}definition/", views.executed_definition, name="ran-definition"),
-    path(f"{EXECUTION}tree/", views.family_page, name="family"),
     path(f"{EXECUTION}definition.asl.json", views.executed_text, name="ran-text"),
     path(f"{EXECUTION}_delta", live_views.execution_changes, name="delta"),
     path(f"{EXECUTION}_at", live_views.time_machine_moment, name="moment"),

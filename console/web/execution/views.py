@@ -1,4 +1,4 @@
-"""Views of an execution's pages: the page, its events, payloads, tree, exports and shares."""
+"""Views of an execution's pages: the page, its events, payloads, exports and shares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from console.web.core import formatting
 from console.web.core.formatting import without_formula
 from console.web.core.scope import actor_of, choose, render, require, scope_of
 from console.web.execution import audit_trail, iterations, picture_export
-from console.web.execution.family import MOST_RELATIVES, MOST_REPLAYS, FamilyPage, family_of
 from console.web.execution.forms import ShareForm
 from console.web.execution.graph_part import as_it_ran_context
 from console.web.execution.header import base_context
@@ -129,21 +128,6 @@ def _visit_of_event(execution: Execution, number: int) -> dict[str, Any]:
             }
     except engine.DefinitionError:  # stored by a version that checked less
         return {}
-
-
-@require_safe
-def family_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
-    """Show ``tree/``: related executions with their statuses."""
-    execution = scope_of(request).execution(machine_name, execution_name)
-    page = FamilyPage.of(request.GET)
-    context = {
-        **base_context(execution, machine_name),
-        "family": family_of(execution, page),
-        "begun": page != FamilyPage(),
-        "most": MOST_RELATIVES,
-        "most_replays": MOST_REPLAYS,
-    }
-    return render(request, "execution/family.html", context)
 
 
 _CSV_COLUMNS = ("id", "previousEventId", "timestamp", "elapsedMs", "type", "state", "details")

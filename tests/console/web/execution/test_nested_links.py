@@ -18,10 +18,10 @@ from console.web.execution.child_signs import child_signs, parent_of
 from console.web.history.traces import open_trace
 from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
-from tests.console.web.execution.test_family import fails
 from tests.console.web.helpers import markup, page
 from tests.console.web.map_runs.test_map_run import FAILS, over
 from tests.console.worker.nesting import machine_of, members, started, starting, worked
+from tests.features.execution_tree.test_family import fails
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -316,3 +316,21 @@ def test_several_children_of_a_task_are_in_the_tree(project: Project, client: Cl
             before = len(asked)
             assert child_signs(alone, trace) == {}
         assert len(asked) == before
+
+
+def test_without_the_tree_the_sign_of_several_leads_to_the_newest(
+    order: Execution, settings: Any
+) -> None:
+    """It says how many there are."""
+    Execution.objects.filter(parent=order.pk).update(
+        parent_task=Execution.objects.filter(parent=order.pk, parent_task__isnull=False)
+        .values_list("parent_task", flat=True)
+        .first()
+    )
+    newest = Execution.objects.filter(parent=order.pk).latest("pk")
+    settings.STATEYARD_FEATURES = ()
+    with open_trace(order) as trace:
+        (sign,) = child_signs(order, trace).values()
+    assert sign.href == f"/arn/{newest.arn}"
+    assert sign.label.endswith("; the newest of 3 child executions")
+    assert sign.words == "3 child executions"

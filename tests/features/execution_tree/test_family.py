@@ -11,9 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from console.features.execution_tree import family
 from console.models import Execution, MapRun, Project, TaskRow
 from console.store.executions import replay
-from console.web.execution import family
 from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import page, text
