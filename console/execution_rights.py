@@ -15,6 +15,7 @@ execution has at most the rights of an operator.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
@@ -24,7 +25,7 @@ from console.access import Denied, Principal
 from console.models import Membership, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from console.db.audit import Actor
     from console.models import Execution, Project
@@ -34,7 +35,8 @@ UNKNOWN = ""
 _ROLES = list(Role)
 
 
-def names_as_text(names: Iterable[str]) -> str:
+@lru_cache(maxsize=1024)
+def names_as_text(names: tuple[str, ...]) -> str:
     """Return user names for a database column: a JSON array, distinct and sorted."""
     return json.dumps(sorted(set(names)))
 

@@ -105,8 +105,10 @@ def pytest_runtest_setup() -> None:
     from django.apps import apps
 
     if apps.ready:
+        from console.config import quotas
         from console.db import project_settings
 
+        quotas.forget()
         project_settings._remembered.clear()
         project_settings._used.clear()
 

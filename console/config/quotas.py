@@ -10,6 +10,7 @@ cannot be changed by its owners.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from console.config.environment import SettingError
 from console.db.branch_names import parent_name
 
 if TYPE_CHECKING:
-    from console.db.project_settings import StoredSetting
+    from console.db.project_settings import SettingsInUse, StoredSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,17 @@ def quotas_of(project: str) -> Quotas:
 
 
 _AWS = Quotas()
+_in_use: SettingsInUse | None = None
 
 
 def _names_in_use() -> frozenset[str]:
     """Return the quotas that owners of any project have set."""
-    from console.db import project_settings  # not at the top: the settings of Django load this
+    global _in_use  # noqa: PLW0603 - one a process
+    if _in_use is None or time.monotonic() >= _in_use.until:
+        from console.db import project_settings  # not at the top: the settings of Django load this
 
-    return project_settings.names_in_use(KIND)
+        _in_use = project_settings.settings_in_use(KIND)
+    return _in_use.names
 
 
 def _own_values(project: str) -> dict[str, Any]:
@@ -255,6 +260,8 @@ def _of_all(configured: dict[str, Any]) -> dict[str, Any]:
 
 def forget() -> None:
     """Clear the cached settings."""
+    global _in_use  # noqa: PLW0603 - one a process
+    _in_use = None
     _quotas.cache_clear()
     _ceiling.cache_clear()
     _limit_starts.cache_clear()

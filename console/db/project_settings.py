@@ -29,7 +29,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -107,16 +107,20 @@ _claiming = threading.Lock()
 """Held while a thread extends the validity of the cache, before it reads the rows again."""
 
 
-@dataclass(frozen=True, slots=True)
-class _InUse:
-    """The settings of a kind, of all projects. ``sums``: differ whenever the rows do."""
+@dataclass(slots=True)
+class SettingsInUse:
+    """The settings of a kind, of all projects. ``sums``: differ whenever the rows do.
+
+    A caller may keep it ``until`` its expiry, by the monotonic clock. A change sets that to 0.
+    """
 
     until: float
     sums: tuple[int | None, ...]
     values: tuple[tuple[str, Any], ...]
+    names: frozenset[str]
 
 
-_used: dict[str, _InUse] = {}
+_used: dict[str, SettingsInUse] = {}
 
 
 def forget_settings() -> None:
@@ -126,8 +130,8 @@ def forget_settings() -> None:
         _changes += 1
         for project, (_, rows) in list(_remembered.items()):
             _remembered[project] = 0.0, rows
-        for kind, in_use in list(_used.items()):
-            _used[kind] = replace(in_use, until=0.0)
+        for in_use in list(_used.values()):
+            in_use.until = 0.0
 
 
 signals.subscribe((Topic.RIGHTS,), forget_settings)
@@ -149,11 +153,11 @@ def read_value(project: str, kind: str, name: str = "") -> Any:
 
 def names_in_use(kind: str) -> frozenset[str]:
     """Return the names of the settings of a kind that any project has, as of the last second."""
-    return frozenset(name for name, _ in values_in_use(kind))
+    return settings_in_use(kind).names
 
 
-def values_in_use(kind: str) -> tuple[tuple[str, Any], ...]:
-    """Return name and value of the settings of a kind of all projects, as of the last second.
+def settings_in_use(kind: str) -> SettingsInUse:
+    """Return the settings of a kind of all projects, as of the last second.
 
     Unchanged settings are returned as the same object. Sums are read once a second, and the rows if
     a sum differs: each change raises a version or the highest number, or lowers the sum of numbers.
@@ -161,30 +165,33 @@ def values_in_use(kind: str) -> tuple[tuple[str, Any], ...]:
     remembered = _used.get(kind)
     now = time.monotonic()
     if remembered is not None and now < remembered.until:
-        return remembered.values
+        return remembered
     with _claiming:  # one thread reads; the others return the values of before meanwhile
-        expired = remembered is not None and now < remembered.until + _GRACE_S
-        if remembered is not None and expired and _used.get(kind) is remembered:
-            _used[kind] = replace(remembered, until=now + _GRACE_S)
+        if remembered is not None and now < remembered.until + _GRACE_S:
+            remembered.until = now + _GRACE_S
         before, is_idle = _changes, connection.connection is None
     try:
         rows = ProjectSetting.objects.filter(kind=kind)
         columns = Max("pk"), Sum("pk"), Sum("version"), Max("changed_ms")
         sums = tuple(rows.aggregate(*columns).values())
-        if remembered is not None and sums == remembered.sums:
-            values = remembered.values
-        else:
+        in_use = remembered
+        if in_use is None or sums != in_use.sums:
             pairs = rows.order_by("pk").values_list("name", "value") if any(sums) else ()
             values = tuple((name, json.loads(value)) for name, value in pairs)
+            in_use = SettingsInUse(0.0, sums, values, frozenset(name for name, _ in values))
     except Error:
         if remembered is None:
             raise
-        return remembered.values
+        return remembered
     finally:
         if is_idle:
             release_connection()
-    _used[kind] = _InUse(now + _KEPT_S if before == _changes else 0.0, sums, values)
-    return values
+    with _claiming:
+        if remembered is not None:
+            remembered.until = 0.0  # for callers that keep it
+        in_use.until = now + _KEPT_S if before == _changes else 0.0
+        _used[kind] = in_use
+    return in_use
 
 
 def effective_settings(

@@ -79,7 +79,7 @@ def mentions_state(state: str) -> bool:
 
 def mentions_own_state(state: str) -> bool:
     """Return whether a test case that owners have saved mocks a state of this name."""
-    values = project_settings.values_in_use(KIND)
+    values = project_settings.settings_in_use(KIND).values
     if not values:
         return False
     if _own_states[0] is not values:

@@ -161,7 +161,7 @@ def redrive_execution(
         reason = redrive_refusal(row) or (_DELETING if deleted else "")
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
-        people = {*execution_rights.starters_of(row), *execution_rights.people_behind(actor)}
+        people = (*execution_rights.starters_of(row), *execution_rights.people_behind(actor))
         row.acting_for = execution_rights.names_as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)

@@ -281,7 +281,7 @@ def _new_execution(
         "started_by": actor.name,
         "trace_header": trace_header,
         "edited_by": machine.edited_by,
-        "acting_for": execution_rights.names_behind(actor),
+        "acting_for": execution_rights.names_as_text(actor.acting_for or (actor.name,)),
     }
     # as Execution(**values) does, which takes four times as long
     execution = Execution.__new__(Execution)

@@ -37,9 +37,9 @@ def known_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     They are read anew each second: by a page whose queries are counted, now and then.
     """
     forever = float("inf")
-    none = project_settings._InUse(forever, (), ())
     kinds = (quotas.KIND, mocks.KIND, permissions.KIND, retention.KIND, role_rehearsal.KIND)
-    monkeypatch.setattr(project_settings, "_used", dict.fromkeys(kinds, none))
+    used = {kind: project_settings.SettingsInUse(forever, (), (), frozenset()) for kind in kinds}
+    monkeypatch.setattr(project_settings, "_used", used)
     monkeypatch.setattr(project_settings, "_remembered", {"default": (forever, {})})
 
 
