@@ -86,7 +86,6 @@ _OF_CORE: dict[str, str] = {
             "RedriveExecution",
             "PauseExecution",
             "ResumeExecution",
-            "SharePicture",
             "UpdateMapRun",
             "RevealPayloads",
             "PutView",

@@ -14,6 +14,7 @@ NAMES = (
     "doctor",
     "editor",
     "execution_tree",
+    "exports",
     "faults",
     "hot_states",
     "imports",

@@ -18,7 +18,7 @@ NEEDS = {
     "branches": ("projects",),
     "hot_states": ("metrics",),
     "next_starts": ("breakpoints", "faults"),
-    "review": ("metrics",),
+    "review": ("exports", "metrics"),
 }
 """Feature -> the features without which it does not work."""
 

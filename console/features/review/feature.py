@@ -9,5 +9,5 @@ FEATURE = Feature(
             "Definitions", "compare the state machines of two commits, for a pull request"
         ),
     },
-    needs=("metrics",),
+    needs=("exports", "metrics"),
 )

@@ -13,8 +13,9 @@ from django.template.loader import render_to_string
 
 import engine
 from console.features.deploy.lint_sources import quoted_placeholders
+from console.features.exports import mermaid
+from console.features.exports.pictures import TONES, picture_frame
 from console.web.core.formatting import StatusLabel
-from console.web.execution.picture_export import TONES, picture_frame
 from console.web.graph import dot, plain_layers
 from console.web.graph.compose import compose_picture
 from console.web.graph.graph_view import WHOLE, owners_around
@@ -113,7 +114,7 @@ def review_pictures(review: MachineReview, layouts: Layouts) -> Iterator[tuple[s
                 "title": title,
                 "frame": picture_frame(picture, title),
             }
-            text = _NO_XML.sub("\ufffd", render_to_string("graph/export.svg", context))
+            text = _NO_XML.sub("\ufffd", render_to_string("exports/graph.svg", context))
             yield side, _BLANK_LINES.sub("\n", text)
 
 
@@ -178,7 +179,7 @@ def changed_part(graph: Graph, marks: Mapping[str, StateMark]) -> Graph:
 
 def mermaid_of(graph: Graph, marks: Mapping[str, StateMark]) -> str:
     """Return the graph as a Mermaid flowchart with coloured states."""
-    lines = [dot.mermaid_flowchart(graph).rstrip("\n")]
+    lines = [mermaid.mermaid_flowchart(graph).rstrip("\n")]
     for tone, (line, ground) in TONES_OF_CHANGES.items():
         nodes = [node for node, mark in marks.items() if mark.status.tone == tone]
         if nodes:

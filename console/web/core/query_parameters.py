@@ -17,25 +17,16 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 EVENT_FILTERS = ("order", "region", "since", "state", "text", "type", "until")
-_EVENTS = frozenset(EVENT_FILTERS)
 _REGION = frozenset({"region"})
 _NONE: frozenset[str] = frozenset()
 PARAMETERS: dict[str, frozenset[str]] = {
     "audit-csv": frozenset({"act", "by", "from", "key", "region", "to", "what", "who"}),
     "download": _REGION,
     "event-payload": _REGION,
-    "events-csv": _EVENTS,
-    "events-json": _EVENTS,
-    "execution-export": _REGION,
-    "execution-svg": frozenset({"at", "region", "unfold"}),
     "machine-export": _REGION,
-    "machine-mermaid": _REGION,
-    "machine-svg": frozenset({"region", "unfold"}),
-    "outline": _REGION,
     "payload": _REGION,
     "ran-text": _REGION,
     "reset": _NONE,
-    "shared": _NONE,
     **{
         address: frozenset(names)
         for feature in chosen_features()

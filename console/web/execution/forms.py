@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from console.store.people import shares
-from console.web.core.forms import OptionField, PageForm, TextField
+from console.web.core.forms import PageForm, TextField
 
 
 class NoteForm(PageForm):
@@ -24,12 +23,6 @@ class ReplayForm(PageForm):
     input = TextField()
     variables = TextField()
     definition = TextField(strip=False)
-
-
-class ShareForm(PageForm):
-    """The lifetime of a share link in hours."""
-
-    hours = OptionField(shares.HOURS, 24)
 
 
 class StopForm(PageForm):

@@ -30,10 +30,9 @@ from console.store.state import pause
 from console.web.core import formatting, forms
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
-from console.web.execution import picture_export
 from console.web.execution.replay_point import replay_point
-from console.web.graph import definition_text, dot, svg
-from console.web.graph.graph_view import GraphView, graph_view_of
+from console.web.graph import definition_text, svg
+from console.web.graph.graph_view import GraphView
 from console.web.machines.definition_diff import drift_of
 from console.web.machines.forms import (
     LEVELS,
@@ -248,9 +247,6 @@ def suggested_input(name: str) -> str:
     return next((sample.input for sample in MACHINES if sample.name == name), "{}")
 
 
-_SVG = "image/svg+xml; charset=utf-8"
-
-
 @require_safe
 def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Return the definition's text, unchanged."""
@@ -274,28 +270,6 @@ def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpRe
     name = quote(f"{machine.name}.{FORMATS[tool].ending}")
     response["Content-Disposition"] = f"attachment; filename*=UTF-8''{name}"
     return response
-
-
-@require_safe
-def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Return the graph as a standalone SVG."""
-    machine = scope_of(request).machine(machine_name)
-    _graph_of(machine)
-    return _file_response(picture_export.machine_picture(machine, graph_view_of(request)), _SVG)
-
-
-@require_safe
-def machine_mermaid(request: HttpRequest, machine_name: str) -> HttpResponse:
-    """Return the graph as a Mermaid flowchart."""
-    machine = scope_of(request).machine(machine_name)
-    return _file_response(dot.mermaid_flowchart(_graph_of(machine)), "text/plain; charset=utf-8")
-
-
-def _graph_of(machine: StateMachine) -> engine.Graph:
-    try:
-        return engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
-    except engine.DefinitionError:
-        raise Http404(f"The definition of “{machine.name}” can no longer be drawn.") from None
 
 
 def _file_response(text: str, kind: str) -> HttpResponse:

@@ -133,9 +133,11 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
         text = typed if isinstance(typed, str) else "{}"
         return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
     names = machine_name(subject), subject.name
-    export = page_address(context, "execution-export", *names)
-    share = page_address(context, "share", *names)
-    scenario = ""
+    export, share, scenario = "", "", ""
+    if has_feature("exports"):
+        export = page_address(context, "execution-export", *names)
+        if scope.may("SharePicture") and subject.imported_ms is None:
+            share = page_address(context, "share", *names)
     if subject.stop_ms is not None and has_feature("test_state"):
         scenario = page_address(context, "execution-scenario", *names)
     return {
@@ -143,7 +145,7 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
         "export": export,
         "scenario": scenario,
         "execution": subject,
-        "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
+        "share": share,
         "name": subject.name,
     }
 

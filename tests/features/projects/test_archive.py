@@ -21,6 +21,7 @@ from console.feature import chosen_features
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.bulk import store as bulk
 from console.features.bulk.models import BulkItem
+from console.features.exports import shares
 from console.features.notifications.relay import relay_delivery
 from console.features.notifications.store import deliveries, rules, scheduler, start_links
 from console.features.projects import store
@@ -37,7 +38,7 @@ from console.models import (
 )
 from console.store.events import outbox
 from console.store.executions.start import start_execution
-from console.store.people import people, shares
+from console.store.people import people
 from console.web.core.rights import ANYBODY, PAGES, SIGNED_IN
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, start
 from tests.console.web.helpers import text

@@ -12,11 +12,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.db import clock
+from console.features.exports.pictures import outline_text
 from console.models import Execution, MapRun
 from console.store.executions.stop import stop_execution
 from console.web.execution.child_counts import ChildCounts
 from console.web.execution.iterations import MapProgress
-from console.web.execution.picture_export import outline_text
 from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM, text_width_px
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types

@@ -13,9 +13,9 @@ from django.test import RequestFactory
 
 import engine
 from console import access
+from console.features.exports import mermaid
 from console.web.core import cli_commands
 from console.web.core.scope import Scope
-from console.web.graph import dot
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 from tests.console.web.machines.test_source import NESTED
@@ -68,7 +68,7 @@ def test_the_flowchart_has_every_state_and_way(project: Project, client: Client)
 
 def test_no_name_breaks_out_of_the_flowchart() -> None:
     """Each line has its quotes in pairs, and nothing but entities between them."""
-    shown = dot.mermaid_flowchart(engine.build_graph(engine.parse(json.dumps(HOSTILE))))
+    shown = mermaid.mermaid_flowchart(engine.build_graph(engine.parse(json.dumps(HOSTILE))))
     for line in shown.splitlines():
         assert line.count('"') in (0, 2)
         for quoted in re.findall(r'"(.*)"', line):

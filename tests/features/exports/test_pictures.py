@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from console.features.exports import pictures
 from console.web.core.formatting import STEP
-from console.web.execution import picture_export
 from console.web.graph import svg
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import MARKUP, page, text
@@ -49,7 +49,7 @@ def test_an_execution_is_drawn_with_its_statuses(project: Project, client: Clien
     for word in ("Caught error", "Failed", "Succeeded", "not entered"):
         assert word in told
     for tone in ("caught", "failed", "succeeded"):
-        line, ground = picture_export.TONES[tone]
+        line, ground = pictures.TONES[tone]
         assert f'fill="{line}"' in shown
         assert f'href="#status-icon-{tone}"' in shown
         assert (ground in shown) == (tone != "caught")  # a Parallel is drawn around its branches
@@ -68,13 +68,13 @@ def test_the_picture_follows_the_time_machine(project: Project, client: Client) 
 
 def test_every_status_has_its_colours() -> None:
     """But for what was not entered, which has none."""
-    assert set(picture_export.TONES) == {status.tone for status in STEP.values()} - {"idle"}
+    assert set(pictures.TONES) == {status.tone for status in STEP.values()} - {"idle"}
 
 
 def test_a_long_caption_widens_the_picture() -> None:
     """It stands in the middle above the graph."""
     small = svg.definition_picture('{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}')
-    framed = picture_export.picture_frame(small, "x" * 100)
+    framed = pictures.picture_frame(small, "x" * 100)
     assert framed.width > small.width
     assert round(framed.middle - small.width / 2, 6) == 0
-    assert picture_export.picture_frame(small).width == small.width
+    assert pictures.picture_frame(small).width == small.width

@@ -9,11 +9,11 @@ from django.test import Client
 
 from console.db import clock
 from console.db.audit import Actor
+from console.features.exports import shares
 from console.models import AuditEntry, Execution, Membership
-from console.store.people import shares
 from tests.console.store.helpers import create, drain, start
-from tests.console.web.execution.test_picture_export import DEFINITION, words
 from tests.console.web.helpers import page, text
+from tests.features.exports.test_pictures import DEFINITION, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -141,4 +141,4 @@ def execution_title(execution: Execution, failed_at: str) -> str:
 
 
 def _svg_text(context: dict[str, Any]) -> str:
-    return _NO_XML.sub("\ufffd", render_to_string("graph/export.svg", context))
+    return _NO_XML.sub("\ufffd", render_to_string("exports/graph.svg", context))

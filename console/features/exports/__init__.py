@@ -1,0 +1,1 @@
+"""Files of executions and graphs, and links that share a graph."""
