@@ -1,4 +1,4 @@
-"""Views of an execution's pages: the page, its events, payloads, exports and shares."""
+"""Views of an execution's pages: the page, its events, payloads, and its definition."""
 
 from __future__ import annotations
 
