@@ -14,13 +14,14 @@ from django.urls import reverse
 
 from console.db import clock
 from console.db.prepared import read_rows
-from console.events import body, patterns
+from console.events import body
 from console.features.alarms import store as alarms
 from console.features.alarms.alarm_rules import evaluate_alarm
 from console.features.alarms.alarm_series import unit_of_metric
 from console.features.alarms.forms import OFFERED
 from console.features.alarms.models import Alarm
 from console.features.metrics.web import charts
+from console.features.notifications import patterns
 from console.features.notifications.web import rule_display
 from console.models import EventRule
 from console.statuses import (

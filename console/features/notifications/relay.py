@@ -24,13 +24,12 @@ from console.events import addresses
 from console.events import body as body_of_events
 from console.feature import Hook, hooked
 from console.features.notifications import inputs, notice_text, notices
-from console.features.notifications.store import deliveries
+from console.features.notifications.store import deliveries, routing
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.masking.mask import OPEN, Mask
 from console.masking.masked_execution import masks_of, places_of
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.events import outbox
 from console.store.executions.last_states import failed_states
 from console.store.executions.start import start_execution
 from console.store.machines import versions
@@ -120,7 +119,7 @@ class OutboxRelay:
                 in_flight = set(self._in_flight)
             deliveries.release_deliveries(in_flight)
             more = deliveries.fire_due() == deliveries.AT_ONCE
-            more = outbox.route_events() or more
+            more = routing.route_events() or more
             self._claim()
 
     def _claim(self) -> None:

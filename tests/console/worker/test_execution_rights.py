@@ -262,11 +262,10 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
 
 
 def _deliver() -> None:
-    from console.features.notifications.store import deliveries
-    from console.store.events import outbox
+    from console.features.notifications.store import deliveries, routing
 
     deliveries.fire_due()
-    while outbox.route_events():
+    while routing.route_events():
         pass
     carry_all()
 

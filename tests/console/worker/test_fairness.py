@@ -12,7 +12,7 @@ from console.db import clock
 from console.db.audit import Actor
 from console.features.metrics import openmetrics
 from console.features.notifications import relay as outbox_relay
-from console.features.notifications.store import deliveries, manual_events, rules
+from console.features.notifications.store import deliveries, manual_events, routing, rules
 from console.features.notifications.web.target_health import health_of_targets
 from console.models import (
     Delivery,
@@ -151,7 +151,7 @@ def test_a_target_that_times_out_gets_one_at_a_time_with_growing_pauses(
     monkeypatch.setattr(outbox_relay, "SILENT_S", -1.0)  # each failure takes longer
     receiver.answers = [503] * 4
     flood(project, f"{receiver.url}/hook", count=4)
-    outbox.route_events()
+    routing.route_events()
     both = [deliveries.load_delivery(number) for number in claim_all(2)]
     for delivery in both:
         assert delivery is not None
@@ -235,7 +235,7 @@ def test_projects_take_turns_as_schedules_fire_and_events_are_routed(
 ) -> None:
     """Who has one of each does not wait for who has very many."""
     monkeypatch.setattr(deliveries, "AT_ONCE", 2)
-    monkeypatch.setattr(outbox, "_AT_ONCE", 2)
+    monkeypatch.setattr(routing, "_AT_ONCE", 2)
     for number in range(5):
         rules.put_rule(other, REGION, f"r{number}", schedule="rate(1 minute)")
     rules.put_rule(project, REGION, "mine", schedule="rate(1 minute)")
@@ -247,7 +247,7 @@ def test_projects_take_turns_as_schedules_fire_and_events_are_routed(
     rule_to(project, "https://example.com")
     drain(start(create(project, PASS), name="x"))
     assert OutboxEvent.objects.filter(project=project).count() == happened_before + 2
-    assert outbox.route_events()
+    assert routing.route_events()
     assert Delivery.objects.filter(project=other).count() == 1
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.db.audit import Actor
-from console.events.patterns import parse_pattern
 from console.features.alarms import store as alarms
 from console.features.alarms.models import Alarm
+from console.features.notifications.patterns import parse_pattern
 from console.models import EventRule, OutboxEvent
 from console.statuses import AlarmKind, AlarmState
 from tests.console.store.helpers import PASS, create

@@ -450,7 +450,7 @@ def test_a_viewer_reads_and_changes_nothing(
 
 def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Client) -> None:
     """The rule of the page takes events of this machine alone, and is listed there."""
-    from console.store.events import outbox
+    from console.features.notifications.store import routing
 
     machine = create(project, PASS)
     other = create(project, PASS, "other")
@@ -464,7 +464,7 @@ def test_a_rule_hears_of_the_alarms_of_its_machine(project: Project, client: Cli
         alarms.set_alarm_state(project, REGION, each.name, "OK", "fine", actor=BY)
         alarms.set_alarm_state(project, REGION, each.name, "ALARM", "bad", actor=BY)
         alarms.set_alarm_state(project, REGION, each.name, "OK", "fine", actor=BY)
-    while outbox.route_events():
+    while routing.route_events():
         pass
     from console.models import Delivery
 

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from console.errors import ValidationException
 from console.features.breakpoints.setting import put_allowed
+from console.features.notifications.store import routing
 from console.models import AuditEntry, Execution, HaltedExecution, StateMachine
 from console.recordings.printed import read_printed
-from console.store.events import outbox
 from console.store.executions import imports, next_starts
 from console.store.executions.start import start_execution
 from console.store.executions.stop import stop_execution
@@ -286,7 +286,7 @@ def test_nested_and_scheduled_starts_take_places(project: Project, machine: Stat
     assert next_starts.place_of(Execution.objects.get(name="child")) is not None
     rule_to(project, machine.arn)
     drain(start_execution(create(project, PASS, "other")))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     places = [next_starts.place_of(execution) for execution in Execution.objects.order_by("pk")]
     assert [place.number for place in places if place] == [1, 2]

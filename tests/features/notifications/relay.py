@@ -8,9 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from console.features.notifications import relay as outbox_relay
-from console.features.notifications.store import deliveries, rules
+from console.features.notifications.store import deliveries, routing, rules
 from console.models import EventRule, OutboxEvent
-from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def rule_to(project: Project, *addresses: str, pattern: str = SUCCEEDED, **more:
 def happened(project: Project) -> str:
     """Let an execution succeed; return its event's id once it is routed."""
     drain(start(create(project, PASS), name="x"))
-    outbox.route_events()
+    routing.route_events()
     return OutboxEvent.objects.get().event_id
 
 

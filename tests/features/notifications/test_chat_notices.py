@@ -10,7 +10,7 @@ import pytest
 
 from console.db.audit import Actor
 from console.features.notifications import notice_text
-from console.features.notifications.store import manual_events, rules
+from console.features.notifications.store import manual_events, routing, rules
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import AuditEntry, Delivery, EventRule
 from console.store.events import outbox
@@ -45,7 +45,7 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 def fail(project: Project) -> None:
     """Let an execution of ``orders`` fail, and carry what that tells."""
     drain(start(create(project, REJECTS, "orders"), name="order-7"))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
 
 
@@ -98,7 +98,7 @@ def test_people_read_no_masked_value_in_a_chat_or_a_mail(
     chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b", "mailto:ops@example.com")
     rule_to(project, *chats, f"{receiver.url}/program", pattern=FAILED, **told)
     drain(start(create(project, LEAKY, "orders"), CARD, name="order-7"))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     *worded, program = [body for _, body in receiver.got]
     assert "card 4929-1111 is stolen" in program
@@ -204,7 +204,7 @@ def test_a_cause_is_no_markup_of_a_chat(
     chats = (f"slack+{receiver.url}/a", f"teams+{receiver.url}/b")
     rule_to(project, *chats, pattern=FAILED, **told)
     drain(start(create(project, SHOUTS, "orders"), name="order-7"))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     slack, teams = (json.loads(body) for _, body in receiver.got)
     card = teams["attachments"][0]["content"]["body"]
@@ -263,7 +263,7 @@ def test_people_read_no_masked_value_of_an_event_that_was_put(
     event |= {"detail": CARD, "resources": ["card 4929-1111"]}
     text = json.dumps(event)
     outbox.put_event(project.pk, "e1", text, region=REGION, about="shop", sent_by="ana")
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     *worded, program = [body for _, body in receiver.got]
     assert "4929-1111" in program

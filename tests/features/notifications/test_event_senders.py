@@ -9,14 +9,13 @@ import pytest
 
 from console import execution_rights
 from console.db.audit import Actor
-from console.features.notifications.store import deliveries, manual_events, rules
+from console.features.notifications.store import deliveries, manual_events, routing, rules
 from console.features.notifications.store.scheduler import (
     ScheduleKey,
     ScheduleSettings,
     create_schedule,
 )
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
-from console.store.events import outbox
 from console.web.people.audit_views import audit_row
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, start
 from tests.features.notifications.relay import carry_all, rule_to
@@ -32,7 +31,7 @@ ORDERS = json.dumps({"source": ["shop"]})
 
 def routed() -> None:
     """Route and deliver all there is."""
-    while outbox.route_events():
+    while routing.route_events():
         pass
     carry_all()
 

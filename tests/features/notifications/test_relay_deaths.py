@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.features.notifications import notices
-from console.features.notifications.store import deliveries, rules
+from console.features.notifications.store import deliveries, routing, rules
 from console.models import Delivery, Execution, OutboxEvent
-from console.store.events import outbox
 from tests.console.store.helpers import PASS, create
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live
 from tests.features.notifications.relay import carry, claim_all
@@ -24,7 +23,7 @@ def life(machine: StateMachine) -> None:
     """Live like a process: end the execution, take over what was being sent, send all there is."""
     live(machine, 1)
     deliveries.release_deliveries(set())
-    while outbox.route_events():
+    while routing.route_events():
         pass
     while numbers := claim_all(1):
         for number in numbers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.db import clock
-from console.features.notifications.store import deliveries, rules
+from console.features.notifications.store import deliveries, routing, rules
 from console.features.notifications.web import matches
 from console.features.notifications.web.target_health import TargetHealth, health_of_targets
 from console.models import (
@@ -207,7 +207,7 @@ def twice(project: Project) -> EventRule:
     event_rule = rule(project, pattern=json.dumps({"detail": {"stateMachineArn": [machine.arn]}}))
     rules.put_targets(project, REGION, "ends", [{"Id": "2", "Arn": f"{target.arn}"}])
     drain(start(machine, name="order-1"))
-    outbox.route_events()
+    routing.route_events()
     for row in Delivery.objects.filter(target__target_id="2"):
         start_execution(target, name=deliveries.execution_name(row), input="{}")
         deliveries.mark_delivered(row)

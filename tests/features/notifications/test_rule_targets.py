@@ -9,9 +9,8 @@ import pytest
 from django.core import mail
 
 from console.features.notifications import relay as outbox_relay
-from console.features.notifications.store import deliveries, rules
+from console.features.notifications.store import deliveries, routing, rules
 from console.models import Delivery, EventRule, Execution, OutboxEvent
-from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.features.notifications.relay import REGION, carry_all, happened, rule_to
 from tests.waiting import wait_until
@@ -51,7 +50,7 @@ def test_an_e_mail_of_a_failure_says_what_one_needs_to_know(
     first = {"Type": "Pass", "Next": "Check the order"}
     definition = {"StartAt": "First", "States": {"First": first, "Check the order": rejects}}
     execution = drain(start(create(project, definition, "orders"), name="order-17"))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     message = mail.outbox[-1]
     assert message.subject == "orders failed: OrderRejected"
@@ -94,7 +93,7 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
     pattern = json.dumps({"detail": {"stateMachineArn": [{"suffix": ":machine"}]}})
     rule_to(project, second.arn, pattern=pattern, InputPath="$.detail.status")
     drain(start(create(project, PASS), name="x"))
-    outbox.route_events()
+    routing.route_events()
     for _ in range(2):
         carry_all()
         Delivery.objects.update(status="waiting")
@@ -127,7 +126,7 @@ def test_a_rule_does_not_go_round(project: Project) -> None:
     rule_to(project, machine.arn, pattern=json.dumps({"source": ["aws.states"]}))
     drain(start(machine, name="x"))
     for _ in range(5):
-        outbox.route_events()
+        routing.route_events()
         carry_all()
         for execution in Execution.objects.filter(status="RUNNING"):
             drain(execution)

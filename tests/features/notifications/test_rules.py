@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.db import audit
-from console.features.notifications.store import deliveries, rules
+from console.features.notifications.store import deliveries, routing, rules
 from console.models import (
     AuditEntry,
     Delivery,
@@ -19,7 +19,6 @@ from console.models import (
     EventTarget,
     OutboxEvent,
 )
-from console.store.events import outbox
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -52,7 +51,7 @@ def dead_letter(project: Project) -> Delivery:
         rule(project)
     machine = create(project, PASS, f"m{OutboxEvent.objects.count()}")
     drain(start(machine, name="x"))
-    outbox.route_events()
+    routing.route_events()
     last = Delivery.objects.filter(project=project).latest("pk")
     Delivery.objects.filter(pk=last.pk).update(
         status="dead", attempts=3, ended_ms=1_700_000_000_000, last_error=f"refused {MARKUP}"
@@ -344,6 +343,6 @@ def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> 
         rule(project, f"ends-{number}")
         rule(project, f"at-{number}", schedule="rate(1 day)")
     dead_letter(project)
-    outbox.route_events()
+    routing.route_events()
     assert {path: queries(client, path) for path in paths} == before
     assert max(before.values()) <= 15, before

@@ -11,12 +11,12 @@ from console.errors import ConflictException
 from console.features.notifications.store import (
     deliveries,
     manual_events,
+    routing,
     rules,
     schedule_pause,
     scheduler,
 )
 from console.models import AuditEntry, Delivery, EventRule, OutboxEvent, SchedulePause
-from console.store.events import outbox
 from console.store.state.late_schedules import start_delays
 from tests.console.store.helpers import PASS, ROLE, create, drain, start
 from tests.console.web.helpers import text
@@ -118,7 +118,7 @@ def test_a_start_that_is_on_its_way_waits(project: Project, machine: str, now: C
     Delivery.objects.exclude(event__sent_by="").update(status="delivered")
     other = create(project, PASS, "other")
     drain(start(other))
-    outbox.route_events()
+    routing.route_events()
     carry_all()
     routed = OutboxEvent.objects.exclude(about=row.arn)
     assert Delivery.objects.filter(event__in=routed, status="delivered").exists()

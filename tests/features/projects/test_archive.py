@@ -23,7 +23,7 @@ from console.features.bulk import store as bulk
 from console.features.bulk.models import BulkItem
 from console.features.exports import shares
 from console.features.notifications.relay import relay_delivery
-from console.features.notifications.store import deliveries, rules, scheduler, start_links
+from console.features.notifications.store import deliveries, routing, rules, scheduler, start_links
 from console.features.projects import store
 from console.models import (
     AccessKey,
@@ -190,11 +190,11 @@ def test_rules_rest(payments: Project) -> None:
     rules.put_targets(payments, REGION, "rule", [target])
     outbox.forget_rules()
     first = start_execution(create(payments, PASS, "first"), input="{}")
-    outbox.route_events()
+    routing.route_events()
     second = start_execution(StateMachine.objects.get(name="first"), input="{}")
     waiting = Delivery.objects.get()
     archived(payments)
-    outbox.route_events()
+    routing.route_events()
     assert Delivery.objects.count() == 1
     assert not OutboxEvent.objects.filter(routed=False).exists()
     assert deliveries.claim_due({waiting.target_id: 1}) == [(waiting.pk, waiting.target_id)]

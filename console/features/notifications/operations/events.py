@@ -16,7 +16,8 @@ from console.awsapi.operations.call import present
 from console.db import audit, clock
 from console.db.writer import write
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
-from console.events import body, patterns
+from console.events import body
+from console.features.notifications import patterns
 from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
 from console.features.notifications.store import rules
 from console.integrations.event_buses import DEFAULT_BUS, bus_arn

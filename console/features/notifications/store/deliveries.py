@@ -19,7 +19,7 @@ from console.db.rows import storable
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.events import addresses, body
-from console.features.notifications.store import rules
+from console.features.notifications.store import routing, rules
 from console.models import Delivery, EventRule, EventTarget, OutboxEvent, SchedulePause
 from console.statuses import AfterCompletion, DeliveryStatus, RuleState, Topic
 from console.store.events import outbox
@@ -374,7 +374,7 @@ def fire_due() -> int:
     or its schedules are paused, a due time passes without an event. Projects take turns: a project
     with very many schedules delays only its own schedules.
     """
-    due = EventRule.objects.filter(_is_due()).annotate(turn=outbox.turn_of_project("pk"))
+    due = EventRule.objects.filter(_is_due()).annotate(turn=routing.turn_of_project("pk"))
     numbers = list(due.order_by("turn", "pk").values_list("pk", flat=True)[:AT_ONCE])
     return write(lambda: sum(_fire(number) for number in numbers)) if numbers else 0
 
@@ -408,7 +408,7 @@ def put_schedule_event(rule: EventRule, moment_ms: int, window_ms: int) -> None:
     outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
     delay_ms = random.randrange(window_ms + 1)  # noqa: S311 - no secret
-    if not outbox.create_deliveries(event, [rule.pk], delay_ms):
+    if not routing.create_deliveries(event, [rule.pk], delay_ms):
         event.delete()
 
 

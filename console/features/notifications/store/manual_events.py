@@ -14,7 +14,7 @@ from console.db import audit, clock, signals
 from console.db.writer import write
 from console.errors import ErrorCode, ServiceError
 from console.events import body
-from console.features.notifications.store import deliveries
+from console.features.notifications.store import deliveries, routing
 from console.models import Delivery, EventRule, EventTarget, OutboxEvent
 from console.statuses import ExecutionStatus, Topic
 from console.store.events import outbox
@@ -37,7 +37,7 @@ def run_schedule(rule: EventRule, actor: audit.Actor) -> None:
         event_id = body.stable_id(row.arn, "by hand", uuid.uuid4())
         text = deliveries.schedule_event(row, event_id, now_ms)
         event = _put_event(row, event_id, text, actor)
-        if not outbox.create_deliveries(event, [row.pk]):
+        if not routing.create_deliveries(event, [row.pk]):
             raise ServiceError(ErrorCode.ValidationException, "The rule has no target")
         audit.record(row.project, actor, RUN, row.arn)
 

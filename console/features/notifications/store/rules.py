@@ -14,8 +14,8 @@ from console.db import audit, clock
 from console.db.rows import storable
 from console.db.writer import write
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
-from console.events import addresses, patterns
-from console.features.notifications import inputs, schedules
+from console.events import addresses
+from console.features.notifications import inputs, patterns, schedules
 from console.features.notifications.store.resource_tags import (
     TaggedResources,
     insert_tags,

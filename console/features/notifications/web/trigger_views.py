@@ -27,7 +27,8 @@ from console.config import quotas
 from console.db import signals
 from console.db.audit import Actor
 from console.errors import ServiceError, ThrottlingException
-from console.events import body, patterns
+from console.events import body
+from console.features.notifications import patterns
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.forms import StartLinkForm

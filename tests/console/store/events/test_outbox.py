@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
+from console.models import EventRule, EventTarget, Execution, OutboxEvent
 from console.store.events import outbox
 from console.store.executions import redrive
 from console.store.executions.start import start_execution
@@ -136,33 +136,3 @@ def test_express_executions_are_told_only_where_the_operator_says(
     settings.STATEYARD_EXPRESS_EVENTS = True
     drain(start(machine, name="loud"))
     assert told() == [("loud", "RUNNING"), ("loud", "SUCCEEDED")]
-
-
-def test_routing_writes_one_delivery_a_target(project: Project) -> None:
-    """Of the rules that match, once; what nobody waits for is removed."""
-    rule = listen(project, {"detail": {"status": ["SUCCEEDED"]}})
-    EventTarget.objects.create(rule=rule, target_id="2", address="mailto:a@example.com")
-    listen(project, {"detail": {"status": ["FAILED"]}}, name="other")
-    drain(start(create(project, PASS), name="x"))
-    assert not outbox.route_events()
-    outbox.route_events()
-    assert told() == [("x", "SUCCEEDED")]
-    assert list(Delivery.objects.values_list("target__rule__name", "status")) == [
-        ("rule", "waiting"),
-        ("rule", "waiting"),
-    ]
-
-
-def test_another_projects_rule_and_a_disabled_one_get_nothing(project: Project) -> None:
-    """Whatever their patterns say."""
-    from console.models import Project as Projects
-
-    other = Projects.objects.create(name="other", account_id="999999999999")
-    listen(other)
-    listen(project, state="DISABLED", name="off")
-    start(create(project, PASS), name="x")
-    listen(project, {"source": ["my.app"]}, name="on")
-    drain(start(create(project, PASS), name="y"))
-    outbox.route_events()
-    assert Delivery.objects.count() == 0
-    assert told() == []

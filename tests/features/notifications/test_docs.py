@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from console.events import addresses, operators
-from console.features.notifications import notices
+from console.events import addresses
+from console.features.notifications import notices, operators
 from console.features.notifications.operations import events
 
 DOCS = (Path(__file__).parents[3] / "docs/how-to/notifications.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.events.patterns import PatternError, parse_pattern
+from console.features.notifications.patterns import PatternError, parse_pattern
 
 EVENT: dict[str, Any] = {
     "version": "0",

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from console.events import operators
+from console.features.notifications import operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
