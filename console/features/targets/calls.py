@@ -17,7 +17,8 @@ from console.config.function_options import (
     is_function,
 )
 from console.config.functions_file import FunctionsFile
-from console.integrations import explain, function, permissions, targets
+from console.features.targets import explain
+from console.integrations import function, permissions, targets
 from console.integrations.redaction import without_secrets
 from console.models import Activity, StateMachine
 from console.samples import is_sample, samples_condition

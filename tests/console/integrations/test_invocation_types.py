@@ -14,8 +14,9 @@ import pytest
 import engine
 from console import integrations
 from console.features.logs.models import FunctionLog
+from console.features.targets import explain
 from console.functions import asynchronous
-from console.integrations import explain, function, targets
+from console.integrations import function, targets
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 from tests.console.store.helpers import create, ended, one, start
 from tests.waiting import wait_until

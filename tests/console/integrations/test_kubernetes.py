@@ -12,7 +12,8 @@ import pytest
 
 import engine
 from console import integrations
-from console.integrations import explain, kubernetes, targets
+from console.features.targets import explain
+from console.integrations import kubernetes, targets
 from console.integrations.outcome import Failed, Submitted, Succeeded, TaskAttempt
 from tests.acceptance.kube import Kube
 

@@ -12,7 +12,6 @@ import pytest
 import engine
 from console.integrations import (
     connections,
-    explain,
     function,
     invoke,
     redaction,

@@ -13,7 +13,8 @@ import pytest
 import engine
 from console.db.audit import Actor
 from console.features.alarms.models import Alarm
-from console.integrations import explain, targets
+from console.features.targets import explain
+from console.integrations import targets
 from console.models import EventRule, Execution, Membership, OutboxEvent, Role, StateMachine
 from console.store.executions.start import start_execution
 from console.worker import own_calls

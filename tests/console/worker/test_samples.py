@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import access
-from console.features.targets import calls
+from console.features.targets import calls, explain
 from console.features.test_state.state import try_state
-from console.integrations import Failed, TaskAttempt, explain, invoke, targets
+from console.integrations import Failed, TaskAttempt, invoke, targets
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS

@@ -142,7 +142,7 @@ def _activity(arn: str, project: str, *, sample: bool) -> CallPlan:
         return CallPlan(
             f"activity {name}", _place(registration), entry=registration.where, problem=problem
         )
-    return CallPlan(f"activity {name}", "whoever polls it with GetActivityTask")
+    return CallPlan(f"activity {name}", "any activity worker, by GetActivityTask")
 
 
 def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> CallPlan:
