@@ -20,9 +20,9 @@ from console.events import body
 from console.features.notifications import patterns
 from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
 from console.features.notifications.store import rules
+from console.features.notifications.target_inputs import mask_target_settings
 from console.integrations.event_buses import DEFAULT_BUS, bus_arn
 from console.integrations.redaction import without_secrets
-from console.masking.target_inputs import mask_target_settings
 from console.store.events import outbox
 
 if TYPE_CHECKING:

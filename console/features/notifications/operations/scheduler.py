@@ -12,8 +12,8 @@ from console.awsapi.operations.call import present, seconds
 from console.errors import InvalidToken, ValidationException
 from console.features.notifications.operations.resource_tags import requested_tags, tag_handlers
 from console.features.notifications.store import scheduler
+from console.features.notifications.target_inputs import mask_target_settings
 from console.integrations.redaction import without_secrets
-from console.masking.target_inputs import mask_target_settings
 from console.statuses import AfterCompletion, RuleState
 
 if TYPE_CHECKING:

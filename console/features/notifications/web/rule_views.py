@@ -18,13 +18,13 @@ from console.features.editor.edits.json_tree import format_text
 from console.features.notifications import notices
 from console.features.notifications.store import manual_events
 from console.features.notifications.store import rules as store
+from console.features.notifications.target_inputs import mask_target_settings
 from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.conflicts import rule_conflict
 from console.features.notifications.web.forms import RuleForm, SwitchForm, TargetForm, TargetIdForm
 from console.features.notifications.web.next_times import NextTime
 from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.integrations.redaction import without_secrets
-from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery, EventRule
 from console.statuses import DeliveryStatus, RuleState
 from console.web.core.addresses import page_address

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console.errors import ConflictException, ServiceError
 from console.features.notifications.store import manual_events, scheduler
+from console.features.notifications.target_inputs import mask_target_settings
 from console.features.notifications.web import matches, rule_display
 from console.features.notifications.web.conflicts import schedule_conflict
 from console.features.notifications.web.forms import ScheduleEditForm, ScheduleTimesForm, SwitchForm
@@ -24,7 +25,6 @@ from console.features.notifications.web.rule_views import (
 )
 from console.features.notifications.web.schedule_pause_views import schedule_pause_context
 from console.features.notifications.web.schedule_words import schedule_words
-from console.masking.target_inputs import mask_target_settings
 from console.models import Delivery
 from console.statuses import DeliveryStatus
 from console.web.core.addresses import page_address

@@ -12,7 +12,7 @@ from console.awsapi import services
 from console.awsapi.operations.call import Call
 from console.db.audit import Actor
 from console.features.notifications.store import rules, scheduler
-from console.masking.target_inputs import mask_target_settings
+from console.features.notifications.target_inputs import mask_target_settings
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 from tests.console.web.helpers import text
 from tests.features.notifications.test_event_actions import ask
