@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
+from console.features.targets import explain
 from console.integrations import (
     connections,
     function,
