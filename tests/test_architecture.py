@@ -143,7 +143,7 @@ def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
 
 
 WEB_PACKAGES = (
-    *("core", "masking", "graph", "history", "execution", "search", "map_runs", "tasks"),
+    *("core", "masking", "graph", "history", "execution", "search", "tasks"),
     *("machines", "people", "operations", "overview"),
 )
 """The packages of console/web: each imports from itself and from the packages before it."""

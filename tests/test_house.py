@@ -91,7 +91,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
     ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),
     ("console.features.resilience", "console.features.roles", "console.features.coverage"),
-    ("console.features.exports",),
+    ("console.features.exports", "console.features.map_runs"),
     ("console.features.review",),
     ("console.features.imports", "console.features.reproduce", "console.features.load"),
     ("console.features.project_settings",),

@@ -21,6 +21,7 @@ NAMES = (
     "insights",
     "load",
     "logs",
+    "map_runs",
     "metrics",
     "named_inputs",
     "notifications",

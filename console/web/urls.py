@@ -17,7 +17,6 @@ _PACKAGES = (
     "people",
     "machines",
     "tasks",
-    "map_runs",
     "search",
     "execution",
     "masking",

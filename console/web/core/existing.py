@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from console.feature import Hook, hooked
-from console.models import Activity, Execution, MapRun, StateMachine
+from console.models import Activity, Execution, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,6 @@ _OF_CORE: dict[str, Manager[Any]] = {
     "execution": Execution.objects,
     "express": Execution.objects,
     "activity": Activity.objects,
-    "mapRun": MapRun.objects,
 }
 
 

@@ -69,7 +69,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "machine-export",
             "machine-updates",
             "machines",
-            "map-run-delta",
             "moment",
             "operations",
             "overview",
@@ -92,7 +91,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "remark": {"POST": ("PutNote",)},  # the old address of the note
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
     "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
-    "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
     "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
     "sample-start": {"POST": ("CreateStateMachine",)},

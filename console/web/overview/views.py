@@ -30,7 +30,6 @@ from console.web.core.formatting import DAY, MINUTE, StatusLabel, rough_duration
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import waiting
 from console.web.machines import views
-from console.web.map_runs import map_run_display
 from console.web.search import failure_groups, failure_views, lists, scan
 from console.web.search.filters import ExecutionFilters
 from console.web.search.lists import newest_rows
@@ -146,8 +145,6 @@ _ARN = re.compile(
 @require_safe
 def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Redirect from an ARN to its page."""
-    if ":mapRun:" in arn:
-        return redirect(map_run_display.map_run_address(scope_of(request), arn))
     for find in hooked(Hook.ARN_ADDRESS):
         if address := find(scope_of(request), arn):
             return redirect(address)

@@ -17,9 +17,9 @@ from console.store.executions import replay
 from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import page, text
-from tests.console.web.map_runs.test_map_run import FAILS, over
 from tests.console.web.search.test_filters import seed
 from tests.console.worker.nesting import machine_of, members, started, starting, worked
+from tests.features.map_runs.test_map_run import FAILS, over
 
 if TYPE_CHECKING:
     from django.test import Client

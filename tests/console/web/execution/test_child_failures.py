@@ -11,7 +11,7 @@ from console.models import Execution, MapRun
 from console.web.execution import child_counts
 from tests.console.store.helpers import create, ended, start
 from tests.console.web.helpers import page, text
-from tests.console.web.map_runs.test_map_run import over
+from tests.features.map_runs.test_map_run import over
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -13,7 +13,7 @@ from console.store.state import history_columns
 from console.web.history import traces
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import CHAIN, page, text
-from tests.console.web.map_runs.test_map_run import over
+from tests.features.map_runs.test_map_run import over
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -21,7 +21,7 @@ from console.web.graph.shapes import CLOCK, DETAIL_SIZE, MAP_ROOM, STATUS_ROOM, 
 from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import markup, page, text
-from tests.console.web.map_runs.test_map_run import FAILS, NAPS, begun, over
+from tests.features.map_runs.test_map_run import FAILS, NAPS, begun, over
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from console.web.history.traces import open_trace
 from console.web.templatetags.stateyard import machine_name
 from tests.console.store.helpers import PASS, create, drain, ended, start
 from tests.console.web.helpers import markup, page
-from tests.console.web.map_runs.test_map_run import FAILS, over
 from tests.console.worker.nesting import machine_of, members, started, starting, worked
 from tests.features.execution_tree.test_family import fails
+from tests.features.map_runs.test_map_run import FAILS, over
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -16,8 +16,8 @@ from console.store.machines import machines
 from tests.console.store.helpers import create, drain, ended, start
 from tests.console.web.graph.workflows import maps
 from tests.console.web.helpers import CHAIN, markup, page, text
-from tests.console.web.map_runs.test_map_run import FAILS, over
 from tests.features.imports.test_imports import brought
+from tests.features.map_runs.test_map_run import FAILS, over
 
 if TYPE_CHECKING:
     from django.test import Client

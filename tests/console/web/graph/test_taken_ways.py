@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.console.store.helpers import create, drain, ended, start
 from tests.console.web.helpers import page, text
-from tests.console.web.map_runs.test_map_run import over
+from tests.features.map_runs.test_map_run import over
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.db import clock
+from console.features.map_runs import views
 from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.map_runs import map_counts
-from console.web.map_runs import views
 from tests.console.store.helpers import create, ended, start
 from tests.console.web.helpers import page, text
-from tests.console.web.map_runs.test_map_run import FAILS, address, over
+from tests.features.map_runs.test_map_run import FAILS, address, over
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -59,7 +59,7 @@ def test_the_worst_ends_stand_first(
     mixed: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """Failed, timed out, aborted, running, succeeded, by item within each, on every page."""
-    monkeypatch.setattr("console.web.map_runs.views.PAGE", size)
+    monkeypatch.setattr("console.features.map_runs.views.PAGE", size)
     seen: list[int] = []
     after = ""
     while len(seen) < 10:
@@ -122,7 +122,7 @@ def test_kinds_beyond_the_listed_ones_are_counted_and_listed(
     numbered: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last line holds the rest, so that the counts add up to the total."""
-    monkeypatch.setattr("console.web.map_runs.views.MOST_KINDS", 1)
+    monkeypatch.setattr("console.features.map_runs.views.MOST_KINDS", 1)
     kinds = counts(text(client.get(address(numbered))))
     assert [count for _, count in kinds.values()] == [4, 3]
     answer: Any = client.get(address(numbered, f"?{kinds['kind-other'][0]}"))

@@ -185,7 +185,7 @@ def test_e18_too_many_batches_are_not_read(
 ) -> None:
     """Then items are left out; the children are counted all the same."""
     del worker
-    monkeypatch.setattr("console.web.map_runs.map_run_display.MOST_BATCHES", 2)
+    monkeypatch.setattr("console.features.map_runs.map_run_display.MOST_BATCHES", 2)
     ended(
         start(
             create(project, over(one("P", Type="Pass"), ItemBatcher={"MaxItemsPerBatch": 3})),
@@ -224,7 +224,7 @@ def test_e18_children_come_in_pages(
     size: int,
 ) -> None:
     """By the last one, so nothing repeats; each page says which of how many it has."""
-    monkeypatch.setattr("console.web.map_runs.views.PAGE", size)
+    monkeypatch.setattr("console.features.map_runs.views.PAGE", size)
     seen: list[int] = []
     after = ""
     for _ in range(-(-5 // size)):

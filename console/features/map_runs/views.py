@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.db import clock
 from console.errors import ServiceError
+from console.features.map_runs import map_run_display
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import ExecutionStatus, MapRunStatus
@@ -24,7 +25,6 @@ from console.store.map_runs import map_runs as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, choose, render, require, scope_of
 from console.web.execution import audit_trail, child_counts
-from console.web.map_runs import map_run_display
 from console.web.search.filters import STATUSES
 from console.web.search.scan import BARE
 

@@ -21,6 +21,8 @@ from console.web.core.forms import PageForm, TextField
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from django.db.models import Manager
+
     from console.web.core.scope import Scope
 
 MOST_BATCHES = 1_000
@@ -59,13 +61,20 @@ def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRu
 
 
 def map_run_address(scope: Scope, arn: str) -> str:
-    """Return the URL of a Map Run of this project; raise ``Http404``."""
+    """Return the URL of a Map Run of this project, "" for another ARN; raise ``Http404``."""
+    if ":mapRun:" not in arn:
+        return ""
     rows = MapRun.objects.filter(arn=arn, parent__project=scope.project)
     parent = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
     if parent is None:
         raise Http404(f"There is no Map Run “{arn}”.")
     machine = parent[0].rpartition(":")[2].replace("/", "~")
     return f"{reverse('map-run', args=[machine, *parent[1:]])}?region={arn.split(':')[3]}"
+
+
+def map_runs_with_arns() -> dict[str, Manager[MapRun]]:
+    """Return the Map Runs, which their ARNs name, by kind of ARN."""
+    return {"mapRun": MapRun.objects}
 
 
 def state_name(run: MapRun) -> str:

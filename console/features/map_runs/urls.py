@@ -7,7 +7,7 @@ from django.urls import path
 from console.feature import ViewModule
 from console.web.core.addresses import EXECUTION
 
-views = ViewModule("console.web.map_runs.views")
+views = ViewModule("console.features.map_runs.views")
 
 urlpatterns = [
     path(f"{EXECUTION}map-runs/<number:number>/", views.map_run_page, name="map-run"),

@@ -10,7 +10,7 @@ import pytest
 from console.models import Execution, MapRun, StateMachine
 from tests.console.store.helpers import create, ended, one, start
 from tests.console.web.helpers import text
-from tests.console.web.map_runs.test_map_run import FAILS, over
+from tests.features.map_runs.test_map_run import FAILS, over
 
 if TYPE_CHECKING:
     from django.test import Client
