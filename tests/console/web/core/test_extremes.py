@@ -41,8 +41,9 @@ def test_every_page_answers_any_value_of_all_that_it_reads(patient: Client, valu
     asked = {name: value for name in asked_names() if name != "region"}
     for route in sorted(addresses()):
         path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: KNOWN.get(match[1], "1"), route)
-        answer = patient.get(path, asked)
-        answer.close()
+        answer: Any = patient.get(path, asked)
+        if answer.streaming:
+            answer.close()
         assert answer.status_code < 500, (path, answer.content[:300])
 
 

@@ -135,7 +135,6 @@ def pages_that_read(client: Client, project: Project, table: str) -> list[str]:
             answer: Any = client.get(address)
             if answer.streaming:
                 b"".join(answer.streaming_content)
-        answer.close()
         if any(table in statement for statement in statements):
             readers.append(address)
     return readers
@@ -149,7 +148,6 @@ def assert_pages_answer(
     for address in addresses or pages(project):
         answer: Any = client.get(address)
         shown = answer.content if not answer.streaming else b"".join(answer.streaming_content)
-        answer.close()
         if answer.status_code >= 500:
             failed.append((address, answer.status_code, shown[-300:]))
     assert not failed, stored
