@@ -37,8 +37,7 @@ def migrate_by_steps(name: str) -> Any:
     """Bring the tables to a migration, forwards or backwards; return its registry of models."""
     executor = MigrationExecutor(connection)
     executor.loader = StepLoader(connection)
-    executor.migrate([("console", name)])
-    return models_of(name)
+    return executor.migrate([("console", name)]).apps
 
 
 @contextmanager

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -18,9 +21,6 @@ from tests.console.migrations.migration_steps import (
 )
 from tests.console.migrations.schema import schema
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 VERSIONS = {
@@ -34,12 +34,18 @@ EMPTIED = "console_gist"
 _numbers = count(1)
 
 
-@pytest.mark.slow
-def test_a_new_database_names_the_replaced_migrations(tmp_path: Path) -> None:
-    """A process of the version before knows those, and refuses tables that it cannot place."""
-    with empty_database(tmp_path):
+@functools.cache
+def _new_database() -> tuple[list[str], set[str]]:
+    """Return the schema of a new database, and the migrations that it names as applied."""
+    with TemporaryDirectory() as folder, empty_database(Path(folder)):
         call_command("migrate", verbosity=0)
-        applied = {name for app, name in MigrationRecorder(connection).applied_migrations()}
+        return schema(), {name for _, name in MigrationRecorder(connection).applied_migrations()}
+
+
+@pytest.mark.slow
+def test_a_new_database_names_the_replaced_migrations() -> None:
+    """A process of the version before knows those, and refuses tables that it cannot place."""
+    _, applied = _new_database()
     disk = {name for app, name in MigrationLoader(None).disk_migrations if app == "console"}
     assert disk <= applied
 
@@ -57,10 +63,7 @@ def test_a_squashed_migration_leaves_the_models_of_the_replaced_ones() -> None:
 @pytest.mark.parametrize("last", VERSIONS.values(), ids=list(VERSIONS))
 def test_a_database_of_an_earlier_version_is_upgraded(last: str, tmp_path: Path) -> None:
     """Its rows stay as they are, and its tables become those of a new database."""
-    with empty_database(tmp_path):
-        call_command("migrate", verbosity=0)
-        new = schema()
-    (tmp_path / "stateyard.sqlite3").unlink(missing_ok=True)
+    new, _ = _new_database()
     with empty_database(tmp_path):
         registry = migrate_by_steps(last)
         _fill(registry)
