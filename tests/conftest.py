@@ -303,7 +303,9 @@ _LONG = (
     "tests/console/worker/test_crash_points.py",
     "tests/console/worker/test_map_runs.py",
     "tests/console/worker/test_redrive.py",
+    "tests/engine/data/test_jsonata_extremes.py",
     "tests/engine/language/test_hostile_definitions.py",
+    "tests/engine/language/test_schema.py",
     "tests/features/coverage/test_command.py",
     "tests/features/deploy/test_deploy.py",
     "tests/features/doctor/test_invariants.py",
@@ -313,9 +315,11 @@ _LONG = (
     "tests/features/reproduce/test_fetch.py",
     "tests/features/resilience/test_command.py",
     "tests/features/review/",
+    "tests/features/test_approvals_left_out.py",
     "tests/features/test_left_out.py",
     "tests/features/test_needs.py",
     "tests/features/test_operations_left_out.py",
+    "tests/features/test_state/scenarios/test_generated.py",
 )
 """They start servers or try thousands of values: begun last, one would run alone at the end."""
 
