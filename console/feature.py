@@ -111,6 +111,8 @@ class Hook(StrEnum):
     """``(QuerySet) -> QuerySet``: memberships with a column ``needs_second_factor``."""
     MEMBERS_PAGE = "members-page"
     """``(scope) -> dict``: context for the page of members."""
+    STEP_FLOW = "step-flow"
+    """``(execution, trace, panel) -> object``: the data flow of the visit in the panel, or None."""
     START_INPUTS = "start-inputs"
     """``(machine) -> object``: inputs offered in its start form: ``names``, and ``shown(name)``.
 

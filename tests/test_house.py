@@ -88,6 +88,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
+    ("console.features.data_flow",),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
     ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),
     ("console.features.resilience", "console.features.roles", "console.features.coverage"),

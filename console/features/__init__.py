@@ -10,6 +10,7 @@ NAMES = (
     "bulk",
     "compare",
     "coverage",
+    "data_flow",
     "deploy",
     "doctor",
     "editor",

@@ -19,6 +19,7 @@ NEEDS = {
     "hot_states": ("metrics",),
     "next_starts": ("breakpoints", "faults"),
     "review": ("exports", "metrics"),
+    "test_state": ("data_flow",),
 }
 """Feature -> the features without which it does not work."""
 

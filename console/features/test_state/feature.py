@@ -20,4 +20,5 @@ FEATURE = Feature(
     },
     parameters={"execution-scenario": ("region", "as")},
     operations={"stepfunctions": "console.features.test_state.operations"},
+    needs=("data_flow",),
 )

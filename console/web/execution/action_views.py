@@ -22,10 +22,11 @@ from console.store.people import notes
 from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.core.views import local_address
-from console.web.execution import data_flow, iterations, panel, replay_point, root_cause
+from console.web.execution import iterations, panel, replay_point, root_cause
 from console.web.execution.forms import NoteForm, ReplayForm, StopForm
 from console.web.execution.header import base_context
 from console.web.execution.replay_point import calls_of_redrive
+from console.web.execution.time_machine import variables_at
 from console.web.history import traces
 from console.web.history.traces import open_trace
 from engine import VisitStatus, event_types
@@ -242,7 +243,7 @@ def recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, An
             )
             if entered is None:
                 raise Http404(f"“{execution.name}” did not enter a state “{step}”.")
-            variables = data_flow.variables_at(execution, trace, entered[0])
+            variables = variables_at(execution, trace, entered[0])
     except engine.DefinitionError:
         raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
     return {"input": entered[1], "variables": variables}

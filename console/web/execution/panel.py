@@ -16,7 +16,7 @@ from console.feature import Hook, hooked
 from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.scope import choose
-from console.web.execution import data_flow, iterations
+from console.web.execution import iterations
 from console.web.execution.chosen_step import ChosenStep, default_step, step_of_last_event
 from console.web.graph.definition_text import coloured_text
 from console.web.history import timed_out, traces
@@ -74,7 +74,7 @@ class PanelPart:
     tab: str
     tabs: tuple[tuple[str, str], ...]
     can_halt: bool = False
-    flow: data_flow.VisitDataFlow | None = None
+    flow: Any = None
     calls: Sequence[ShownCall] = ()
     definition: str = ""
     problem: ProblemVisit | None = None
@@ -100,14 +100,13 @@ def panel_part(
     )
     flow = None
     if tab == "flow" and panel is not None and panel.number:
-        visit = trace.visits[panel.node.id][panel.number - 1]
-        flow = data_flow.data_flow_of(
-            execution, trace, visit, panel.node, panel.read, panel.with_failures
-        )
-    tabs: tuple[tuple[str, str], ...] = TABS
+        for flow_of in hooked(Hook.STEP_FLOW):
+            flow = flow_of(execution, trace, panel)
+    hidden = set() if hooked(Hook.STEP_FLOW) else {"flow"}
     if panel is None or panel.node.type != "Task" or not has_logs():
-        tabs = tuple(each for each in TABS if each[0] != "logs")
-        tab = "io" if tab == "logs" else tab
+        hidden.add("logs")
+    tabs = tuple(each for each in TABS if each[0] not in hidden)
+    tab = "io" if tab in hidden else tab
     return PanelPart(
         shown=panel,
         chosen=chosen,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -89,3 +90,9 @@ def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict
         if trace.is_within(event, number):
             values |= details_of(masked.event(number, text)).get("assignedVariables") or {}
     return values
+
+
+def variables_at(execution: Execution, trace: Trace, event: int) -> str:
+    """Return the variables visible to a state entered at an event, as a JSON object."""
+    values = variables_visible_at(execution, trace, event - 1)
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.errors import ServiceError
+from console.features.data_flow.stages import VisitDataFlow, flow_of_test
 from console.features.test_state.state import try_state
 from console.masking import masked_execution
 from console.masking.mask import OPEN, Mask
 from console.web.core import formatting
 from console.web.core.scope import actor_of
-from console.web.execution import data_flow
 
 if TYPE_CHECKING:
     from console.models import Execution, Project
@@ -166,7 +166,7 @@ class TestOutcome:
     status: formatting.StatusLabel
     output: formatting.PayloadView | None
     cause: formatting.Cause | None
-    flow: data_flow.VisitDataFlow | None
+    flow: VisitDataFlow | None
     facts: tuple[tuple[str, Any], ...]
     wires: tuple[HttpMessage, ...]
 
@@ -228,7 +228,7 @@ def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
         status=STATUS[answer["status"]],
         output=None if output is None else formatting.payload_view(output),
         cause=formatting.cause_of(answer.get("cause")),
-        flow=None if data is None else data_flow.flow_of_test(node, data, output),
+        flow=None if data is None else flow_of_test(node, data, output),
         facts=tuple((word, details[key]) for key, word in _FACTS.items() if key in details),
         wires=tuple(
             _http_message(name, data[name]) for name in ("request", "response") if name in data

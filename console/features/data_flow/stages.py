@@ -15,7 +15,7 @@ from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.recordings.parameters import branch_ends
 from console.web.core import formatting
-from console.web.execution.time_machine import variables_visible_at
+from console.web.execution.time_machine import variables_at
 from console.web.history import traces
 from engine import event_types
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.models import Execution
+    from console.web.execution.panel import Panel
     from console.web.history.traces import VisitEvent
     from engine import Node, Trace, Visit
 
@@ -68,18 +69,10 @@ class VisitDataFlow:
     problem: str = ""
 
 
-def data_flow_of(
-    execution: Execution,
-    trace: Trace,
-    visit: Visit,
-    node: Node,
-    events: Sequence[VisitEvent],
-    with_failures: Sequence[VisitEvent],
-) -> VisitDataFlow | None:
-    """Return the stages of a visit of a state; None if its input was not recorded.
-
-    ``events``, ``with_failures``: those of its ``Panel``.
-    """
+def flow_of_step(execution: Execution, trace: Trace, panel: Panel) -> VisitDataFlow | None:
+    """Return the stages of the visit in the panel; None if its input was not recorded."""
+    node, events, with_failures = panel.node, panel.read, panel.with_failures
+    visit = trace.visits[node.id][panel.number - 1]
     entered = traces.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
@@ -119,12 +112,6 @@ def _try_state(
         mock=mock,
         variables=variables_at(execution, trace, entered.id),
     )
-
-
-def variables_at(execution: Execution, trace: Trace, event: int) -> str:
-    """Return the variables visible to a state entered at an event, as a JSON object."""
-    values = variables_visible_at(execution, trace, event - 1)
-    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
 
 
 def _mock_of_work(
