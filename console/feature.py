@@ -130,6 +130,8 @@ class Hook(StrEnum):
     """``() -> list``: name, verdict, text and remedy of each further check of the doctor."""
     SERVER_GAUGES = "server-gauges"
     """``() -> list``: name, meaning and value of each further metric of the server."""
+    SERVICE_JOBS = "service-jobs"
+    """``() -> ServiceJobs``: integrations of services that run jobs; see ``integrations.jobs``."""
     SETTING_SECTIONS = "setting-sections"
     """``() -> tuple``: each ``SettingSection`` to add to the export of a project's settings."""
     SIGN_IN_WAYS = "sign-in-ways"

@@ -94,6 +94,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.resilience", "console.features.roles", "console.features.coverage"),
     ("console.features.exports", "console.features.map_runs"),
     ("console.features.review",),
+    ("console.features.service_jobs",),
     ("console.features.imports", "console.features.reproduce", "console.features.load"),
     ("console.features.project_settings",),
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),

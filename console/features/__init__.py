@@ -37,6 +37,7 @@ NAMES = (
     "resilience",
     "review",
     "roles",
+    "service_jobs",
     "sign_in",
     "summary",
     "test_state",

@@ -7,15 +7,12 @@ transaction and may take its time. It imports only the engine's public interface
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 from console.integrations import (
     aws,
-    emr,
     harness,
     invoke,
     jobs,
-    kubernetes,
     names,
     permissions,
     web,
@@ -28,13 +25,14 @@ from console.integrations.wire import Exchange
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
     "bedrockagentcore": harness.call,
-    "eks": kubernetes.call,
-    "elasticmapreduce": emr.call,
     "lambda": invoke.call,
     "http": web.call,
     "apigateway": web.call,
 }
-"""Service -> the function that calls it; all ``aws-sdk:...`` services are called by ``aws``."""
+"""Service -> the function that calls it; all ``aws-sdk:...`` services are called by ``aws``.
+
+The feature ``service_jobs`` replaces some.
+"""
 
 
 def call_task(task: TaskAttempt) -> Outcome:
@@ -48,7 +46,9 @@ def call_task(task: TaskAttempt) -> Outcome:
         return apply_pattern(task, invoke.call_sdk(task))
     if task.service.startswith(names.SDK):
         return apply_pattern(task, aws.call(task))
-    integration = REGISTRY.get(task.service)
+    if cause := jobs.left_out(task.service, task.action, task.pattern):
+        return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
+    integration = jobs.service_jobs().calls.get(task.service) or REGISTRY.get(task.service)
     if integration is None:
         cause = f"The service integration '{task.resource}' cannot be called from here yet."
         return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
@@ -87,17 +87,9 @@ def cancel_job(task: TaskAttempt, job: str) -> Outcome | None:
     return _followed(task).cancel_job(task, job)
 
 
-class _Jobs(Protocol):
-    def submit_job(self, task: TaskAttempt, answer: str) -> Submitted | Failed: ...
-
-    def poll_job(self, task: TaskAttempt, job_text: str) -> Outcome | None: ...
-
-    def cancel_job(self, task: TaskAttempt, job_text: str) -> Outcome | None: ...
-
-
-def _followed(task: TaskAttempt) -> _Jobs:
-    """Return the module that polls the task's job: ``jobs`` (by ``jobtable``) unless special."""
-    return kubernetes if (task.service, task.action) == ("eks", "runJob") else jobs
+def _followed(task: TaskAttempt) -> jobs.JobRunner:
+    """Return the module that runs the task's job: ``jobs`` unless its service has its own."""
+    return jobs.service_jobs().runners.get((task.service, task.action), jobs)
 
 
 __all__ = [

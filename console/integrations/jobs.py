@@ -1,24 +1,30 @@
 """Run ``.sync`` Tasks: submit a job, poll the job until its end, and cancel it.
 
-``jobtable`` has the polling call of each service. Its parameters are fixed when the job is
-submitted, and stored with the task.
+A ``Job`` describes the polling call. Its parameters are fixed when the job is submitted, and stored
+with the task. Here is the job of a nested execution; the feature ``service_jobs`` has all others.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import engine
+from console.feature import Hook, hooked
 from console.integrations import aws
-from console.integrations.jobtable import JOBS, NOTHING
 from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, TaskAttempt
 
 if TYPE_CHECKING:
-    from console.integrations.jobtable import Job
+    from collections.abc import Callable, Mapping
 
+    from engine import Resource
+
+NOTHING = "-"
+"""The value of ``Job.result`` for a job whose description contains no result."""
+CLUSTER_ACTIONS = ("call", "runJob")
+"""The actions of ``eks`` that are calls of a Kubernetes cluster."""
 _FIRST_S, _GROWTH, _MOST_S = 0.5, 1.5, 10.0
 _KNOWN_S = 300  # by its documentation, ECS knows what it began after five minutes at the latest
 # Errors that say nothing about the job: the service is unreachable or busy, and is polled again.
@@ -31,9 +37,108 @@ _UNKNOWN = re.compile(r"(NotFound|NotFoundException|ResourceNotFoundException)")
 _METADATA = ("SdkHttpMetadata", "SdkResponseMetadata")
 
 
+# -- the jobs of services --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a job is polled, judged and cancelled.
+
+    ``look``: the call that polls the job; ``ask``: its parameters, where ``@A.0.B`` is a value
+    of the first answer, ``@A.*.B`` all such values of a list, and ``?A`` one of the task's own
+    parameters. ``status``: the place of the status in the answer; a status in ``good`` lets the
+    task succeed, one in ``bad`` lets it fail; with any other status the job is running. ``result``:
+    the part of the answer that is the task's result, under the name ``under`` if set; ``also``:
+    further values, from the first answer. ``gone``: a job that the service no longer knows has
+    succeeded. ``cancel``: the call that stops the job, and its parameters. ``each``: the first call
+    may start several jobs; question and answer then have lists, ``status`` is that of one job, each
+    job is stopped by its own call, and the result is the single job or the list of several.
+    """
+
+    look: str
+    ask: Mapping[str, Any]
+    status: str
+    good: frozenset[str]
+    bad: frozenset[str]
+    result: str = ""
+    under: str = ""
+    also: Mapping[str, Any] = field(default_factory=dict)
+    gone: bool = False
+    cancel: tuple[str, Mapping[str, Any]] | None = None
+    each: str = ""
+
+
+_EXECUTION = {"ExecutionArn": "@ExecutionArn"}
+_NESTED = Job(
+    "describeExecution",
+    _EXECUTION,
+    "Status",
+    frozenset({"SUCCEEDED"}),
+    frozenset({"FAILED", "TIMED_OUT", "ABORTED"}),
+    cancel=("stopExecution", _EXECUTION),
+)
+
+
+class JobRunner(Protocol):
+    """A module that runs the jobs of an action."""
+
+    def submit_job(self, task: TaskAttempt, answer: str) -> Submitted | Failed:
+        """Return the job to wait for, from the answer to a task's first call."""
+
+    def poll_job(self, task: TaskAttempt, job_text: str) -> Outcome | None:
+        """Poll a job; return the task's outcome, None while the job is running."""
+
+    def cancel_job(self, task: TaskAttempt, job_text: str) -> Outcome | None:
+        """Try to cancel the job of a finished task."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceJobs:
+    """Integrations of a feature, by service, or by service and action.
+
+    ``calls``: call the service; ``problems``: why the service would reject a Task's parameters;
+    ``jobs``: the jobs to poll; ``runners``: the modules that run other jobs.
+    """
+
+    calls: Mapping[str, Callable[[TaskAttempt], Outcome]]
+    problems: Mapping[str, Callable[[Resource, Any], str]]
+    jobs: Mapping[tuple[str, str], Job]
+    runners: Mapping[tuple[str, str], JobRunner]
+
+
+_NO_SERVICES = ServiceJobs({}, {}, {}, {})
+
+
+def service_jobs() -> ServiceJobs:
+    """Return the integrations that this server's features add."""
+    added = hooked(Hook.SERVICE_JOBS)
+    return added[0]() if added else _NO_SERVICES
+
+
+def find_job(service: str, action: str) -> Job | None:
+    """Return the job of an action, None if it starts none that can be polled."""
+    if (service, action) == ("states", "startExecution"):
+        return _NESTED
+    return service_jobs().jobs.get((service, action))
+
+
+def left_out(service: str, action: str, pattern: str) -> str:
+    """Return why this server cannot run a Task without ``service_jobs``; "" if it can."""
+    if hooked(Hook.SERVICE_JOBS) or service == "states":
+        return ""
+    cluster = service == "eks" and action in CLUSTER_ACTIONS
+    if cluster or service == "elasticmapreduce" or pattern.startswith(".sync"):
+        resource = f"{service}:{action}{pattern}"
+        return f"STATEYARD_FEATURES leaves out service_jobs, which runs '{resource}'."
+    return ""
+
+
+# -- running a job ---------------------------------------------------------------------------------
+
+
 def submit_job(task: TaskAttempt, answer: str) -> Submitted | Failed:
     """Return the job to wait for, from the answer to a task's first call."""
-    job = JOBS.get((task.service, task.action))
+    job = find_job(task.service, task.action)
     if job is None:
         return Failed("States.TaskFailed", f"'{task.resource}' cannot be waited for here yet.")
     refused = placement_failure(task, answer)
@@ -60,7 +165,10 @@ def placement_failure(task: TaskAttempt, answer: str) -> Failed | None:
 
 def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     """Poll a job; return the task's outcome, None while the job is running."""
-    job, record = JOBS[task.service, task.action], engine.loads(job_text)
+    job, record = find_job(task.service, task.action), engine.loads(job_text)
+    if job is None:
+        cause = left_out(task.service, task.action, task.pattern)
+        return Failed("States.TaskFailed", cause or f"'{task.resource}' has no job to poll.")
     outcome = aws.call(replace(task, action=job.look, input=engine.dumps(record["ask"])))
     if isinstance(outcome, Failed):
         return _not_told(job, outcome, record)
@@ -77,7 +185,7 @@ def poll_job(task: TaskAttempt, job_text: str) -> Outcome | None:
 
 def cancel_job(task: TaskAttempt, job_text: str) -> Outcome | None:
     """Try to cancel the job of a finished task, as Step Functions does."""
-    job = JOBS.get((task.service, task.action))
+    job = find_job(task.service, task.action)
     if job is None or job.cancel is None:
         return None
     parameters = engine.loads(job_text).get("cancel", {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.integrations import emr, kubernetes, mocks, names, shapes, web, web_parameters
+from console.integrations import jobs, mocks, names, shapes, web, web_parameters
 
 if TYPE_CHECKING:
     from engine import Resource
@@ -24,10 +24,16 @@ def parameter_problem(resource: Resource, state: str, parameters: Any) -> str:
         return ""
     if resource.service in _WEB:
         return web.find_problem(resource.service, parameters)
-    if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
-        return kubernetes.find_problem(resource.action, parameters)
-    if resource.service == "elasticmapreduce" and isinstance(parameters, dict):
-        parameters = emr.to_emr_parameters(resource.action, parameters)
+    find_problem = jobs.service_jobs().problems.get(resource.service)
+    if find_problem is not None:
+        return find_problem(resource, parameters)
+    if jobs.left_out(resource.service, resource.action, resource.pattern):
+        return ""  # the call says so
+    return model_problem(resource, parameters)
+
+
+def model_problem(resource: Resource, parameters: Any) -> str:
+    """Return why an operation's model rejects the parameters; "" if it accepts them."""
     operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so

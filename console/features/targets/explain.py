@@ -17,8 +17,7 @@ from console.integrations import (
     function,
     harness,
     invoke,
-    jobtable,
-    kubernetes,
+    jobs,
     names,
     targets,
 )
@@ -71,7 +70,9 @@ def plan_call(
         return _with(_invoke(parameters, machine, sample=sample), then)
     if resource.service in ("http", "apigateway"):
         return _with(_web_plan(resource.service, parameters, machine), then)
-    if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
+    if problem := jobs.left_out(resource.service, resource.action, resource.pattern):
+        return CallPlan(f"{resource.service}:{resource.action}", problem=problem)
+    if resource.service == "eks" and resource.action in jobs.CLUSTER_ACTIONS:
         return _with(_cluster(resource.action, parameters, machine), then)
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
         call_name = f"{resource.service}:{resource.action}"
@@ -130,7 +131,7 @@ def _then(resource: Resource) -> str:
         return "waits until somebody sends the task token back"
     if not resource.pattern:
         return ""
-    job = jobtable.JOBS.get((resource.service, resource.action))
+    job = jobs.find_job(resource.service, resource.action)
     return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
 
 

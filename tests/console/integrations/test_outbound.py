@@ -12,7 +12,8 @@ import pytest
 from urllib3.util.wait import wait_for_read
 
 import engine
-from console.integrations import kubernetes, outbound, web
+from console.features.service_jobs import kubernetes
+from console.integrations import outbound, web
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
 from tests.waiting import wait_until
 

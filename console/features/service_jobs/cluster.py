@@ -134,7 +134,7 @@ def _trust_store(parameters: Mapping[str, Any]) -> str:
         return _certificates(parameters["CertificateAuthority"])
     except (ValueError, ssl.SSLError):
         name = "CertificateAuthority"
-        problem = f"The value of the field '{name}' has an invalid format: wanted a certificate"
+        problem = f"The value of the field '{name}' has an invalid format: expected a certificate"
         raise shapes.ParametersError(problem) from None
 
 

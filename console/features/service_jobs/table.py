@@ -6,42 +6,13 @@ integrations in the documentation, and the services' own models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from console.integrations.jobs import NOTHING, Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-NOTHING = "-"
-"""The value of ``Job.result`` for a job whose description contains no result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """How a job is polled, judged and cancelled.
-
-    ``look``: the call that polls the job; ``ask``: its parameters, where ``@A.0.B`` is a value
-    of the first answer, ``@A.*.B`` all such values of a list, and ``?A`` one of the task's own
-    parameters. ``status``: the place of the status in the answer; a status in ``good`` lets the
-    task succeed, one in ``bad`` lets it fail; with any other status the job is running. ``result``:
-    the part of the answer that is the task's result, under the name ``under`` if set; ``also``:
-    further values, from the first answer. ``gone``: a job that the service no longer knows has
-    succeeded. ``cancel``: the call that stops the job, and its parameters. ``each``: the first call
-    may start several jobs; question and answer then have lists, ``status`` is that of one job, each
-    job is stopped by its own call, and the result is the single job or the list of several.
-    """
-
-    look: str
-    ask: Mapping[str, Any]
-    status: str
-    good: frozenset[str]
-    bad: frozenset[str]
-    result: str = ""
-    under: str = ""
-    also: Mapping[str, Any] = field(default_factory=dict)
-    gone: bool = False
-    cancel: tuple[str, Mapping[str, Any]] | None = None
-    each: str = ""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -97,7 +68,6 @@ def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job
 
 
 _BATCH = _codebuild("BuildBatch", "batchGetBuildBatches", "stopBuildBatch")
-_EXECUTION = {"ExecutionArn": "@ExecutionArn"}
 _GLUE = {"JobName": "?JobName", "RunId": "@JobRunId"}
 _BREW = {"Name": "?Name", "RunId": "@RunId"}
 _QUERY = {"QueryExecutionId": "@QueryExecutionId"}
@@ -112,14 +82,6 @@ _GROUP = {"ClusterName": "?ClusterName", "NodegroupName": "?NodegroupName"}
 _JOB = {"Id": "@Job.Id"}
 
 JOBS: dict[tuple[str, str], Job] = {
-    ("states", "startExecution"): Job(
-        "describeExecution",
-        _EXECUTION,
-        "Status",
-        _words("SUCCEEDED"),
-        _words("FAILED TIMED_OUT ABORTED"),
-        cancel=("stopExecution", _EXECUTION),
-    ),
     ("batch", "submitJob"): Job(
         "describeJobs",
         {"Jobs": ["@JobId"]},

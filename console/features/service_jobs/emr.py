@@ -8,11 +8,15 @@ documentation.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import engine
 from console.integrations import aws
+from console.integrations import parameters as service_parameters
 from console.integrations.outcome import Failed, Outcome, Succeeded, TaskAttempt
+
+if TYPE_CHECKING:
+    from engine import Resource
 
 _RENAMED = {
     "createCluster": {"JobFlowId": "ClusterId"},
@@ -39,6 +43,13 @@ def call(task: TaskAttempt) -> Outcome:
     if not isinstance(outcome, Succeeded):
         return outcome
     return Succeeded(engine.dumps(_call_outcome(task.action, engine.loads(outcome.output))))
+
+
+def parameter_problem(resource: Resource, parameters: Any) -> str:
+    """Return why EMR would reject the parameters; "" if it accepts them."""
+    if isinstance(parameters, dict):
+        parameters = to_emr_parameters(resource.action, parameters)
+    return service_parameters.model_problem(resource, parameters)
 
 
 def to_emr_parameters(action: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import pytest
 
 import engine
 from console import integrations
+from console.features.service_jobs import kubernetes
 from console.features.targets import explain
-from console.integrations import kubernetes, targets
+from console.integrations import targets
 from console.integrations.outcome import Failed, Submitted, Succeeded, TaskAttempt
 from tests.acceptance.kube import Kube
 

@@ -6,13 +6,16 @@ Source: "Create and manage Amazon EKS clusters with Step Functions" of the docum
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from botocore.model import ShapeResolver
 
 import engine
-from console.integrations import aws, cluster, shapes
+from console.features.service_jobs import cluster
+from console.integrations import aws, shapes
+from console.integrations import parameters as service_parameters
+from console.integrations.jobs import CLUSTER_ACTIONS
 from console.integrations.outcome import (
     Failed,
     Outcome,
@@ -22,7 +25,9 @@ from console.integrations.outcome import (
     unusable_parameters,
 )
 
-ACTIONS = ("call", "runJob")
+if TYPE_CHECKING:
+    from engine import Resource
+
 ATTEMPT = "stateyard/attempt"
 """Annotation with the idempotency key: after a crash, a repeated call finds its job by it."""
 _ENDPOINT = re.compile(r"https?://[^/?#\s]+(/[^?#\s]*)?")
@@ -81,7 +86,7 @@ def call(task: TaskAttempt) -> Outcome:
     ``eks:call`` sends the state's request to the cluster, ``eks:runJob`` creates the job there. Any
     other action, such as ``createCluster``, is a call of the AWS service EKS.
     """
-    if task.action not in ACTIONS:
+    if task.action not in CLUSTER_ACTIONS:
         return aws.call(task)
     try:
         parameters = _check_parameters(task.action, engine.loads(task.input))
@@ -94,6 +99,13 @@ def call(task: TaskAttempt) -> Outcome:
         return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
+
+
+def parameter_problem(resource: Resource, parameters: Any) -> str:
+    """Return why the cluster or EKS would reject the parameters; "" if it accepts them."""
+    if resource.action in CLUSTER_ACTIONS:
+        return find_problem(resource.action, parameters)
+    return service_parameters.model_problem(resource, parameters)
 
 
 def find_problem(action: str, parameters: Any) -> str:

@@ -1,0 +1,1 @@
+"""Run jobs of AWS services and Kubernetes for ``.sync`` Tasks."""
