@@ -158,6 +158,8 @@ class Hook(StrEnum):
 
     machine in Terraform's JSON.
     """
+    REPLAY_POINT = "replay-point"
+    """``(execution) -> object``: where a replay with the current definition begins, or None."""
     ROLE_ENFORCED = "role-enforced"
     """``(project, machine) -> bool``: whether Tasks of a state machine need permissions."""
     TASK_REFUSAL = "task-refusal"

@@ -87,6 +87,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.targets",),
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
+    ("console.features.replay",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     ("console.features.data_flow",),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),

@@ -33,6 +33,7 @@ NAMES = (
     "project_targets",
     "project_settings",
     "projects",
+    "replay",
     "reproduce",
     "resilience",
     "review",

@@ -16,6 +16,7 @@ NEEDS = {
     "alarms": ("metrics", "notifications"),
     "approvals": ("notifications",),
     "branches": ("projects",),
+    "bulk": ("replay",),
     "hot_states": ("metrics",),
     "next_starts": ("breakpoints", "faults"),
     "review": ("exports", "metrics"),

@@ -24,4 +24,5 @@ FEATURE = Feature(
         "api-machine-resume": {"POST": ("anybody",)},
     },
     background="console.features.bulk.jobs.BulkWork",
+    needs=("replay",),
 )

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 from django.http import Http404
 
 from console.errors import ValidationException
+from console.features.replay.plans import plan_replay
 from console.masking import masked_execution
 from console.models import Execution
 from console.statuses import BulkAction
 from console.store.executions.refusals import refusal_of
 from console.store.executions.replay import start_replay
-from console.web.execution.action_views import recorded_fields
-from console.web.execution.replay_point import RepeatedCalls, plan_replay
+from console.web.execution.recorded_input import recorded_fields
+from console.web.execution.repeated_calls import RepeatedCalls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from console.db.audit import Actor
-    from console.web.execution.replay_point import ReplayPlan
+    from console.features.replay.plans import ReplayPlan
 
 MOST_PLANNED = 200
 """Number of latest executions whose histories a dry run reads."""

@@ -19,8 +19,8 @@ from console.store.executions import breakpoints, replay
 from console.store.machines import machines
 from console.web.core.addresses import import_address, page_address
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution.action_views import recorded_fields
 from console.web.execution.header import base_context
+from console.web.execution.recorded_input import recorded_fields
 from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:

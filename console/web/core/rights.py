@@ -83,7 +83,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     # -- executions and their tasks
     "start": {"GET": (_START,), "POST": (_START,)},
-    "replay": {"GET": (_START,), "POST": (_START,)},
     "stop": {"GET": ("StopExecution",), "POST": ("StopExecution",)},
     "redrive": {"GET": ("RedriveExecution",), "POST": ("RedriveExecution",)},
     "reveal": {"POST": ("RevealPayloads",)},

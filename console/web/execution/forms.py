@@ -16,15 +16,6 @@ class NoteForm(PageForm):
     next = TextField(strip=False)
 
 
-class ReplayForm(PageForm):
-    """A replay; ``definition``: ``changed`` for the state machine's current definition."""
-
-    name = TextField()
-    input = TextField()
-    variables = TextField()
-    definition = TextField(strip=False)
-
-
 class StopForm(PageForm):
     """The error and cause of a stop."""
 

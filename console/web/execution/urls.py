@@ -28,7 +28,6 @@ urlpatterns = [
     path(f"{EXECUTION}<str:field>.json", views.execution_payload, name="payload"),
     path(f"{EXECUTION}stop/", action_views.stop_page, name="stop"),
     path(f"{EXECUTION}redrive/", action_views.redrive_execution, name="redrive"),
-    path(f"{EXECUTION}replay/", action_views.replay_execution, name="replay"),
     path(f"{EXECUTION}note/", action_views.change_note, name="note"),
     path(f"{EXECUTION}remark/", moved_to("note"), name="remark"),
 ]

@@ -30,7 +30,6 @@ from console.store.state import pause
 from console.web.core import formatting, forms
 from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
-from console.web.execution.replay_point import replay_point
 from console.web.graph import definition_text, svg
 from console.web.graph.graph_view import GraphView
 from console.web.machines.definition_diff import drift_of
@@ -174,7 +173,8 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     }
     if failed := request.GET.get("execution", ""):
         execution = scope.own_execution(machine_name, failed)
-        context |= {"failed_execution": execution, "replay_point": replay_point(execution)}
+        for point_of in hooked(Hook.REPLAY_POINT):
+            context |= {"failed_execution": execution, "replay_point": point_of(execution)}
     return render(request, "machines/definition.html", context)
 
 

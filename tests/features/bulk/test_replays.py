@@ -15,7 +15,7 @@ from console.features.bulk.models import BulkItem, BulkJob
 from console.models import AuditEntry, Execution, Membership
 from console.store.executions import redrive, replay
 from console.store.machines import machines
-from console.web.execution.replay_point import TIMES
+from console.web.execution.repeated_calls import TIMES
 from tests.console.store.helpers import PASS, create, drain, function, start
 from tests.console.web.helpers import markup, page, text
 from tests.features.test_state.test_scenario import answer, hurry

@@ -22,7 +22,7 @@ from console.features.test_state.web.forms import SubjectForm, TestStateForm
 from console.masking import mask
 from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
-from console.web.execution.action_views import recorded_input
+from console.web.execution.recorded_input import recorded_input
 from console.web.machines.views import machine_context, suggested_input
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.features.replay import plans
 from console.store.machines import machines
-from console.web.execution import replay_point
 from tests.console.store.helpers import PASS, ROLE, create, drain, function, start
 from tests.console.web.execution.test_root_cause import ORDERS
 from tests.console.web.helpers import markup, page, text
@@ -183,7 +183,7 @@ def test_a_replay_begins_at_the_outermost_state_around_a_failure(
         assert machine is not None
         whole = json.loads(machine.definition.text) | {"Comment": "mended"}
         machines.update_machine(machine, definition=json.dumps(whole))
-        point = replay_point.replay_point(type(execution).objects.get(pk=execution.pk))
+        point = plans.replay_point(type(execution).objects.get(pk=execution.pk))
         assert (point.state if point else None) == begins_at
 
 

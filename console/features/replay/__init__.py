@@ -1,0 +1,1 @@
+"""Replays: new executions that begin in a state of an earlier one."""
