@@ -10,8 +10,8 @@ read it by ``read_settings`` each time: no process has to be restarted.
 as a signal (``Topic.RIGHTS``), which clears the cache of every process. A lost signal delays the
 change by a second and a half at most. During an outage of the database, the cached values count.
 
-**The file wins.** The operator may set the same in a file. ``effective_settings`` merges the two: a
-name that the file has is the file's, and its page shows it as read-only.
+**The file wins.** The operator may set the same in a file. A name that the file has is the file's,
+and its page shows it as read-only.
 
 **Concurrent changes.** Each row has a ``revision``. A form contains the revision that it shows, and
 ``put_setting`` raises ``ConflictException`` if the row has another one by now.
@@ -30,7 +30,6 @@ import json
 import threading
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from django.db import Error, connection
@@ -62,14 +61,6 @@ _GRACE_S = 0.25
 _MOST_PROJECTS = 1000
 
 
-class SettingSource(StrEnum):
-    """The source of a setting."""
-
-    FILE = "file"
-    """Set by a file or a variable of the operator: read-only on pages."""
-    PAGE = "page"
-
-
 @dataclass(frozen=True, slots=True)
 class StoredSetting:
     """A setting in the database. ``revision``: changes with every change of the row.
@@ -85,19 +76,6 @@ class StoredSetting:
     revision: str
     changed_ms: int
     changed_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class EffectiveSetting:
-    """A setting in effect. ``stored``: its row; None if only the file has it.
-
-    With ``source`` FILE and a row, the file has hidden the row since it was saved.
-    """
-
-    name: str
-    value: Any
-    source: SettingSource
-    stored: StoredSetting | None
 
 
 _Remembered = dict[tuple[str, str], StoredSetting]
@@ -192,24 +170,6 @@ def settings_in_use(kind: str) -> SettingsInUse:
         in_use.until = now + _KEPT_S if before == _changes else 0.0
         _used[kind] = in_use
     return in_use
-
-
-def effective_settings(
-    project: str, kind: str, of_file: Mapping[str, Any]
-) -> dict[str, EffectiveSetting]:
-    """Return the settings in effect by name: the file's, then the page's other ones.
-
-    ``of_file``: the operator's entries for this project, by name.
-    """
-    stored = read_settings(project, kind)
-    merged = {
-        name: EffectiveSetting(name, value, SettingSource.FILE, stored.get(name))
-        for name, value in of_file.items()
-    }
-    for name, row in stored.items():
-        if name not in merged:
-            merged[name] = EffectiveSetting(name, row.value, SettingSource.PAGE, row)
-    return merged
 
 
 def list_settings(project: Project, kind: str) -> list[StoredSetting]:

@@ -14,7 +14,6 @@ from django.db import OperationalError, connection
 
 from console.db import project_settings, sealing
 from console.db.audit import Actor
-from console.db.project_settings import SettingSource
 from console.errors import ConflictException, ServiceError, ValidationException
 from console.models import AuditEntry, Project, ProjectSetting
 from tests.acceptance.server import ROOT
@@ -151,20 +150,6 @@ def test_of_two_at_once_one_is_saved(project: Project) -> None:
         thread.join()
     assert outcomes.count("refused") == 1
     assert ProjectSetting.objects.count() == 1
-
-
-def test_the_file_wins(project: Project) -> None:
-    """A name that the operator has set is the file's; the row of the page is hidden, not lost."""
-    put(project, "sqs", "page")
-    put(project, "sns", "page")
-    merged = project_settings.effective_settings("default", KIND, {"sqs": "file", "s3": "file"})
-    assert {name: (each.value, each.source) for name, each in merged.items()} == {
-        "sqs": ("file", SettingSource.FILE),
-        "s3": ("file", SettingSource.FILE),
-        "sns": ("page", SettingSource.PAGE),
-    }
-    assert merged["sqs"].stored is not None
-    assert merged["s3"].stored is None
 
 
 def test_secrets_are_sealed(project: Project, settings: Settings) -> None:
