@@ -14,6 +14,8 @@ from django.db import OperationalError, ProgrammingError
 from console.cli.commands import WRONG_USE
 from console.cli.documents import SourceError
 from console.cli.output import write_error
+from console.errors import ServiceError
+from console.models import Project
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -81,3 +83,21 @@ class DataFolderCommand(ErrorLineCommand):
             if error.errno not in _DISK:
                 raise
             raise CommandError(f"the disk refused: {error}") from error
+
+
+class ProjectCommand(DataFolderCommand):
+    """A command with actions on a project: ``create`` is its method ``_create(project, options)``.
+
+    Its arguments have the action as ``act`` and the option ``--project``.
+    """
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the action, or say why it is refused."""
+        del args
+        project = Project.objects.filter(name=options["project"]).first()
+        if project is None:
+            raise WrongUse(f"--project: there is no project {options['project']!r}")
+        try:
+            getattr(self, f"_{options['act']}")(project, options)
+        except ServiceError as error:
+            raise CommandError(error.message) from None

@@ -11,11 +11,10 @@ from django.core.management.base import CommandError
 from console.config.client_profile import profile_text
 from console.db import clock
 from console.db.audit import Actor
-from console.errors import ServiceError
 from console.feature import Hook, hooked
 from console.management.addresses import stored_address
-from console.management.base import DataFolderCommand, WrongUse
-from console.models import AccessKey, Membership, Project
+from console.management.base import ProjectCommand, WrongUse
+from console.models import AccessKey, Membership
 from console.models.key_scope import EVERYTHING, ActionSet, KeyScope
 from console.store.people import people
 from console.store.people.key_scopes import read_scope
@@ -26,10 +25,12 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Callable
 
+    from console.models import Project
+
 _ACTOR = Actor("manage.py")
 
 
-class Command(DataFolderCommand):
+class Command(ProjectCommand):
     """Runs one action on the access keys of a project."""
 
     help = "Create, list, limit, rotate, disable, enable and delete access keys."
@@ -67,17 +68,6 @@ class Command(DataFolderCommand):
             action.add_argument("--address", default="", help="the address in the profile")
         for action in (create, listing, limit, rotate, disable, enable, delete):
             action.add_argument("--project", default="default")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Run the action, or say why it is refused."""
-        del args
-        project = Project.objects.filter(name=options["project"]).first()
-        if project is None:
-            raise WrongUse(f"--project: there is no project {options['project']!r}")
-        try:
-            getattr(self, f"_{options['act']}")(project, options)
-        except ServiceError as error:
-            raise CommandError(error.message) from None
 
     def _create(self, project: Project, options: dict[str, Any]) -> None:
         name = options["member"]

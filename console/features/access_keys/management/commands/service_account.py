@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import CommandError
-
 from console.db.audit import Actor
-from console.errors import ServiceError
 from console.features.access_keys import accounts
-from console.management.base import DataFolderCommand, WrongUse
-from console.models import Project
+from console.management.base import ProjectCommand
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+    from console.models import Project
+
 _ACTOR = Actor("manage.py")
 
 
-class Command(DataFolderCommand):
+class Command(ProjectCommand):
     """Runs one action on the service accounts of a project."""
 
     help = "Create, list, change and delete service accounts."
@@ -37,17 +35,6 @@ class Command(DataFolderCommand):
             action.add_argument("--description", default="", help="what the program does")
         for action in (create, change, listing, delete):
             action.add_argument("--project", default="default")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Run the action, or say why it is refused."""
-        del args
-        project = Project.objects.filter(name=options["project"]).first()
-        if project is None:
-            raise WrongUse(f"--project: there is no project {options['project']!r}")
-        try:
-            getattr(self, f"_{options['act']}")(project, options)
-        except ServiceError as error:
-            raise CommandError(error.message) from None
 
     def _create(self, project: Project, options: dict[str, Any]) -> None:
         account_fields = options["name"], options["role"], options["description"]
