@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 
-from console.errors import InvalidToken
+from console.errors import ErrorCode, InvalidToken, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,6 +58,27 @@ def open_position(call: Call, params: dict[str, Any]) -> Any:
     if time.time() - issued_at > _DAY_S:
         raise invalid_token()
     return where
+
+
+def seal_next(call: Call, position: Any) -> str:
+    """Return the NextToken of a service whose member begins with a capital."""
+    return seal_position(call, _without_next(call), position)
+
+
+def open_next(call: Call) -> Any:
+    """Return the position in the request's NextToken, None without one.
+
+    Raise ``InvalidNextToken`` for an invalid one.
+    """
+    bound = _without_next(call) | {"nextToken": call.params.get("NextToken")}
+    try:
+        return open_position(call, bound)
+    except InvalidToken as error:
+        raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
+
+
+def _without_next(call: Call) -> dict[str, Any]:
+    return {name: value for name, value in call.params.items() if name != "NextToken"}
 
 
 def page_answer(

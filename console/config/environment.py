@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _HEADER = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)+")
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+"""The form of a region's name."""
 _SHOWN = 80
 _PREFIXES = "STATEYARD_", "STEPYARD_"  # the second until 0.2.0
 _FOREIGN = re.compile(
@@ -149,7 +150,7 @@ def read_whole_number(name: str, default: int, least: int, most: int) -> int:
 def read_region(name: str, default: str) -> str:
     """Return a variable that names a region of AWS."""
     region = read_text(name, default)
-    if not _REGION.fullmatch(region):
+    if not REGION.fullmatch(region):
         raise SettingError(name, _shorten_value(region), "a region, as us-east-1")
     return region
 

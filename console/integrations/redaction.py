@@ -17,11 +17,11 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 import engine
 from console.events import addresses
+from console.masking.mask import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MASK = "(masked)"
 SHORTEST = 4
 """Shorter values are not redacted, because they occur in every text."""
 _SHORTEST_PART = 8

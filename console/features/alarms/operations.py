@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
-from console.errors import ErrorCode, InvalidToken, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.features.alarms import alarm_settings
 from console.features.alarms import store as alarms
 from console.features.metrics import tally
@@ -151,12 +151,12 @@ def describe_alarms(call: Call) -> dict[str, Any]:
     types = params.get("AlarmTypes") or ["MetricAlarm"]
     if "MetricAlarm" not in types or any(params.get(name) for name in related):
         rows = rows.none()
-    start, most = _position(call), params.get("MaxRecords") or _PAGE
+    start, most = (paging.open_next(call) or 0), params.get("MaxRecords") or _PAGE
     page = list(rows[start : start + most + 1])
     answer: dict[str, Any] = {"MetricAlarms": [_alarm_members(alarm) for alarm in page[:most]]}
     answer["CompositeAlarms"] = []
     if len(page) > most:
-        answer["NextToken"] = paging.seal_position(call, _bound(call), start + most)
+        answer["NextToken"] = paging.seal_next(call, start + most)
     return answer
 
 
@@ -216,19 +216,6 @@ def _alarm_members(alarm: Alarm) -> dict[str, Any]:
 
 def _refusal(message: str) -> ServiceError:
     return ServiceError(ErrorCode.InvalidParameterValue, message)
-
-
-def _bound(call: Call) -> dict[str, Any]:
-    """Return the data a token is bound to: the request without its token."""
-    return {name: value for name, value in call.params.items() if name != "NextToken"}
-
-
-def _position(call: Call) -> int:
-    bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
-    try:
-        return paging.open_position(call, bound) or 0
-    except InvalidToken as error:
-        raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from console.features.approvals.store import HOURS
-from console.web.core.forms import OptionField, PageForm, PresenceField, TextField
+from console.web.core.forms import LINK_HOURS, OptionField, PageForm, PresenceField, TextField
 
 
 class ApprovalForm(PageForm):
@@ -18,6 +17,6 @@ class ApprovalLinkForm(PageForm):
     """A new approval link: lifetime in hours, question, whether the input is shown."""
 
     send = TextField()
-    hours = OptionField(HOURS, 24)
+    hours = OptionField(LINK_HOURS, 24)
     note = TextField(lines=True)
     show = PresenceField()

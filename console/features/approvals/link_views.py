@@ -18,6 +18,7 @@ from console.features.approvals.store import ACTION, create_approval_link
 from console.features.notifications import notices
 from console.models import EventTarget
 from console.store.tasks import manual
+from console.web.core.forms import LINK_HOURS
 from console.web.core.scope import actor_of, require, scope_of
 from console.web.tasks.task_views import render_page
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from console.models import Execution, TaskRow
     from console.web.core.scope import Scope
-
-LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 def link_form_context(scope: Scope, question: str) -> dict[str, Any]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from console.models import TaskRow
 
 ACTION = "CreateApprovalLink"
-HOURS = (1, 24, 168)
-"""The selectable lifetimes of a link."""
 LONGEST_NAME = 80
 _SALT = "stepyard.approvals"
 _HOUR_MS = 3_600_000

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from console.db.audit import Actor
 
 ACTION = "SharePicture"
-HOURS = (1, 24, 168)
-"""The choices of a link's duration, in hours."""
 _SALT = "stepyard.shares"
 _HOUR_MS = 3_600_000
 

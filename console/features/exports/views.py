@@ -21,7 +21,7 @@ from console.store.executions import next_starts
 from console.store.state.history import aws_event
 from console.web.core import formatting
 from console.web.core.formatting import without_formula
-from console.web.core.forms import OptionField, PageForm
+from console.web.core.forms import LINK_HOURS, OptionField, PageForm
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
 from console.web.graph.graph_view import graph_view_of
@@ -211,7 +211,6 @@ def _graph_of(machine: StateMachine) -> engine.Graph:
 
 # -- links -----------------------------------------------------------------------------------------
 
-_WORDS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
     "graph.svg": (pictures.execution_picture, _SVG),
     "outline.txt": (pictures.outline_text, _TEXT),
@@ -221,7 +220,7 @@ _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
 class ShareForm(PageForm):
     """The lifetime of a share link in hours."""
 
-    hours = OptionField(shares.HOURS, 24)
+    hours = OptionField(LINK_HOURS, 24)
 
 
 @require_http_methods(["GET", "POST"])
@@ -238,10 +237,10 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
         links = [request.build_absolute_uri(place) for place in places]
     context = {
         **base_context(execution, machine_name),
-        "choices": _WORDS,
+        "choices": LINK_HOURS,
         "hours": hours,
         "made": links,
-        "lasts": _WORDS[hours],
+        "lasts": LINK_HOURS[hours],
         "outline": _exported("outline.txt", execution),
     }
     return render(request, "exports/share.html", context)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 _LINES = 10_000
-_NO_STREAM = "The specified log stream does not exist."
+NO_STREAM = "The specified log stream does not exist."
 _END = 2**63 - 1
 
 
@@ -113,7 +113,7 @@ def get_events(call: Call, function: str, position: Any, seal: Seal) -> dict[str
     query = function_lines.FunctionLogQuery(call.project, call.region, function)
     executions = function_streams.find_stream(query, params["logStreamName"])
     if not executions:
-        raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
+        raise ServiceError(ErrorCode.ResourceNotFoundException, NO_STREAM)
     direction, place = position or ("f" if params.get("startFromHead") else "b", None)
     backward = direction == "b"
     after = None if place is None else (place[0], place[1])

@@ -19,6 +19,7 @@ from console.features.logs import (
     read,
     streams,
 )
+from console.features.logs.function_log_groups import NO_STREAM
 from console.own_api import LongPoll
 from console.store.machines import log_groups
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 _LINES = 10_000
-_NO_STREAM = "The specified log stream does not exist."
 _LAST = 2**31 - 1
 
 
@@ -187,7 +187,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
 def _wanted_stream(group: LogGroup, name: str) -> Stream:
     stream = streams.find_stream(group, name)
     if stream is None:
-        raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
+        raise ServiceError(ErrorCode.ResourceNotFoundException, NO_STREAM)
     return stream
 
 

@@ -9,7 +9,7 @@ from console.awsapi import paging
 from console.awsapi.members import reads
 from console.awsapi.operations.call import seconds
 from console.db import clock
-from console.errors import ErrorCode, InvalidToken, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.features.metrics import read, tally
 from console.features.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
 from console.features.metrics.rollups import MINUTE
@@ -43,14 +43,14 @@ def list_metrics(call: Call) -> dict[str, Any]:
         raise ServiceError(
             ErrorCode.InvalidParameterValue, "RecentlyActive: the only value is PT3H"
         )
-    start = _position(call) or 0
+    start = paging.open_next(call) or 0
     span = _RECENT_MS if params.get("RecentlyActive") else _LIST_MS
     recent_series = read.known_series(call.project.pk, call.region, now - span, now)
     matching = [series for series in recent_series if _matches(series, params)]
     page = matching[start : start + _PAGE]
     answer: dict[str, Any] = {"Metrics": [_metric(series) for series in page]}
     if len(matching) > start + _PAGE:
-        answer["NextToken"] = _token(call, start + _PAGE)
+        answer["NextToken"] = paging.seal_next(call, start + _PAGE)
     return answer
 
 
@@ -218,7 +218,7 @@ def get_metric_data(call: Call) -> dict[str, Any]:
     queries = [query for query in params["MetricDataQueries"] if query.get("ReturnData", True)]
     _check(params["MetricDataQueries"])
     most = params.get("MaxDatapoints") or _MOST_VALUES
-    budget, start = most, _position(call) or 0
+    budget, start = most, paging.open_next(call) or 0
     results, seen = [], 0
     parsed = [_query_of(call, query) for query in queries]
     buckets = read.read_many(query.asked for query in parsed if query.asked is not None)
@@ -231,7 +231,7 @@ def get_metric_data(call: Call) -> dict[str, Any]:
         results.append(_result(query, shown, complete))
     answer: dict[str, Any] = {"MetricDataResults": results, "Messages": []}
     if start + most < seen:
-        answer["NextToken"] = _token(call, start + most)
+        answer["NextToken"] = paging.seal_next(call, start + most)
     return answer
 
 
@@ -287,27 +287,6 @@ def _result(
         "Values": [value for _, (value,) in points],
         "StatusCode": "Complete" if complete else "PartialData",
     }
-
-
-# -- pages -----------------------------------------------------------------------------------------
-
-
-def _bound(call: Call) -> dict[str, Any]:
-    """Return the data a token is bound to: the request without its token."""
-    return {name: value for name, value in call.params.items() if name != "NextToken"}
-
-
-def _token(call: Call, position: int) -> str:
-    return paging.seal_position(call, _bound(call), position)
-
-
-def _position(call: Call) -> int | None:
-    bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
-    try:
-        position: int | None = paging.open_position(call, bound)
-    except InvalidToken as error:
-        raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
-    return position
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any] | LongPoll]] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from console.config import http_headers, setting_shapes
-from console.config.environment import is_web_address
+from console.config.environment import REGION, is_web_address
 from console.db import project_settings
 from console.errors import ValidationException
 from console.features.project_targets import entries, folders
@@ -34,7 +34,6 @@ TYPES = {
 METHODS = ("POST", "GET", "PUT")
 _CONNECTION = re.compile(r"[\w.-]{1,64}")
 _FUNCTION = re.compile(r"[\w.*:/+$@-]{1,170}")
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _FILE_ONLY = ("activity:", "harness:")
 _LONGEST_SHOWN = 80
 
@@ -200,7 +199,7 @@ def _read_service(sent: Mapping[str, str]) -> NewTarget:
         raise _field_error("name", name, "a service such as sqs, or * for all services")
     if address and not is_web_address(address):
         raise _field_error("endpoint_url", address, "an address such as http://moto:5000")
-    if region and not _REGION.fullmatch(region):
+    if region and not REGION.fullmatch(region):
         raise _field_error("region", region, "a region such as eu-west-1")
     members = {"endpoint_url": address, "region": region}
     summary = f"{address or 'AWS itself'}{f', region {region}' if region else ''}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from console import access
+from console.config.environment import REGION
 from console.db.branch_names import MARK, is_branch
 from console.errors import ServiceError
 from console.feature import Hook, hooked
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from console.db import audit
     from console.models import Project
-
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +174,4 @@ def _list_own_projects(user: User, region: str) -> list[ProjectRow]:
 
 def _region(request: HttpRequest) -> str:
     region = request.GET.get("region", "")
-    return region if _REGION.fullmatch(region) else settings.STATEYARD_REGION
+    return region if REGION.fullmatch(region) else settings.STATEYARD_REGION

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from console.models import AuditEntry
 
+LINK_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
+"""The lifetime of a link in hours -> its words."""
+
 
 class PageForm(forms.Form):
     """Base form of a page; all fields are optional."""

@@ -26,6 +26,7 @@ from structlog.contextvars import bind_contextvars
 
 from console import access, arns
 from console.config import logging_setup
+from console.config.environment import REGION
 from console.db import audit, clock
 from console.db.branch_names import MARK
 from console.db.prepared import read_models
@@ -212,7 +213,7 @@ def scope_of(request: HttpRequest) -> Scope:
     """Return the scope of a request; ``?region=`` selects another region."""
     scope: Scope | None = getattr(request, "page_scope", None)
     if scope is None:
-        asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
+        asked_region = REGION.fullmatch(request.GET.get("region", ""))
         region = asked_region[0] if asked_region else settings.STATEYARD_REGION
         scope = Scope.of(access.principal_of(request), region)
         if scope.may("RevealPayloads"):

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from console.errors import ValidationException
 from console.models.key_scope import ActionSet
 from console.store.people.key_scopes import read_scope
-from console.web.core.forms import OptionField, PageForm, TextField
+from console.web.core.forms import LINK_HOURS, OptionField, PageForm, TextField
 
 if TYPE_CHECKING:
     from console.models.key_scope import KeyScope
 
 LIST = "list"
 """The value of the form of a new key for actions that are listed by their names."""
-HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
-"""The lifetime of an invitation in hours -> its words."""
 
 
 class NextForm(PageForm):
@@ -37,7 +35,7 @@ class MemberForm(PageForm):
 class InvitationForm(MemberForm):
     """An invitation with its lifetime in hours."""
 
-    hours = OptionField(HOURS, 24)
+    hours = OptionField(LINK_HOURS, 24)
 
 
 class RemoveMemberForm(PageForm):

@@ -22,9 +22,9 @@ from console.models.key_scope import EVERYTHING, KeyScope
 from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.formatting import DAY
+from console.web.core.forms import LINK_HOURS
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.people.forms import (
-    HOURS,
     LIST,
     InvitationForm,
     KeyForm,
@@ -67,7 +67,7 @@ def _render_members(
         "service_accounts": store.service_accounts(scope.project) if scope.may("PutMember") else (),
         "only_owner": _only_owner(members),
         "roles": Role.choices,
-        "hours": HOURS,
+        "hours": LINK_HOURS,
         "invitations": invitations.open_ones(scope.project) if scope.may("RemoveMember") else (),
     }
     for describe in hooked(Hook.MEMBERS_PAGE):
@@ -91,7 +91,7 @@ def invite_member(request: HttpRequest) -> HttpResponse:
     except ServiceError as refused:
         return _render_members(request, scope, 422, refused=refused.message, invited=sent)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
-    return _render_members(request, scope, made=invitation, link=link, lasts=HOURS[hours])
+    return _render_members(request, scope, made=invitation, link=link, lasts=LINK_HOURS[hours])
 
 
 @require_POST

@@ -16,6 +16,7 @@ import engine
 from console.cli.documents import SourceError
 from console.errors import ValidationException
 from console.features.test_state.scenarios.files import RecordingError, read_recorded
+from console.masking.mask import MASK
 from console.recordings import printed
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 FORMAT = "stateyard-coverage-1"
 _PLACEHOLDER = re.compile(r"\$\{[^{}]+\}|\{\{resolve:[^{}]+\}\}")
 _HISTORY = "history.json"
-_MASK = "(masked)"
-"""The server's text for a masked value; an input with it cannot decide a Choice rule."""
 
 
 _MOST_SHOWN = 60
@@ -291,7 +290,7 @@ def read_events(entries: Sequence[Any], place: str) -> list[engine.Event]:
 
 def _without_masked(event: engine.Event) -> engine.Event:
     details = event.details or {}
-    if _MASK not in details.get("input", ""):
+    if MASK not in details.get("input", ""):
         return event
     rest = {name: value for name, value in details.items() if name != "input"}
     return msgspec.structs.replace(event, details=rest)
