@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.features.data_flow.parameters import branch_ends
 from console.masking import masked_execution
 from console.models import HistoryEvent
-from console.recordings.parameters import branch_ends
 from console.web.core import formatting
 from console.web.execution.time_machine import variables_at
 from console.web.history import traces

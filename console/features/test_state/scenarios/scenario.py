@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.recordings import parameters
+from console.features.data_flow import parameters
 from console.statuses import ExecutionStatus, MachineType
 
 if TYPE_CHECKING:
