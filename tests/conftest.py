@@ -239,6 +239,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(7_000)  # each page makes thousands of objects that are gone after it
         gc.enable()
 
 
