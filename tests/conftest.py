@@ -129,7 +129,13 @@ _SURVEYS = {
 _EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"
 """Its tests take minutes: each part of the pages goes to any process."""
 
-_APART = ("tests/chaos/", "tests/features/test_left_out.py")
+_APART = (
+    "tests/chaos/",
+    "tests/console/web/core/test_stored_extremes.py",
+    "tests/features/test_left_out.py",
+    "tests/security/test_foreign_names.py",
+    "tests/security/test_leaks.py",
+)
 """Long tests that share nothing: each goes to any process."""
 
 
