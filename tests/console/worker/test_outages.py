@@ -28,7 +28,7 @@ from tests.console.store.helpers import (
     one,
     start,
 )
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,20 @@ def double(event: int, context: object) -> int:
     """A function of the tests."""
     del context
     return event * 2
+
+
+_let_go = threading.Event()
+_calls: list[int] = []
+_ended_calls: list[int] = []
+
+
+def hold(event: int, context: object) -> int:
+    """A function that returns when the test says so."""
+    del context
+    _calls.append(event)
+    _let_go.wait(2 * PATIENCE_S)
+    _ended_calls.append(event)
+    return event
 
 
 def leave(event: object, context: object) -> None:
@@ -57,6 +71,9 @@ def garble(event: object, context: object) -> str:
 @pytest.fixture(autouse=True)
 def functions(settings: Any) -> None:
     """Register the functions above."""
+    _let_go.clear()
+    _calls.clear()
+    _ended_calls.clear()
     names = ("double", "leave", "garble")
     settings.STATEYARD_FUNCTIONS = {name: f"{HERE}:{name}" for name in names}
 
@@ -263,11 +280,11 @@ def test_timers_do_not_wait_for_deadlines(
     expire = expiry.expire_tasks
 
     def slowly(late: Any) -> int:
-        let_go.wait(30)
+        let_go.wait()
         return expire(late)
 
     monkeypatch.setattr(expiry, "expire_tasks", slowly)
-    monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 30)
+    monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 10 * PATIENCE_S)
     worker = Embedded()
     worker.start()
     activities.create_activity(project, REGION, "work")
@@ -277,7 +294,7 @@ def test_timers_do_not_wait_for_deadlines(
         time.sleep(0.01)
     waits = start(create(project, one("W", Type="Wait", Seconds=2), "waits"))
     try:
-        assert ended(waits, 4).status == "SUCCEEDED"
+        assert ended(waits).status == "SUCCEEDED"
         let_go.set()
         assert ended(late).error == "States.Timeout"
     finally:
@@ -285,16 +302,23 @@ def test_timers_do_not_wait_for_deadlines(
         worker.stop()
 
 
-def test_stopping_hands_over_at_once(project: Project) -> None:
-    """Stop returns within a second, whatever is waited for or under way."""
-    machine = create(project, one("T", **function("double")))
+def test_stopping_hands_over_at_once(
+    project: Project, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop waits neither for a call under way nor for the next look at the tables."""
+    settings.STATEYARD_FUNCTIONS = {"hold": f"{HERE}:hold"}
+    monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 10 * PATIENCE_S)
+    machine = create(project, one("T", **function("hold")))
     worker = Embedded()
     worker.start()
     for number in range(20):
         start(machine, number)
-    begun = time.monotonic()
+    wait_until(lambda: _calls)
     worker.stop()
-    assert time.monotonic() - begun < 1
+    assert _ended_calls == []
+    wait_until(lambda: not any(thread.is_alive() for thread in worker._threads))
+    _let_go.set()
+    monkeypatch.undo()
     second = Embedded()
     second.start()
     try:
