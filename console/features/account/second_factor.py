@@ -50,7 +50,6 @@ class SecondFactor:
     """A person's second factor. ``codes``: the number of unused recovery codes."""
 
     since: datetime
-    last_used: datetime | None
     codes: int
 
 
@@ -61,7 +60,7 @@ def find_second_factor(user: User) -> SecondFactor | None:
         return None
     totp = rows[_TOTP]
     codes = len(RecoveryCodes(rows[_RECOVERY]).get_unused_codes()) if _RECOVERY in rows else 0
-    return SecondFactor(totp.created_at, totp.last_used_at, codes)
+    return SecondFactor(totp.created_at, codes)
 
 
 def has_second_factor(user: User) -> bool:
