@@ -95,6 +95,10 @@ _HTTP_STATUS = {
 """Code -> HTTP status other than 400. botocore's models have it for CloudWatch only."""
 
 
+NAME_ERRORS = frozenset({ErrorCode.InvalidName, ErrorCode.ExecutionAlreadyExists})
+"""The errors of a start that concern the name of the execution."""
+
+
 class ServiceError(Exception):
     """A refused request.
 

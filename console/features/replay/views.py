@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 import engine
-from console.errors import ServiceError, ValidationException
+from console.errors import NAME_ERRORS, ServiceError, ValidationException
 from console.features.replay.plans import calls_of_replay
 from console.masking import mask, masked_execution
 from console.store.executions import replay
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution
-
-_NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
 class ReplayForm(PageForm):
@@ -65,7 +63,7 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
             actor=actor_of(scope),
         )
     except ServiceError as error:
-        field = "name_error" if error.code in _NAME_ERRORS else "input_error"
+        field = "name_error" if error.code in NAME_ERRORS else "input_error"
         refusal = {field: error.message, "changed": changed}
         return _render_form(request, execution, step, status=422, **typed, **refusal)
     machine_name = started.state_machine_arn.rpartition(":")[2].replace("/", "~")

@@ -9,7 +9,7 @@ from django.db.models.functions import Left, Length
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from console.errors import ErrorCode, ServiceError, ValidationException
+from console.errors import NAME_ERRORS, ErrorCode, ServiceError, ValidationException
 from console.feature import Hook, hooked
 from console.integrations.targets import MachineKey
 from console.masking import mask
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _MOST_VERSIONS = 200
 """Number of the newest versions in the list."""
-_NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 _MOST_LOOKED_AT = 50
 """Number of the newest executions that ``last_executions`` searches."""
 _MOST_READ = 20
@@ -87,7 +86,7 @@ def start_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             actor=actor_of(scope),
         )
     except ServiceError as error:
-        field = "name_error" if error.code in _NAME_ERRORS else "input_error"
+        field = "name_error" if error.code in NAME_ERRORS else "input_error"
         return _render_form(request, machine, status=422, **form.texts, **{field: error.message})
     return redirect(page_address(scope, "execution", machine.name, started.name))
 
