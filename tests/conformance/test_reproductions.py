@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.features.reproduce.start import start_reproduction
 from console.models import HistoryEvent
 from console.recordings.printed import read_printed
-from console.store.executions import imports, replay
+from console.store.executions import imports
 from console.store.machines import machines
 from tests.conformance import recorded
 from tests.conformance.test_recordings import CASES as WHOLE
@@ -48,7 +49,7 @@ def test_recorded_executions_are_reproduced(project: Project) -> None:
         machine = machines.create_machine(
             project, REGION, name=f"m{number}", definition=definition, role_arn=ROLE
         )
-        started = replay.start_reproduction(imported, machine, until=0)
+        started = start_reproduction(imported, machine, until=0)
         executions.append((case["id"], imported, started))
     other, inputs = [], 0
     for name, imported, started in executions:

@@ -13,16 +13,19 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+import engine
 from console.feature import has_feature
 from console.features.bulk import outcomes, replays, store
 from console.features.bulk.forms import BulkForm, JobForm
 from console.features.bulk.models import BulkItem, BulkJob
+from console.models import Definition
 from console.statuses import BulkAction, BulkItemStatus, BulkJobStatus
+from console.store.executions import redrive
 from console.store.executions.refusals import ACTIONS
 from console.store.state.pause import CLOCKS
 from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
-from console.web.execution.action_views import executions_with_only_fail
+from console.web.execution.action_views import runs_only_fail
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
+    from console.models import Execution
     from console.web.core.scope import Scope
+    from engine import Graph
 
 SHOWN = 200
 _PAGE = 100
@@ -168,7 +173,7 @@ def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
     if planned.action != BulkAction.REDRIVE:
         return {}
     listed = planned.eligible[:SHOWN]
-    futile = executions_with_only_fail(listed)
+    futile = _executions_with_only_fail(listed)
     roots = {
         each.pk: root_cause_of(scope.shown(each)) if each.state_machine else None
         for each in futile[:_MOST_ROOTS]
@@ -182,6 +187,27 @@ def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
         else "",
         "again_from_start": urlencode([("x", each.pk) for each in futile]),
     }
+
+
+def _executions_with_only_fail(executions: Sequence[Execution]) -> list[Execution]:
+    """Return the executions of which a redrive would run only a Fail state."""
+    again = redrive.repeated_states_of([execution.pk for execution in executions])
+    numbers = {execution.definition_id for execution in executions}
+    texts = dict(Definition.objects.filter(pk__in=numbers).values_list("pk", "text"))
+    graphs = {number: _graph_of(text) for number, text in texts.items()}
+    return [
+        execution
+        for execution in executions
+        if (graph := graphs.get(execution.definition_id)) is not None
+        and runs_only_fail(graph, again[execution.pk])
+    ]
+
+
+def _graph_of(text: str) -> Graph | None:
+    try:
+        return engine.build_graph(engine.parse_stored(text))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return None
 
 
 @require_http_methods(["GET", "POST"])

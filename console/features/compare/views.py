@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,11 +16,11 @@ from console.feature import Hook, hooked
 from console.features.compare import compare as comparing
 from console.features.compare.divergence import find_divergence
 from console.masking.masked_execution import masked_execution
-from console.models import Execution
-from console.statuses import ExecutionStatus
+from console.models import Execution, StateMachine
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import faults
 from console.web.core.scope import Scope, choose, render, scope_of
-from console.web.execution.banner import failures_beside_success, successes_beside
+from console.web.execution.banner import successes_beside
 from console.web.execution.root_cause import root_cause_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -27,12 +28,17 @@ from console.web.search.lists import machine_names
 from console.web.search.row_facts import read_row_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.http import HttpRequest, HttpResponse
 
 LAST_SUCCESS = "last-success"
 """The word in an address, in place of an ARN, for the latest successful execution of the same
 machine.
 """
+MOST_SUGGESTED = 3
+"""The number of failures that the page suggests."""
+_MOST_LOOKED_AT = 10
 
 
 @require_safe
@@ -104,7 +110,7 @@ def _render_choice(
         "asks_all": asks_all,
         "same_machine": machine if machine and page.filters.machine == machine.name else None,
         "rows": [row for row in page.rows if a is None or row.pk != a.pk],
-        "suggested": failures_beside_success(page.rows) if begins else [],
+        "suggested": _failures_beside_success(page.rows) if begins else [],
         "machine_names": machine_names(scope),
         "last_success": LAST_SUCCESS,
         "last_success_of_a": last,
@@ -204,3 +210,23 @@ def _execution(scope: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
     execution = rows.filter(project=scope.project, arn=arn).first() if arn else None
     return execution and scope.shown(execution)
+
+
+def _failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
+    """Return each state machine's first failure among some executions, if it ever succeeded.
+
+    At most ``MOST_SUGGESTED``, by one query.
+    """
+    first: dict[int, Execution] = {}
+    for execution in executions:
+        if execution.status in UNSUCCESSFUL and execution.state_machine_id is not None:
+            first.setdefault(execution.state_machine_id, execution)
+    if not first:
+        return []
+    of_machine = {"state_machine": OuterRef("pk"), "status": ExecutionStatus.SUCCEEDED}
+    machines = StateMachine.objects.filter(
+        Exists(Execution.objects.filter(**of_machine)), pk__in=list(first)[:_MOST_LOOKED_AT]
+    )
+    succeeded = set(machines.values_list("pk", flat=True))
+    suggested = [each for machine, each in first.items() if machine in succeeded]
+    return suggested[:MOST_SUGGESTED]

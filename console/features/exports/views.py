@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.features.exports import mermaid, pictures, shares
 from console.masking import masked_execution
-from console.models import HistoryEvent
+from console.models import DebugEdit, HistoryEvent
 from console.store.executions import next_starts
 from console.store.state.history import aws_event
 from console.web.core import formatting
@@ -25,7 +25,6 @@ from console.web.core.forms import LINK_HOURS, OptionField, PageForm
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution.header import base_context
 from console.web.graph.graph_view import graph_view_of
-from console.web.history.debug_edits import exported_edits
 from console.web.history.event_filter import EventFilter
 from console.web.history.traces import asked_event
 
@@ -125,10 +124,28 @@ def _json_pieces(execution: Execution) -> Iterator[str]:
         event = aws_event(row)
         yield (",\n" if place else "\n") + json.dumps(event, ensure_ascii=False)
     yield "\n]"
-    edits = list(exported_edits(execution))
+    edits = list(_exported_edits(execution))
     if edits:
         yield f',\n"edits": {json.dumps(edits, ensure_ascii=False)}'
     yield "}\n"
+
+
+def _exported_edits(execution: Execution) -> Iterator[dict[str, Any]]:
+    """Yield all changes of an execution for an export, oldest first."""
+    if not getattr(execution, "has_edits", True):
+        return
+    rows = DebugEdit.objects.filter(execution=execution.pk).order_by("pk")
+    hidden = masked_execution.masked_execution(execution).mask
+    for row in rows.iterator(chunk_size=500):
+        yield {
+            "timestamp": row.at_ms / 1000,
+            "eventId": row.event_id,
+            "state": row.state,
+            "change": row.what,
+            "by": row.by,
+            "before": hidden.payload(row.before),
+            "after": hidden.payload(row.after),
+        }
 
 
 def _description(execution: Execution) -> dict[str, Any]:

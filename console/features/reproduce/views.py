@@ -13,9 +13,10 @@ import engine
 from console.errors import ServiceError, ValidationException
 from console.feature import has_feature
 from console.features.reproduce.forms import CHANGED, LIVE, RECORDED, STATE, ReproduceForm
+from console.features.reproduce.start import start_reproduction
 from console.masking.masked_execution import HIDDEN_ELSEWHERE, shows_hidden, unmask_execution
 from console.recordings.failing import failing_visit
-from console.store.executions import breakpoints, replay
+from console.store.executions import breakpoints
 from console.store.machines import machines
 from console.web.core.addresses import import_address, page_address
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -147,7 +148,7 @@ def _start(
             raise ValidationException(HIDDEN_ELSEWHERE)
         begin = (point.begin, fields["input"], variables)
     machine = machine or _create_machine(scope, execution, sent["machine"])
-    return replay.start_reproduction(
+    return start_reproduction(
         hidden,
         machine,
         until={LIVE: point.entered, RECORDED: 0}.get(sent["calls"]),

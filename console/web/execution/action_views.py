@@ -15,7 +15,7 @@ import engine
 from console.errors import ServiceError, ValidationException
 from console.feature import has_feature
 from console.masking import mask, masked_execution
-from console.models import Definition, Execution, ExecutionNote
+from console.models import Execution, ExecutionNote
 from console.store.executions import redrive, replay
 from console.store.executions.stop import stop_execution
 from console.store.people import notes
@@ -173,27 +173,6 @@ def runs_only_fail(graph: Graph, again: Sequence[str]) -> bool:
         and len(nodes) == len(again)
         and all(node.type == "Fail" and node.group == engine.TOP for node in nodes)
     )
-
-
-def executions_with_only_fail(executions: Sequence[Execution]) -> list[Execution]:
-    """Return the executions of which a redrive would run only a Fail state."""
-    again = redrive.repeated_states_of([execution.pk for execution in executions])
-    numbers = {execution.definition_id for execution in executions}
-    texts = dict(Definition.objects.filter(pk__in=numbers).values_list("pk", "text"))
-    graphs = {number: _graph_of(text) for number, text in texts.items()}
-    return [
-        execution
-        for execution in executions
-        if (graph := graphs.get(execution.definition_id)) is not None
-        and runs_only_fail(graph, again[execution.pk])
-    ]
-
-
-def _graph_of(text: str) -> Graph | None:
-    try:
-        return engine.build_graph(engine.parse_stored(text))
-    except engine.DefinitionError:  # stored by a version that checked less
-        return None
 
 
 # Pages of the release before send ``look`` and ``leave``.

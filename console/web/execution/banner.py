@@ -6,10 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from django.db.models import Exists, OuterRef
-
 from console.masking import masked_execution
-from console.models import Execution, StateMachine
+from console.models import Execution
 from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.executions import redrive
 from console.store.state import pause
@@ -19,8 +17,6 @@ from console.web.execution.chosen_step import ChosenStep, ended_in, states_left_
 from console.web.history import timed_out, traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from django.db.models import QuerySet
 
     from console.web.execution.iterations import MapRuns
@@ -124,10 +120,6 @@ def ending_stamp(
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-MOST_SUGGESTED = 3
-_MOST_LOOKED_AT = 10
-
-
 def successes_beside(execution: Execution) -> QuerySet[Execution]:
     """Return the other successful executions of the state machine, newest first."""
     machine = execution.state_machine_id
@@ -135,26 +127,6 @@ def successes_beside(execution: Execution) -> QuerySet[Execution]:
         return Execution.objects.none()
     rows = Execution.objects.filter(state_machine=machine, status=ExecutionStatus.SUCCEEDED)
     return rows.exclude(pk=execution.pk).order_by("-start_ms", "-pk")
-
-
-def failures_beside_success(executions: Iterable[Execution]) -> list[Execution]:
-    """Return each state machine's first failure among some executions, if it ever succeeded.
-
-    At most ``MOST_SUGGESTED``, by one query.
-    """
-    first: dict[int, Execution] = {}
-    for execution in executions:
-        if execution.status in UNSUCCESSFUL and execution.state_machine_id is not None:
-            first.setdefault(execution.state_machine_id, execution)
-    if not first:
-        return []
-    of_machine = {"state_machine": OuterRef("pk"), "status": ExecutionStatus.SUCCEEDED}
-    machines = StateMachine.objects.filter(
-        Exists(Execution.objects.filter(**of_machine)), pk__in=list(first)[:_MOST_LOOKED_AT]
-    )
-    succeeded = set(machines.values_list("pk", flat=True))
-    suggested = [each for machine, each in first.items() if machine in succeeded]
-    return suggested[:MOST_SUGGESTED]
 
 
 def has_last_success(execution: Execution) -> bool:

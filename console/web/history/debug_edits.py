@@ -7,15 +7,13 @@ control at that time, which determines the visit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.masking.masked_execution import masked_execution
 from console.models import DebugEdit
 from console.store.executions import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from console.models import Execution
 
 MOST = 50
@@ -46,21 +44,3 @@ def shown_edits(execution: Execution, state: str = "") -> list[ShownEdit]:
         return []
     hidden = masked_execution(execution).mask
     return [ShownEdit(row, hidden.payload(row.before), hidden.payload(row.after)) for row in newest]
-
-
-def exported_edits(execution: Execution) -> Iterator[dict[str, Any]]:
-    """Yield all changes of an execution for an export, oldest first."""
-    if not getattr(execution, "has_edits", True):
-        return
-    rows = DebugEdit.objects.filter(execution=execution.pk).order_by("pk")
-    hidden = masked_execution(execution).mask
-    for row in rows.iterator(chunk_size=500):
-        yield {
-            "timestamp": row.at_ms / 1000,
-            "eventId": row.event_id,
-            "state": row.state,
-            "change": row.what,
-            "by": row.by,
-            "before": hidden.payload(row.before),
-            "after": hidden.payload(row.after),
-        }
