@@ -138,6 +138,11 @@ class Hook(StrEnum):
     """``() -> list``: name and URL of each way to sign in besides the password."""
     OVERVIEW = "overview"
     """``(scope, query) -> dict``: template context of the overview when it is opened."""
+    OVERVIEW_CHANGED = "overview-changed"
+    """``(scope, context) -> dict``: context of the overview's lists, opened or changed.
+
+    ``context``: of its other lists; ``tally``: numbers of executions.
+    """
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of each poll of the overview; ``seen``: its stamp."""
     DEPLOYMENT_CHECK = "deployment-check"

@@ -16,6 +16,7 @@ NAMES = (
     "editor",
     "execution_tree",
     "exports",
+    "failures",
     "faults",
     "hot_states",
     "imports",

@@ -64,7 +64,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "execution",
             "executions",
             "executions-updates",
-            "failures",
             "machine",
             "machine-export",
             "machine-updates",

@@ -30,8 +30,7 @@ from console.web.core.formatting import DAY, MINUTE, StatusLabel, rough_duration
 from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import waiting
 from console.web.machines import views
-from console.web.search import failure_groups, failure_views, lists, scan
-from console.web.search.filters import ExecutionFilters
+from console.web.search import lists
 from console.web.search.lists import newest_rows
 
 if TYPE_CHECKING:
@@ -40,15 +39,11 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from console.web.search.failure_views import TrendingFailure
     from console.web.search.lists import MachinePage
 
 
 MOST = 8
 MOST_TASKS = 3
-MOST_GROUPED = 500
-"""The number of latest failures that are grouped: the page asks for them every few seconds."""
-MOST_SHOWN = 6
 
 
 @require_safe
@@ -56,13 +51,13 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     """Show ``/``."""
     scope = scope_of(request)
     context = _page_context(scope)
-    context |= _failure_context(scope, context)
+    _change(scope, context)
     for add in hooked(Hook.OVERVIEW):
         context |= add(scope, request.GET)
     context["trends"] = machine_trends(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
     left_count = len(context["running"]) + len(context["tasks"])
-    context["trends_left"] = left_count < len(context["kinds"])
+    context["trends_left"] = left_count < len(context.get("kinds", ()))
     context["first_sample"] = views.first_sample()
     if not context["machines"].rows:
         context |= first_calls_context(request, scope)
@@ -87,7 +82,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     if "empty" in request.GET:  # the page of an empty yard is another one
         rows = context["machines"].rows
         return HttpResponseClientRefresh() if rows else HttpResponse(status=204)
-    context |= _failure_context(scope, context)
+    _change(scope, context)
     return render(request, "overview/_live_update.html", context)
 
 
@@ -129,11 +124,10 @@ def _page_context(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _failure_context(scope: Scope, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the kinds of the counted failures; no query without failures."""
-    failed = context["tally"]["failed"]
-    kinds = failure_kinds(scope) if failed else NO_FAILURES
-    return {"kinds": kinds.rows, "kind_count": kinds.count, "kinds_cut": kinds.cut}
+def _change(scope: Scope, context: dict[str, Any]) -> None:
+    """Add what features show in the lists."""
+    for add in hooked(Hook.OVERVIEW_CHANGED):
+        context |= add(scope, context)
 
 
 _ARN = re.compile(
@@ -162,32 +156,6 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     names = (machine,) if execution is None else (machine, execution)
     view = "machine" if execution is None else "execution"
     return redirect(f"{reverse(view, args=names)}?region={region}")
-
-
-@dataclass(frozen=True, slots=True)
-class FailureKinds:
-    """The most frequent kinds of failures. ``count``: the number of all kinds.
-
-    ``cut``: the number of newest failures examined if there are more, else 0.
-    """
-
-    rows: list[TrendingFailure]
-    count: int
-    cut: int
-
-
-NO_FAILURES = FailureKinds([], 0, 0)
-
-
-def failure_kinds(scope: Scope) -> FailureKinds:
-    """Return the kinds of failures of executions started in the last 24 hours."""
-    now = clock.now_ms()
-    filters = ExecutionFilters(statuses=failure_groups.STATUSES, since=now - DAY)
-    part = scan.find_keys(scope, None, filters, None, MOST_GROUPED)
-    numbers = [number for _, number in part.keys]
-    groups = failure_groups.group_failures(failure_groups.list_failures(scope.project, numbers))
-    rows = failure_views.trending_failures(groups[:MOST_SHOWN], DAY, now)
-    return FailureKinds(rows, len(groups), MOST_GROUPED if len(numbers) == MOST_GROUPED else 0)
 
 
 _HELLO = (

@@ -15,7 +15,7 @@ from console.models import Execution
 from console.statuses import UNSUCCESSFUL, BulkAction, ExecutionStatus
 from console.store.executions.last_states import failed_states, open_states
 from console.store.executions.refusals import ACTIONS, refusals_of
-from console.web.search.failure_groups import ending_without_error
+from console.web.search.failures import ending_without_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from console.db.prepared import read_models, read_rows
 from console.models import Execution, StateMachine
 from console.models.executions import NAMED
 from console.statuses import ExecutionStatus
-from console.web.search import failure_groups, verify
+from console.web.search import failures, verify
 from console.web.search.filters import BAD_ENDS, NEWEST_FIRST, STATUSES, ExecutionFilters
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     possible: tuple[str, ...] = filters.statuses or STATUSES
     possible = tuple(status for status in possible if filters.find.may_have_status(status))
     if filters.failure:
-        possible = tuple(status for status in possible if status in failure_groups.STATUSES)
+        possible = tuple(status for status in possible if status in failures.STATUSES)
     if filters.error or filters.find.asks("error") or filters.find.asks("cause"):
         possible = tuple(status for status in possible if status in BAD_ENDS)
     if filters.paused or filters.find.asks("state"):

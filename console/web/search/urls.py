@@ -1,4 +1,4 @@
-"""URLs of the execution list, its saved views, and the page *Failures*."""
+"""URLs of the execution list and its saved views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from django.urls import path
 
 from console.feature import ViewModule
 
-failure_views = ViewModule("console.web.search.failure_views")
 list_views = ViewModule("console.web.search.list_views")
 
 urlpatterns = [
@@ -18,5 +17,4 @@ urlpatterns = [
         list_views.saved_view_count,
         name="view-count",
     ),
-    path("failures/", failure_views.failures_page, name="failures"),
 ]

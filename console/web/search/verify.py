@@ -20,7 +20,7 @@ from console.statuses import ExecutionStatus
 from console.store.executions.last_states import failing_events
 from console.web.history import traces
 from console.web.history.traces import details_of
-from console.web.search import failure_groups
+from console.web.search import failures
 from console.web.search.query import ANYWHERE, COLUMNS, PAYLOADS, Operator
 from engine import EVENT_TYPES
 
@@ -63,7 +63,7 @@ def verify_matches(
     for last, candidates in _portions(project, filters, keys):
         numbers = candidates
         if filters.failure:
-            alike = failure_groups.list_failures(project, numbers)
+            alike = failures.list_failures(project, numbers)
             numbers = [failure.number for failure in alike if failure.key == filters.failure]
         for condition in filters.find.events:
             numbers = matching_histories(project, numbers, condition)

@@ -14,12 +14,12 @@ from console.db.audit import Actor
 from console.features.alarms import store as alarms
 from console.features.alarms.jobs import evaluate_alarms
 from console.features.alarms.models import Alarm
+from console.features.failures import overview
 from console.models import Execution
 from console.store.executions.last_states import open_states
 from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
-from console.web.overview import views
 from console.web.search import scan
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, WORK, create, drain, start
 from tests.console.transition_rates import Clock
@@ -219,7 +219,7 @@ def test_the_overview_says_among_how_many_failures_it_counts(
     for _ in range(3):
         drain(start(machine))
     assert "the newest" not in plain(client.get("/")).partition("Failures by kind")[2]
-    monkeypatch.setattr(views, "MOST_GROUPED", 2)
+    monkeypatch.setattr(overview, "MOST_GROUPED", 2)
     shown = plain(client.get("/")).partition("Failures by kind")[2]
     assert "24 h, 2 most recent failures" in shown
     assert [kind.count for kind in client.get("/").context["kinds"]] == [2]

@@ -10,18 +10,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.db import clock
+from console.features.failures.kinds import group_address
 from console.models import Execution, StateMachine
 from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, normalized_text
-from console.web.search.failure_views import group_address
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
 if TYPE_CHECKING:
     from django.test import Client
 
+    from console.features.failures.kinds import FailureGroup
     from console.models import Project
-    from console.web.search.failure_groups import FailureGroup
 
 TWO_WAYS: dict[str, Any] = {
     "StartAt": "Which",

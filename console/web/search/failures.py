@@ -1,4 +1,4 @@
-"""Group failed executions by state machine, state, error and normalized cause."""
+"""Read failures of executions; failures of one kind have a state, error and cause in common."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from console.store.executions.start import EXPRESS_S
 from console.web.core.formatting import SECOND, normalized_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from console.masking.mask import Mask
     from console.models import Project
 
 
 STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
-MOST = 5_000
-"""The number of latest failures that are grouped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,33 +102,6 @@ class Failure:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
-    """Failures of the same kind, newest first."""
-
-    failures: tuple[Failure, ...]
-
-    @property
-    def like(self) -> Failure:
-        """Return the latest failure, as the example of the group."""
-        return self.failures[0]
-
-    @property
-    def first_ms(self) -> int:
-        """Return the end of the earliest failure."""
-        return min(failure.stop_ms or failure.start_ms for failure in self.failures)
-
-    @property
-    def last_ms(self) -> int:
-        """Return the end of the latest failure."""
-        return max(failure.stop_ms or failure.start_ms for failure in self.failures)
-
-    @property
-    def started(self) -> tuple[int, int]:
-        """Return the starts of the first and the last execution."""
-        return self.failures[-1].start_ms, self.failures[0].start_ms
-
-
 def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
     """Return the failures of executions, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
@@ -163,17 +134,6 @@ def _failure(row: Any, mask: Mask, state: str) -> Failure:
         name=row.name,
         ending="" if row.error else ending_without_error(row.status, row.arn, took_ms),
         is_express=arns.is_express(row.arn),
-    )
-
-
-def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
-    """Group equal failures, the most frequent first."""
-    kinds: dict[str, list[Failure]] = {}
-    for failure in failures:
-        kinds.setdefault(failure.key, []).append(failure)
-    return sorted(
-        (FailureGroup(tuple(every)) for every in kinds.values()),
-        key=lambda group: (-len(group.failures), -group.last_ms),
     )
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 from django.db.models import F
 from django.views.decorators.http import require_safe
 
 from console.db import clock
+from console.features.failures.kinds import group_failures, trending_failures
 from console.models import Execution, StateMachine
 from console.statuses import BulkAction, ExecutionStatus, MachineStatus
 from console.store.executions.refusals import refusals_of
-from console.web.core.formatting import DAY, iso_text, rough_duration
+from console.web.core.formatting import DAY
 from console.web.core.scope import render, scope_of
 from console.web.execution.root_cause import root_cause_of
-from console.web.search import failure_groups, scan
-from console.web.search import failure_groups as store
+from console.web.search import failures as store
+from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+    from console.features.failures.kinds import FailureGroup
     from console.models import Project
     from console.web.core.scope import Scope
     from console.web.execution.root_cause import RootCause
-    from console.web.search.failure_groups import FailureGroup
 
 
+MOST = 5_000
+"""The number of latest failures that are grouped."""
 MOST_ROOTS = 20
 """The number of largest groups for which the history of the latest failure is read."""
 MOST_SHOWN = 200
@@ -55,12 +57,12 @@ def failures_page(request: HttpRequest) -> HttpResponse:
     with_children = request.GET.get("children") == "with"
     filters = ExecutionFilters(statuses=store.STATUSES, since=now - span)
     only_children = replace(filters, children="only")
-    children = scan.find_keys(scope, machine, only_children, None, store.MOST + 1).keys
+    children = scan.find_keys(scope, machine, only_children, None, MOST + 1).keys
     if with_children:
         filters = replace(filters, children="with")
-    part = scan.find_keys(scope, machine, filters, None, store.MOST + 1)
-    failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
-    groups = store.group_failures(failures)
+    part = scan.find_keys(scope, machine, filters, None, MOST + 1)
+    failures = store.list_failures(scope.project, [number for _, number in part.keys[:MOST]])
+    groups = group_failures(failures)
     context = {
         "section": "executions",
         "machine": machine,
@@ -68,9 +70,9 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "total": len(failures),
         "with_children": with_children,
-        "children": min(len(children), store.MOST),
-        "most_children": len(children) > store.MOST,
-        "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
+        "children": min(len(children), MOST),
+        "most_children": len(children) > MOST,
+        "cut": part.keys[MOST - 1][0] if len(part.keys) > MOST else None,
         "groups": trending_failures(groups[:MOST_SHOWN], span, now),
         "kinds": len(groups),
         "roots": _root_causes(scope, groups),
@@ -82,10 +84,10 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         if scope.may("StartExecution")
         else {},
     }
-    return render(request, "search/failure_groups.html", context)
+    return render(request, "failures/page.html", context)
 
 
-def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
+def _redrivable_kinds(groups: list[FailureGroup]) -> set[str]:
     """Return the keys of groups whose state machine still exists, as a redrive needs it."""
     kinds = {
         group.like.key: {row.machine for row in group.failures if row.machine is not None}
@@ -98,7 +100,7 @@ def _redrivable_kinds(groups: list[store.FailureGroup]) -> set[str]:
     return {key for key, numbers in kinds.items() if numbers & active}
 
 
-def _count_replayable(project: Project, groups: list[store.FailureGroup]) -> dict[str, int]:
+def _count_replayable(project: Project, groups: list[FailureGroup]) -> dict[str, int]:
     """Return group key -> number of executions with an earlier definition."""
     kinds = {
         failure.number: group.like.key
@@ -114,7 +116,7 @@ def _count_replayable(project: Project, groups: list[store.FailureGroup]) -> dic
     return Counter(kinds[number] for number in earlier.values_list("pk", flat=True))
 
 
-def _root_causes(scope: Scope, groups: list[store.FailureGroup]) -> dict[str, RootCause]:
+def _root_causes(scope: Scope, groups: list[FailureGroup]) -> dict[str, RootCause]:
     """Return group key -> root cause of its latest failure in a Fail state."""
     newest = {group.like.number: group.like.key for group in groups[:MOST_ROOTS]}
     rows = Execution.objects.select_related("definition").filter(
@@ -163,79 +165,3 @@ def map_runs_of(project: Project, groups: Sequence[FailureGroup]) -> dict[str, M
 def _read_parents(project: Project, numbers: set[int]) -> dict[int, Execution]:
     rows = Execution.objects.filter(project=project, pk__in=numbers).select_related("state_machine")
     return rows.defer(*scan.BARE).in_bulk()
-
-
-BARS = 12
-_LATE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TrendingFailure:
-    """Failures of one kind. ``bars``: count in each twelfth of the period, oldest first.
-
-    ``span``: that time in milliseconds; ``address``: the query string of the list of them.
-    """
-
-    group: FailureGroup
-    address: str
-    bars: tuple[int, ...]
-    span: int
-
-    @property
-    def count(self) -> int:
-        """Return the number of failures."""
-        return len(self.group.failures)
-
-    @property
-    def rectangles(self) -> list[tuple[int, int, int]]:
-        """Return x, y and height of each bar in a picture of 60 by 20."""
-        most = max(self.bars) or 1
-        heights = [max(round(18 * bar / most), 2) if bar else 1 for bar in self.bars]
-        return [(5 * place, 20 - height, height) for place, height in enumerate(heights)]
-
-    @property
-    def trend(self) -> str:
-        """Return the trend in words: the last quarter compared with an earlier one."""
-        late = sum(self.bars[-_LATE:])
-        before = sum(self.bars[:-_LATE]) * _LATE / (BARS - _LATE)
-        quarter = rough_duration(self.span * _LATE // BARS)
-        if late == self.count:
-            return f"New in the last {quarter}"
-        if not late:
-            return f"None in the last {quarter}"
-        if late > 1.5 * before:
-            return "Rising"
-        return "Falling" if late < before / 1.5 else "Steady"
-
-
-def trending_failures(
-    groups: Sequence[FailureGroup], span: int, now_ms: int
-) -> list[TrendingFailure]:
-    """Return the kinds of failures with their trends in a period that ends now."""
-    return [
-        TrendingFailure(
-            group,
-            group_address(group),
-            _bars(group, span, now_ms),
-            span,
-        )
-        for group in groups
-    ]
-
-
-def _bars(group: FailureGroup, span: int, now_ms: int) -> tuple[int, ...]:
-    ages = [now_ms - failure.start_ms for failure in group.failures]
-    counts = Counter(min(max(age, 0) * BARS // span, BARS - 1) for age in ages)
-    return tuple(counts[place] for place in reversed(range(BARS)))
-
-
-def group_address(group: FailureGroup) -> str:
-    """Return the query string for the executions of a group."""
-    first, last = group.started
-    pairs = [("status", status) for status in failure_groups.STATUSES]
-    if group.like.machine is not None:  # its index makes the list faster
-        pairs.append(("machine", group.like.owner_arn.rpartition(":")[2]))
-    if group.like.is_child:
-        pairs.append(("children", "only"))
-    times = [("from", iso_text(first)), ("to", iso_text(last))]
-    return urlencode([*pairs, ("failure", group.like.key), *times])
