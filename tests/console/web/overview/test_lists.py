@@ -285,3 +285,18 @@ def plan_of(sql: str) -> str:
             cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute(f"{'EXPLAIN' if large else 'EXPLAIN QUERY PLAN'} {sql}")
         return " ".join(str(row[-1]) for row in cursor.fetchall())
+
+
+def test_the_card_of_running_executions_counts_those_it_leaves_out(
+    project: Project, client: Client
+) -> None:
+    """It shows the newest 8, and says of how many, as the list behind *All* does."""
+    machine = create(project, WAIT, "Waits")
+    for number in range(3):
+        start(machine, name=f"early-{number}")
+    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
+    assert head.endswith('<span class="note">3</span>')
+    for number in range(7):
+        start(machine, name=f"late-{number}")
+    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
+    assert "8 most recent of 10" in head

@@ -12,16 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from console.db import clock
 from console.models import Execution, StateMachine
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND
-from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.helpers import markup, text
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.test import Client
 
+    from console.features.insights.trends import MachineTrends
     from console.models import Project
-    from console.web.overview.views import MachineTrends
 
 
 def run_at(machine: StateMachine, ages: Sequence[int], lasted: Sequence[int]) -> None:
@@ -135,18 +135,3 @@ def test_a_young_yard_claims_no_steady_durations(project: Project, client: Clien
     run_at(create(project, PASS, "IsKnown"), ages, [SECOND] * 20)
     assert trends(client).compared == 1
     assert "Durations look normal" in text(client.get("/"))
-
-
-def test_the_card_of_running_executions_counts_those_it_leaves_out(
-    project: Project, client: Client
-) -> None:
-    """It shows the newest 8, and says of how many, as the list behind *All* does."""
-    machine = create(project, WAIT, "Waits")
-    for number in range(3):
-        start(machine, name=f"early-{number}")
-    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
-    assert head.endswith('<span class="note">3</span>')
-    for number in range(7):
-        start(machine, name=f"late-{number}")
-    head = markup(client.get("/")).partition('id="running-title"')[2].partition("</h2>")[0]
-    assert "8 most recent of 10" in head
