@@ -1,4 +1,4 @@
-"""Declare the feature: the audit's chain of hashes, its stream, and the server's audit page."""
+"""Declare the feature: the audit's pages, its chain of hashes, and its stream."""
 
 from console.feature import Feature, Hook, Subcommand
 
@@ -6,11 +6,16 @@ FEATURE = Feature(
     name="audit",
     urls="console.features.audit.urls",
     pages={
+        "audit": {"GET": ("ViewPages",)},
+        "audit-csv": {"GET": ("ViewPages",)},
         "server-audit": {"GET": ("ViewServerAudit",)},
         "server-audit-csv": {"GET": ("ViewServerAudit",)},
     },
     rights={"administrator": ("ViewServerAudit",)},
-    parameters={"server-audit-csv": ("act", "by", "from", "key", "to", "what", "who")},
+    parameters={
+        "audit-csv": ("act", "by", "from", "key", "region", "to", "what", "who"),
+        "server-audit-csv": ("act", "by", "from", "key", "to", "what", "who"),
+    },
     jobs="console.features.audit.jobs",
     hooks={
         Hook.PROJECT_AUDIT_NEEDED: "console.features.audit.stream.has_unsent_rows",

@@ -1,4 +1,4 @@
-"""URLs of the server's audit, the record of changes by people and programs."""
+"""URLs of the audit of a project and of the server: changes by people and programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from console.feature import ViewModule
 views = ViewModule("console.features.audit.views")
 
 urlpatterns = [
+    path("audit/", views.audit_page, name="audit"),
+    path("audit.csv", views.audit_csv, name="audit-csv"),
     path("server-audit/", views.server_audit_page, name="server-audit"),
     path("server-audit.csv", views.server_audit_csv, name="server-audit-csv"),
 ]

@@ -20,7 +20,6 @@ EVENT_FILTERS = ("order", "region", "since", "state", "text", "type", "until")
 _REGION = frozenset({"region"})
 _NONE: frozenset[str] = frozenset()
 PARAMETERS: dict[str, frozenset[str]] = {
-    "audit-csv": frozenset({"act", "by", "from", "key", "region", "to", "what", "who"}),
     "download": _REGION,
     "event-payload": _REGION,
     "machine-export": _REGION,

@@ -51,8 +51,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
         name: {"GET": (VIEW,)}
         for name in (
             "arn",
-            "audit",
-            "audit-csv",
             "connect",
             "definition",
             "delta",

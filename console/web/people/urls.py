@@ -1,4 +1,4 @@
-"""URLs of members, access keys, the audit, and sign-in by password."""
+"""URLs of members, access keys, and sign-in by password."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from django.views.generic import RedirectView
 
 from console.feature import ViewModule
 
-audit_views = ViewModule("console.web.people.audit_views")
 login_views = ViewModule("console.web.people.login_views")
 people_views = ViewModule("console.web.people.people_views")
 
@@ -24,8 +23,6 @@ urlpatterns = [
     ),
     path("keys/", people_views.keys_page, name="keys"),
     path("keys/<str:key>/", people_views.change_key, name="key"),
-    path("audit/", audit_views.audit_page, name="audit"),
-    path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("login/", login_views.login_page, name="login"),
     path("login/<str:token>/", login_views.login_link_page, name="login-link"),
     path("invitation/<str:token>/", login_views.invitation_page, name="invitation"),

@@ -9,6 +9,7 @@ import pytest
 
 from console import execution_rights
 from console.db.audit import Actor
+from console.features.audit.views import audit_row
 from console.features.notifications.store import deliveries, manual_events, routing, rules
 from console.features.notifications.store.scheduler import (
     ScheduleKey,
@@ -16,7 +17,6 @@ from console.features.notifications.store.scheduler import (
     create_schedule,
 )
 from console.models import AuditEntry, EventRule, Execution, OutboxEvent
-from console.web.people.audit_views import audit_row
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, start
 from tests.features.notifications.relay import carry_all, rule_to
 from tests.features.notifications.test_event_actions import ENTRY, ask

@@ -12,10 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from console.db import audit
+from console.features.audit import views as audit_views
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.people import masks
 from console.web.core.formatting import DAY
-from console.web.people import audit_views
 from console.web.templatetags.stateyard import breakable_name_html
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text

@@ -10,8 +10,8 @@ import pytest
 
 from console import access
 from console.db import audit
+from console.features.audit.views import audit_row
 from console.models import AuditEntry, Membership, Role
-from console.web.people.audit_views import audit_row
 from tests.console.store.helpers import WAIT, create, start
 from tests.console.web.helpers import markup, page, text
 from tests.security.test_signed_calls import request, send
