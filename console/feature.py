@@ -189,6 +189,8 @@ class PeriodicJob:
     name: str
     run: Callable[[], object]
     every_s: float = 60.0
+    first: Callable[[], object] | None = None
+    """Runs instead of ``run`` when this process leads for the first time."""
     pending: str = ""
     """An SQL condition: the job runs only while it is true; "" for always. The sweep evaluates all
 

@@ -13,10 +13,10 @@ from django.db import OperationalError
 from console import command_line
 from console.db import postgres, writer
 from console.features.doctor.management.commands import doctor
+from console.features.operations import readiness, readiness_probe
 from console.management.commands import prune
 from console.server import watchdog
-from console.store.state import health, readiness
-from console.worker import readiness_probe
+from console.store.state import health
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

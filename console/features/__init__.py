@@ -27,6 +27,7 @@ NAMES = (
     "metrics",
     "named_inputs",
     "notifications",
+    "operations",
     "palette",
     "pause",
     "breakpoints",

@@ -90,7 +90,7 @@ PACKAGES = ("state", "machines", "tasks", "events", "executions", "map_runs", "p
 PUBLIC = {
     "state": (
         *("crash_watch", "health", "history", "history_columns", "history_pages"),
-        *("inbox", "late_schedules", "open_work", "pause", "readiness"),
+        *("inbox", "late_schedules", "open_work", "pause"),
         *("transition_rate", "wait_scale"),
     ),
     "machines": (

@@ -13,7 +13,6 @@ from console.feature import chosen_features
 
 _PACKAGES = (
     "overview",
-    "operations",
     "people",
     "machines",
     "tasks",

@@ -26,7 +26,7 @@ from console.store.executions import children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
 from console.store.tasks import expiry
-from console.worker import fair_shares, map_data, readiness_probe
+from console.worker import fair_shares, map_data
 from console.worker.call_pool import CallPool
 from console.worker.fair_pool import FairPool
 from console.worker.retrying import log_errors
@@ -64,9 +64,6 @@ class Maintenance:
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
-        # a server that is starting has not opened its port yet
-        self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
-        self._start_noted = False
         self._pruning = threading.Lock()
         self._retention_at = 0.0
         self._years_at = 0.0
@@ -103,8 +100,7 @@ class Maintenance:
             if time.monotonic() >= due_at and (not job.pending or job.pending in pending):
                 self._due_at[job] = time.monotonic() + job.every_s
                 if not job.pending or pending[job.pending]:
-                    self._once(job.name, job.run)
-        self._measure_readiness()
+                    self._once(job.name, job.run if due_at or job.first is None else job.first)
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
@@ -113,14 +109,6 @@ class Maintenance:
             self._once("retention", self._prune)
         for background in self._backgrounds:
             background.sweep(work)
-
-    def _measure_readiness(self) -> None:
-        if not self._start_noted:
-            self._start_noted = True
-            self._once("start", readiness_probe.note_start)
-        if time.monotonic() >= self._readiness_at:
-            self._readiness_at = time.monotonic() + readiness_probe.EVERY_S
-            self._once("readiness", readiness_probe.measure)
 
     def stop(self, seconds: float) -> None:
         """Accept no more jobs and wait briefly for the running jobs."""

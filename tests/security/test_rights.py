@@ -543,13 +543,20 @@ def test_a_page_that_is_in_no_table_is_refused(
 def asked() -> set[str]:
     """Return the actions that the code of the pages asks the right for, as far as it names them."""
     values = set()
-    for path in (Path(access.__file__).parent / "web").rglob("*.py"):
+    console = Path(access.__file__).parent
+    for path in (*(console / "web").rglob("*.py"), *(console / "features").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("require", ".may")):
+                conditions = [
+                    part.slice if isinstance(part, ast.Subscript) else part
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.Subscript | ast.Compare)
+                ]
+                apart = {id(name) for condition in conditions for name in ast.walk(condition)}
                 values |= {
                     constant.value
                     for constant in ast.walk(node)
-                    if isinstance(constant, ast.Constant)
+                    if isinstance(constant, ast.Constant) and id(constant) not in apart
                 }
     return {value for value in values if isinstance(value, str)}
 

@@ -67,7 +67,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "machine-updates",
             "machines",
             "moment",
-            "operations",
             "overview",
             "overview-updates",
             "payload",

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_safe
 from console import access
 from console.config.version import server_version
 from console.db import clock
-from console.store.state import health, readiness
+from console.features.operations import readiness
+from console.store.state import health
 from console.store.tasks import workers
 from console.web.core import formatting
 from console.web.core.scope import render, scope_of

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.db import clock
+from console.features.operations import readiness, readiness_probe, views
+from console.features.operations.readiness import MINUTE_MS, NOBODY_LOOKED
 from console.models import Project, ReadinessMinute
-from console.store.state import health, readiness
-from console.store.state.readiness import MINUTE_MS, NOBODY_LOOKED
-from console.web.operations import views
-from console.worker import readiness_probe
+from console.store.state import health
 from tests.acceptance.server import free_port
 
 if TYPE_CHECKING:

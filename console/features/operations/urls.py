@@ -6,6 +6,6 @@ from django.urls import path
 
 from console.feature import ViewModule
 
-views = ViewModule("console.web.operations.views")
+views = ViewModule("console.features.operations.views")
 
 urlpatterns = [path("operations/", views.operations_page, name="operations")]

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from console.db import writer
-from console.store.state import health, readiness
+from console.features.operations import readiness
+from console.store.state import health
 
 EVERY_S = 15.0
 _ANSWER_S = 5.0

@@ -1,7 +1,7 @@
 """Measure the availability of the server: store per minute how often a check found it ready.
 
-A worker checks four times a minute (``console.worker.readiness_probe``). A minute without a check
-counts as not ready: the server was stopped, or its database was down.
+A worker checks four times a minute (``readiness_probe``). A minute without a check counts as not
+ready: the server was stopped, or its database was down.
 
 A minute in which a worker started or stopped counts in part. A server that starts at 10:00:20
 checks first at 10:00:35, so one of the four checks of its minute is missing:

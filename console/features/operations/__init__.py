@@ -1,0 +1,1 @@
+"""Operations: readiness, availability, workers and waiting work of the server, on one page."""

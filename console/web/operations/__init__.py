@@ -1,1 +1,0 @@
-"""The operations page: workers, availability, and the oldest waiting work."""
