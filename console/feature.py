@@ -73,6 +73,11 @@ class Hook(StrEnum):
     """``() -> int``: epoch milliseconds; executions that ended later may not be pruned yet."""
     EXECUTION_PAGE = "execution-page"
     """``(execution, transitions) -> dict``: context for the page of an execution."""
+    EXECUTION_LIST = "execution-list"
+    """``(scope, machine, filters, query) -> dict``: context for a list of executions.
+
+    ``machine``: None for the list of all.
+    """
     EXECUTION_SUMMARIES = "execution-summaries"
     """``(project, numbers) -> dict``: execution number -> summary in one line, for summarised ones.
 
@@ -151,6 +156,9 @@ class Hook(StrEnum):
     """``(parser) -> None``: add options to the commands ``lint`` and ``deploy``."""
     LINT_CHECK = "lint-check"
     """``(options, parameters) -> bool``: a further check of ``lint``; whether it has errors."""
+    LIST_REDIRECT = "list-redirect"
+    """``(scope, request, machine) -> str``: the URL that a list of executions opens instead, or "".
+    """
     LISTED_ROLE = "listed-role"
     """``(name, documents, gaps) -> RoleSource``: a role made of the policies in a project file."""
     TEMPLATE_ROLE = "template-role"

@@ -46,5 +46,6 @@ NAMES = (
     "test_state",
     "targets",
     "timeline",
+    "saved_views",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

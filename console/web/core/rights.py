@@ -74,7 +74,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "ran-text",
             "step",
             "tasks-updates",
-            "view-count",
         )
     },
     # -- executions and their tasks
@@ -86,7 +85,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "remark": {"POST": ("PutNote",)},  # the old address of the note
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
     "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
-    "views": {"POST": ("PutView", "DeleteView")},
     # -- machines and activities
     "sample-start": {"POST": ("CreateStateMachine",)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},

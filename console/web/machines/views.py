@@ -41,9 +41,9 @@ from console.web.machines.forms import (
     TagForm,
     TracingForm,
 )
-from console.web.search import lists, saved_view_list, scan
+from console.web.search import lists, scan
 from console.web.search.filters import ExecutionFilters
-from console.web.search.list_views import render_execution_list, render_list_changes
+from console.web.search.list_views import list_redirect, render_execution_list, render_list_changes
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -105,17 +105,13 @@ def machine_page(request: HtmxRequest, machine_name: str) -> HttpResponse:
     """Show ``/machines/<name>/``: its executions."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    address = saved_view_list.default_view(scope, request, machine)
-    if address:
+    if address := list_redirect(request, machine):
         return redirect(address)
     filters = ExecutionFilters.of(request.GET)
     context = machine_context(machine) | {
         "tab": "executions",
         "draft": open_draft(scope, machine),
         "executions": scan.find_executions(scope, machine, filters),
-        "saved": saved_view_list.saved_view_list(
-            scope, machine, filters, request.GET.get("view", "")
-        ),
         "updates_url": reverse("machine-updates", args=[machine.name]),
         "with_machine": False,
         "input": suggested_input(machine.name),

@@ -1,25 +1,21 @@
-"""Views of execution lists, the polls that update them, and saved views."""
+"""Views of execution lists, and of the polls that update them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
-from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 
-from console.errors import ServiceError, ValidationException
-from console.models import Execution, SavedView
+from console.feature import Hook, hooked
+from console.models import Execution
 from console.store.executions.last_states import open_states
-from console.store.people import saved_views as store
-from console.web.core.forms import PageForm, PresenceField, TextField
-from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.search import filter_words, lists, row_facts, saved_view_list, scan
+from console.web.core.scope import Scope, render, scope_of
+from console.web.search import filter_words, lists, row_facts, scan
 from console.web.search.filters import ExecutionFilters
 from console.web.search.payload_columns import column_values
 
@@ -34,21 +30,23 @@ if TYPE_CHECKING:
 def execution_list(request: HtmxRequest) -> HttpResponse:
     """Show ``/executions/``: of all state machines."""
     scope = scope_of(request)
-    address = saved_view_list.default_view(scope, request, None)
-    if address:
+    if address := list_redirect(request, None):
         return redirect(address)
     page = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
     context = {
         "section": "executions",
         "executions": page,
-        "saved": saved_view_list.saved_view_list(
-            scope, None, page.filters, request.GET.get("view", "")
-        ),
         "updates_url": reverse("executions-updates"),
         "with_machine": True,
         "machine_names": lists.machine_names(scope),
     }
     return render_execution_list(request, "search/execution_list.html", context)
+
+
+def list_redirect(request: HttpRequest, machine: StateMachine | None) -> str:
+    """Return the URL that a list without filters opens instead; "" for none."""
+    addresses = (find(scope_of(request), request, machine) for find in hooked(Hook.LIST_REDIRECT))
+    return next(filter(None, addresses), "")
 
 
 def render_execution_list(
@@ -71,11 +69,13 @@ def render_execution_list(
             scope_of(request), context.get("machine"), context["executions"]
         ),
     }
+    for add in hooked(Hook.EXECUTION_LIST):
+        context |= add(scope_of(request), context.get("machine"), filters, request.GET)
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.htmx:
         region = scope_of(request).region if scope_of(request).elsewhere else ""
-        # a machine's page without an address would begin with its default view
-        own = "" if filters.address or not context["saved"].default else "view="
+        # a machine's page without an address would redirect
+        own = "" if filters.address or not context.get("opens_view") else "view="
         parts = (filters.address, own, region and f"region={region}")
         query = "&".join(part for part in parts if part)
         push_url(response, f"{request.path}?{query}" if query else request.path)
@@ -132,81 +132,3 @@ def _moved_on(scope: Scope, shown: str, listed: set[int]) -> list[Execution]:
 
 def _number(text: str) -> int:
     return int(text) if re.fullmatch(r"\d{1,15}", text) else 0
-
-
-_RIGHTS = {"save": "PutView", "delete": "DeleteView"}
-
-
-@require_POST
-def change_saved_view(request: HttpRequest) -> HttpResponse:
-    """Save or delete a saved view, and redirect to its list."""
-    scope = scope_of(request)
-    sent = SavedViewForm(request.POST).values
-    act, name, machine = sent["act"], sent["name"], sent["machine"]
-    if act not in _RIGHTS:
-        raise Http404(f"This page has no action “{act}”.")
-    require(scope, _RIGHTS[act])
-    back = reverse("machine", args=[machine]) if machine else reverse("executions")
-    try:
-        shown = _save_view(request, scope, sent) if act == "save" else ""
-        if act == "delete":
-            store.delete_view(scope.project, name, actor_of(scope))
-            messages.success(request, f"The view “{name}” is deleted for everybody.")
-    except ServiceError as refused:
-        messages.error(request, refused.message)
-        shown = sent["view"]
-    region = {"region": scope.region} if scope.elsewhere else {}
-    return redirect(f"{back}?{urlencode({'view': shown, **region})}")
-
-
-def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
-    """Save the view of a form; return its name."""
-    filters = ExecutionFilters.of(QueryDict(sent["query"]))
-    if filters.problems:
-        raise ValidationException("A filter with errors cannot be saved.")
-    machine = sent["machine"]
-    default = machine if sent["default"] else ""
-    # machine name: set as default; "": clear the default; None: leave it
-    view = store.put_view(
-        scope.project,
-        sent["name"],
-        filters.address,
-        default if machine else None,
-        actor_of(scope),
-    )
-    messages.success(request, f"Everybody in this project now has the view “{view.name}”.")
-    return view.name
-
-
-@require_safe
-def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
-    """Return how many executions a saved view contains.
-
-    The page's script asks later, because counting needs a slow search.
-    """
-    scope = scope_of(request)
-    view = SavedView.objects.filter(project=scope.project, pk=number).first()
-    if view is None:
-        raise Http404("There is no such view.")
-    return HttpResponse(
-        saved_view_list.count_view(scope, view),
-        content_type="text/plain; charset=utf-8",
-        headers={"Cache-Control": "no-store"},
-    )
-
-
-class SavedViewForm(PageForm):
-    """A view to save or to delete.
-
-    ``act``: ``save`` or ``delete``. ``name``: the name of the view. ``query``: its filters as a
-    query string. ``view``: the view shown now, to return to after an error. ``machine``: the state
-    machine if the form is on its page, else "". ``default``: that page opens with this view (shown
-    as "Default view of this page").
-    """
-
-    act = TextField(strip=False)
-    name = TextField(strip=False)
-    machine = TextField(strip=False)
-    view = TextField(strip=False)
-    query = TextField(strip=False)
-    default = PresenceField()

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from console.db.audit import Actor
 from console.features.branches import store
 from console.features.notifications.store import rules, scheduler
+from console.features.saved_views import store as saved_views
 from console.models import (
     Activity,
     Alias,
@@ -26,7 +27,6 @@ from console.models import (
     Version,
 )
 from console.store.machines import log_groups, machines, tags, versions
-from console.store.people import saved_views
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, one, start
 from tests.features.branches.conftest import BY

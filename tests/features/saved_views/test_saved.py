@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.db.audit import NOBODY
+from console.features.saved_views import store as saved_views
 from console.models import AuditEntry, SavedView
-from console.store.people import saved_views
 from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import markup, text

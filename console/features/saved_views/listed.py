@@ -7,7 +7,7 @@ URL shows the same list without the name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, QueryDict
@@ -18,6 +18,8 @@ from console.web.search import scan
 from console.web.search.filters import FIELDS, ExecutionFilters
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
@@ -79,6 +81,17 @@ def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | Non
 
 def _read_default_views(project: int, machine: str) -> QuerySet[SavedView, tuple[int]]:
     return SavedView.objects.filter(project=project, default_of=machine).values_list("pk")
+
+
+def list_context(
+    scope: Scope,
+    machine: StateMachine | None,
+    filters: ExecutionFilters,
+    query: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the saved views for the page of a list; ``opens_view``: a view is its default."""
+    saved = saved_view_list(scope, machine, filters, query.get("view", ""))
+    return {"saved": saved, "opens_view": saved.default}
 
 
 def saved_view_list(
