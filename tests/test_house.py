@@ -90,6 +90,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),
     ("console.features.replay",),
+    ("console.features.tasks",),
     *((f"console.features.{name}",) for name in ("alarms", "approvals", "bulk", "compare")),
     *((f"console.features.{name}",) for name in ("doctor", "logs", "palette", "test_state")),
     ("console.features.hot_states", "console.features.named_inputs", "console.features.summary"),

@@ -47,5 +47,6 @@ NAMES = (
     "targets",
     "timeline",
     "saved_views",
+    "tasks",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

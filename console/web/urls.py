@@ -15,7 +15,6 @@ _PACKAGES = (
     "overview",
     "people",
     "machines",
-    "tasks",
     "search",
     "execution",
     "masking",

@@ -56,7 +56,7 @@ def test_the_core_works_without(left_out: tuple[str, ...], tmp_path_factory: Any
     assert refused <= {403, 404}
     odd = {path: status for path, status in seen["status"].items() if status not in _MAY_ANSWER}
     assert odd == {}
-    for page in ("/", "/machines/", "/machines/asking/", "/executions/", "/tasks/", "/settings/"):
+    for page in ("/", "/machines/", "/machines/asking/", "/executions/", "/settings/"):
         assert seen["status"][page] == 200, page
     opened = {path: status for path, status in seen["status"].items() if _OF_CORE.match(path)}
     assert len(opened) > 9

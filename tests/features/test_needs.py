@@ -14,7 +14,7 @@ from tests.acceptance.server import ROOT
 
 NEEDS = {
     "alarms": ("metrics", "notifications"),
-    "approvals": ("notifications",),
+    "approvals": ("notifications", "tasks"),
     "branches": ("projects",),
     "bulk": ("replay",),
     "hot_states": ("metrics",),

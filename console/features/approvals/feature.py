@@ -13,5 +13,5 @@ FEATURE = Feature(
         "editor": ("CreateApprovalLink",),
     },
     hooks={Hook.TASK_PAGE: "console.features.approvals.link_views.link_form_context"},
-    needs=("notifications",),
+    needs=("notifications", "tasks"),
 )

@@ -16,11 +16,11 @@ from console.features.approvals.forms import ApprovalLinkForm
 from console.features.approvals.messages import ApprovalMessage
 from console.features.approvals.store import ACTION, create_approval_link
 from console.features.notifications import notices
+from console.features.tasks.views import render_page
 from console.models import EventTarget
 from console.store.tasks import manual
 from console.web.core.forms import LINK_HOURS
 from console.web.core.scope import actor_of, require, scope_of
-from console.web.tasks.task_views import render_page
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

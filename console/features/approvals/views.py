@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.features.approvals import store as approval_links
 from console.features.approvals.forms import ApprovalForm
+from console.features.tasks.forms import comment_of
 from console.masking import masked_execution
 from console.web.core.scope import render
 from console.web.execution import waiting
-from console.web.tasks.forms import comment_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from console.feature import Hook, hooked
-from console.models import Activity, Execution, StateMachine
+from console.models import Execution, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,6 @@ _OF_CORE: dict[str, Manager[Any]] = {
     "stateMachine": StateMachine.objects,
     "execution": Execution.objects,
     "express": Execution.objects,
-    "activity": Activity.objects,
 }
 
 

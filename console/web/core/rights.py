@@ -32,7 +32,6 @@ VIEW = "ViewPages"
 
 _EDIT = "UpdateStateMachine"
 _START = "StartExecution"
-_ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
 
 PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- anybody
@@ -73,19 +72,16 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "ran-definition",
             "ran-text",
             "step",
-            "tasks-updates",
         )
     },
-    # -- executions and their tasks
+    # -- executions
     "start": {"GET": (_START,), "POST": (_START,)},
     "stop": {"GET": ("StopExecution",), "POST": ("StopExecution",)},
     "redrive": {"GET": ("RedriveExecution",), "POST": ("RedriveExecution",)},
     "reveal": {"POST": ("RevealPayloads",)},
     "note": {"POST": ("PutNote",)},
     "remark": {"POST": ("PutNote",)},  # the old address of the note
-    "task": {"GET": (VIEW,), "POST": _ANSWERS},
-    "tasks": {"GET": (VIEW,), "POST": _ANSWERS},
-    # -- machines and activities
+    # -- machines
     "sample-start": {"POST": ("CreateStateMachine",)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
@@ -100,8 +96,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "DeleteStateMachineAlias",
         ),
     },
-    "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
-    "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},
     # -- event rules
     # -- the project and its people
     "members": {"GET": (VIEW,), "POST": ("PutMember",)},

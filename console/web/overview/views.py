@@ -120,7 +120,7 @@ def _change(scope: Scope, context: dict[str, Any]) -> None:
 
 
 _ARN = re.compile(
-    r"arn:aws[a-z-]*:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
+    r"arn:aws[a-z-]*:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express):([^:]+)"
     r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
 
@@ -135,8 +135,6 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     if match is None:
         raise Http404(f"No page belongs to “{arn}”.")
     region, kind, machine, execution = match.groups()
-    if kind == "activity" and execution is None:
-        return redirect(f"{reverse('activity', args=[machine])}?region={region}")
     if kind == "stateMachine" and execution is not None:  # the number of a version, or an alias
         return redirect(f"{reverse('versions', args=[machine])}?region={region}")
     if kind != "stateMachine" and execution is None:

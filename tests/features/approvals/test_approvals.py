@@ -17,7 +17,7 @@ from console.store.executions.stop import stop_execution
 from console.web.core.formatting import HOUR
 from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start
 from tests.console.web.helpers import MARKUP, markup, page, text
-from tests.console.web.tasks.test_tasks import form, waiting
+from tests.features.tasks.test_tasks import form, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +181,7 @@ def test_the_list_says_what_is_asked_without_chosen_columns(
 )
 def test_an_input_that_is_no_object(payload: str, shown: list[tuple[str, str]]) -> None:
     """Is shown whole where it is short; what cannot be read is left out."""
-    from console.web.tasks import task_views
+    from console.features.tasks import views as task_views
 
     summary = task_views._summary(payload, is_call=False)
     assert [(field.name, field.value) for field in summary.fields] == shown
@@ -447,7 +447,7 @@ def test_a_link_answers_its_own_task_only(project: Project, client: Client) -> N
 
 def test_values_of_odd_inputs_are_empty() -> None:
     """A path through what is no object or list leads nowhere, and raises nothing."""
-    from console.web.tasks import task_views
+    from console.features.tasks import views as task_views
 
     cases: list[Any] = [("4", ("a",)), ("[]", (0,)), ("{", ("a",)), ('{"a": 1}', ("a", "b"))]
     for payload, path in cases:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from console.db import clock
 from console.errors import ErrorCode, ServiceError
 from console.feature import Hook, hooked
+from console.features.tasks.forms import AnswerForm, TaskForm, question_of
 from console.masking import masked_execution
 from console.masking.masked_execution import HIDDEN_TOKEN
 from console.models import AuditEntry, Execution, TaskRow
@@ -30,7 +31,6 @@ from console.web.core.numbers import whole_number
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.search.payload_columns import MOST_COLUMNS, read_columns, short_text, value_text
-from console.web.tasks.forms import AnswerForm, TaskForm, question_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,8 +9,8 @@ import pytest
 
 from console.models import AuditEntry, Execution, Project, TaskRow
 from tests.console.web.helpers import markup, text
-from tests.console.web.tasks.test_tasks import waiting
 from tests.features.approvals.test_approvals import APPROVAL, ended, key_of
+from tests.features.tasks.test_tasks import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from tests.console.store.helpers import (
     types,
 )
 from tests.console.web.helpers import MARKUP, markup, page, text
-from tests.console.web.tasks.test_tasks import CALLBACK, PAGE, form, token_of, waiting
+from tests.features.tasks.test_tasks import CALLBACK, PAGE, form, token_of, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from console.store.tasks import claim, complete
 from tests.console.store.helpers import ACTIVITY, WORK, create, drain, start
 from tests.console.web.helpers import markup, page
-from tests.console.web.tasks.test_tasks import waiting
+from tests.features.tasks.test_tasks import waiting
 
 if TYPE_CHECKING:
     from django.conf import LazySettings

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from console.db import clock, signals
 from console.db.writer import is_embedded
 from console.errors import ServiceError
+from console.features.tasks.forms import ActivityForm, TimeoutsForm
 from console.integrations import targets
 from console.models import Activity, TaskRow
 from console.statuses import OPEN_TASKS, TaskKind, TaskStatus, Topic
@@ -23,7 +24,6 @@ from console.web.core import formatting
 from console.web.core.addresses import page_address
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
-from console.web.tasks.forms import ActivityForm, TimeoutsForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

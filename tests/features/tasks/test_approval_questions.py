@@ -15,8 +15,8 @@ from console.integrations import web
 from console.models import EventRule, EventTarget, Project, TaskRow
 from tests.console.store.helpers import ACTIVITY, REGION, one
 from tests.console.web.helpers import markup, text
-from tests.console.web.tasks.test_tasks import form, waiting
 from tests.features.approvals.test_approvals import make_link
+from tests.features.tasks.test_tasks import form, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,1 +1,0 @@
-"""Pages of open tasks (approvals, callbacks, activities) and of activities."""
