@@ -116,8 +116,6 @@ _OF_CORE: dict[str, str] = {
     ),
     "ViewHosts": Role.OWNER,  # names and numbers of the machines and processes of the server
     "PutMember": Role.OWNER,
-    "CreateInvitation": Role.OWNER,
-    "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
     "PutProjectSetting": Role.OWNER,  # quotas and others that the operator can set in a file, too
     "RemoveProjectSetting": Role.OWNER,

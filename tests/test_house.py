@@ -104,6 +104,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),
     ("console.features.breakpoints", "console.features.faults", "console.features.next_starts"),
     ("console.features.account", "console.features.operations", "console.features.saved_views"),
+    ("console.features.members",),
     ("console.features.audit",),
     (
         "console.features.project_targets",

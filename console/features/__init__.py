@@ -24,6 +24,7 @@ NAMES = (
     "load",
     "logs",
     "map_runs",
+    "members",
     "metrics",
     "named_inputs",
     "notifications",

@@ -111,8 +111,8 @@ PUBLIC = {
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (
-        *("invitations", "key_scopes", "login_attempts", "login_links", "masks", "names", "notes"),
-        *("people", "reset", "sample_project"),
+        *("key_scopes", "login_attempts", "login_links", "masks", "names", "notes", "people"),
+        *("reset", "sample_project"),
     ),
 }
 """Package -> the modules that other packages may import."""

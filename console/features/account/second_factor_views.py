@@ -14,6 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
+from console.feature import has_feature
 from console.features.account import second_factor, second_step, sessions
 from console.features.account.confirmation import (
     WRONG_CODE,
@@ -186,7 +187,7 @@ def put_rule(request: HttpRequest) -> HttpResponse:
     else:
         words = "need a second factor" if required else "may sign in without a second factor"
         messages.success(request, f"Members of {scope.project.name} {words} now.")
-    return redirect("members")
+    return redirect("members" if has_feature("members") else "project-settings")
 
 
 def describe_members(scope: Scope) -> dict[str, Any]:

@@ -37,7 +37,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- anybody
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
-    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
     "reset": {"POST": (ANYBODY,)},  # not there unless `up --allow-reset` says so
@@ -98,11 +97,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     # -- event rules
     # -- the project and its people
-    "members": {"GET": (VIEW,), "POST": ("PutMember",)},
-    "members-former": {"GET": (VIEW,)},
-    "member-remove": {"POST": ("RemoveMember",)},
-    "invite": {"GET": ("CreateInvitation",), "POST": ("CreateInvitation",)},
-    "invitation-revoke": {"POST": ("RevokeInvitation",)},
     "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
     "key": {"POST": ("UpdateAccessKey",)},
     "project-settings": {"GET": (VIEW,), "POST": ("PutMaskedPaths",)},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from console.errors import ValidationException
 from console.models.key_scope import ActionSet
 from console.store.people.key_scopes import read_scope
-from console.web.core.forms import LINK_HOURS, OptionField, PageForm, TextField
+from console.web.core.forms import PageForm, TextField
 
 if TYPE_CHECKING:
     from console.models.key_scope import KeyScope
@@ -23,25 +23,6 @@ class NextForm(PageForm):
 
     next = TextField(strip=False)
     unsent = TextField()
-
-
-class MemberForm(PageForm):
-    """A member and the role they get."""
-
-    name = TextField()
-    role = TextField(strip=False)
-
-
-class InvitationForm(MemberForm):
-    """An invitation with its lifetime in hours."""
-
-    hours = OptionField(LINK_HOURS, 24)
-
-
-class RemoveMemberForm(PageForm):
-    """The member to remove."""
-
-    name = TextField(strip=False)
 
 
 class KeyForm(PageForm):

@@ -1,4 +1,4 @@
-"""Sign-in by password, one-time link or invitation; change of passwords."""
+"""Sign-in by password or one-time link; change of passwords."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from console.db import clock, refusals
 from console.db.rows import storable
 from console.feature import Hook, hooked
 from console.models import Membership
-from console.store.people import invitations, login_attempts, login_links, people
+from console.store.people import login_attempts, login_links, people
 from console.web.core.scope import own_actor, render, scope_of
 from console.web.people.forms import NextForm
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse
 
-    from console.models import Invitation, Project
+    from console.models import Project
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 _REFUSED = "The name or the password is not correct."
@@ -283,51 +283,3 @@ def _set_password(
     update_session_auth_hash(request, user)
     messages.success(request, "Your password is set. Your other sessions have ended.")
     return redirect("password")
-
-
-@login_not_required
-@sensitive_post_parameters()
-@require_http_methods(["GET", "HEAD", "POST"])
-def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Show ``/invitation/TOKEN/``. A GET does not use it up."""
-    try:
-        invitation = invitations.find_invitation(token)
-        form = None
-        if not invitations.has_account(invitation):
-            form = SetPasswordForm(invitations.unsaved_user(invitation), request.POST or None)
-        if request.method != "POST":
-            return _render_invitation(request, invitation, form)
-        if form is not None and not form.is_valid():
-            return _render_invitation(request, invitation, form, 422)
-        encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
-        user = invitations.accept_invitation(
-            token, encoded, _invited_reader(request), logging_setup.request_id()
-        )
-    except invitations.InvitationClosed:
-        return render(request, "people/invitation_closed.html", status=410)
-    except invitations.OtherAccount:
-        return _render_invitation(request, invitation, None, 403)
-    messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
-    return start_session(request, user, by="invitation")
-
-
-def _render_invitation(
-    request: HttpRequest,
-    invitation: Invitation,
-    form: SetPasswordForm[User] | None,
-    status: int = 200,
-) -> HttpResponse:
-    reader = _invited_reader(request)
-    name = None if reader is None else reader.get_username()
-    context = {
-        "invitation": invitation,
-        "form": form,
-        "reader_name": name,
-        "is_reader": name == invitation.name,
-        "next": request.path,
-    }
-    return render(request, "people/invitation.html", context, status=status)
-
-
-def _invited_reader(request: HttpRequest) -> User | None:
-    return request.user if isinstance(request.user, get_user_model()) else None

@@ -16,8 +16,9 @@ from console.db.audit import Actor
 from console.errors import ErrorCode, ServiceError
 from console.features.access_keys import accounts
 from console.features.access_keys.models import ServiceAccount
+from console.features.members import store as invitations
 from console.models import AccessKey, AuditEntry, Execution, Membership, Project, Role
-from console.store.people import invitations, people
+from console.store.people import people
 from console.store.people.reset import reset_server
 from tests.console.store.helpers import PASS, create
 from tests.console.web.helpers import text

@@ -18,13 +18,14 @@ from console.errors import ConflictException, ServiceError, ValidationException
 from console.features.access_keys import accounts
 from console.features.branches import jobs, store
 from console.features.branches.models import Branch, BranchKey
+from console.features.members import store as invitations
 from console.features.projects import deletion
 from console.features.projects import store as projects
 from console.features.projects.models import ProjectDeletion
 from console.integrations import targets
 from console.models import AccessKey, AuditEntry, Membership, Project, Role, StateMachine
 from console.models.key_scope import ActionSet, KeyScope
-from console.store.people import invitations, people
+from console.store.people import people
 from tests.console.store.helpers import PASS, WAIT, create, crowd, start
 from tests.features.branches.conftest import BY
 from tests.features.projects.rows import content

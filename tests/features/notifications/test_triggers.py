@@ -14,10 +14,11 @@ from console.config import quotas
 from console.db import clock
 from console.db.audit import Actor
 from console.errors import ErrorCode
+from console.features.members import store as invitations
 from console.features.notifications.store import rules, start_links
 from console.features.notifications.web import trigger_views
 from console.models import AuditEntry, Execution, Membership, StartLink, StateMachine
-from console.store.people import invitations, people
+from console.store.people import people
 from console.web.core.formatting import clock_text
 from tests.console.store.helpers import PASS, REGION, WAIT, create, ended, one, start
 from tests.console.web.helpers import MARKUP, text

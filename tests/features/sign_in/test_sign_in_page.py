@@ -10,9 +10,9 @@ from django.test import Client
 from console import access
 from console.db.audit import Actor
 from console.errors import ValidationException
+from console.features.members import store as invitations
 from console.features.sign_in import ways
 from console.models import AuditEntry
-from console.store.people import invitations
 from tests.console.web.helpers import text
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import pytest
 
 from console.db.audit import Actor
 from console.errors import ValidationException
+from console.features.members import store as invitations
 from console.models import Membership, Project
-from console.store.people import invitations, names, people
+from console.store.people import names, people
 
 OWNER = Actor("owner", "", "test")
 OLEG = "\u041e\u043b\u0435\u0433"

@@ -11,8 +11,9 @@ from django.test import Client
 from console.db import clock
 from console.db.audit import Actor
 from console.errors import ErrorCode
+from console.features.members import store as invitations
 from console.models import AuditEntry, Invitation, Membership, Project
-from console.store.people import invitations, login_attempts, people
+from console.store.people import login_attempts, people
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import MARKUP, markup, text
 from tests.refusals import raises_code

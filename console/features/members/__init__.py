@@ -1,0 +1,1 @@
+"""Members: the page of a project's members and their roles, and invitations."""
