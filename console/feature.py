@@ -150,6 +150,8 @@ class Hook(StrEnum):
     """
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of each poll of the overview; ``seen``: its stamp."""
+    DEFINITION_PAGE = "definition-page"
+    """``(machine) -> dict``: context for the page of its definition."""
     DEPLOYMENT_CHECK = "deployment-check"
     """``(options, connection, project) -> None``: raise ``DeploymentRefused`` before ``deploy``."""
     FILE_OPTIONS = "file-options"

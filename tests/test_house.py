@@ -86,6 +86,7 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.features.data_flow",),
     ("console.features.deploy", "console.features.insights"),
     ("console.features.deploy", "console.features.insights", "console.features.failures"),
+    ("console.features.versions",),
     ("console.features.targets",),
     ("console.features.metrics", "console.features.editor"),
     ("console.features.notifications",),

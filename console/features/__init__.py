@@ -49,5 +49,6 @@ NAMES = (
     "timeline",
     "saved_views",
     "tasks",
+    "versions",
 )
 """All features. A server has them unless ``STATEYARD_FEATURES`` says otherwise."""

@@ -18,6 +18,7 @@ from django.db.models.functions import Replace
 
 from console.db import branch_names
 from console.errors import ConflictException
+from console.features.versions.definition_diff import DEPLOYED
 from console.models import (
     Activity,
     Alias,
@@ -37,7 +38,6 @@ from console.models import (
 from console.statuses import MachineStatus, RuleState
 from console.store.machines import log_groups
 from console.store.machines.machines import sha256_of
-from console.web.machines.definition_diff import DEPLOYED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

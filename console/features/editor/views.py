@@ -26,13 +26,13 @@ from console.features.editor.snippets import snippets_json
 from console.features.editor.suggestions import suggestions_for
 from console.features.editor.tag_lines import read_tags, tag_lines
 from console.features.editor.templates import TEMPLATES, find_template, opened_text
+from console.features.versions.definition_diff import diff_rows
 from console.statuses import MachineType
 from console.store.machines import drafts
 from console.store.machines import machines as store
 from console.web.core.addresses import page_address, page_before
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.graph.graph_view import graph_view_of
-from console.web.machines.definition_diff import diff_rows
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

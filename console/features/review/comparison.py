@@ -15,7 +15,7 @@ from console.features.deploy.lint_sources import lint_definition, quoted_placeho
 from console.features.review.sides import document_of, file_of
 from console.features.roles.evaluation import RoleAccount, needs_of, resource_words
 from console.features.roles.files.source_checks import rehearse, role_problems
-from console.web.machines.definition_diff import (
+from console.features.versions.definition_diff import (
     StateChanges,
     canonical,
     state_changes,

@@ -15,7 +15,7 @@ from console.features.deploy.lint_sources import with_resources
 from console.features.metrics.cost import PriceRate, built_in_rates
 from console.features.review.comparison import field_changes
 from console.features.review.sides import document_of
-from console.web.machines.definition_diff import states_of
+from console.features.versions.definition_diff import states_of
 from engine import event_types
 
 if TYPE_CHECKING:

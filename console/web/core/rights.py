@@ -52,7 +52,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "connect",
             "definition",
             "delta",
-            "diff",
             "download",
             "event",
             "event-payload",
@@ -84,17 +83,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "sample-start": {"POST": ("CreateStateMachine",)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
-    "versions": {
-        "GET": (VIEW,),
-        "POST": (
-            _EDIT,
-            "PublishStateMachineVersion",
-            "DeleteStateMachineVersion",
-            "CreateStateMachineAlias",
-            "UpdateStateMachineAlias",
-            "DeleteStateMachineAlias",
-        ),
-    },
     # -- event rules
     # -- the project and its people
     "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},

@@ -9,7 +9,6 @@ from console.web.core.addresses import MACHINE
 
 views = ViewModule("console.web.machines.views")
 start_views = ViewModule("console.web.machines.start_views")
-version_views = ViewModule("console.web.machines.version_views")
 
 urlpatterns = [
     path("samples/start/", views.start_sample, name="sample-start"),
@@ -19,8 +18,6 @@ urlpatterns = [
     path(f"{MACHINE}definition/", views.definition_page, name="definition"),
     path(f"{MACHINE}definition.json", views.definition_json, name="download"),
     path(f"{MACHINE}export/<str:tool>", views.machine_export, name="machine-export"),
-    path(f"{MACHINE}versions/", version_views.versions_page, name="versions"),
-    path(f"{MACHINE}diff/", version_views.definition_diff, name="diff"),
     path(f"{MACHINE}settings/", views.settings_page, name="machine-settings"),
     path(f"{MACHINE}start/", start_views.start_page, name="start"),
     path(f"{MACHINE}delete/", views.delete_machine, name="delete"),

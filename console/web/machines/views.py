@@ -32,7 +32,6 @@ from console.web.core.addresses import page_address
 from console.web.core.scope import Scope, actor_of, choose, render, require, scope_of
 from console.web.graph import definition_text, svg
 from console.web.graph.graph_view import GraphView
-from console.web.machines.definition_diff import drift_of
 from console.web.machines.forms import (
     LEVELS,
     LoggingForm,
@@ -162,11 +161,12 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     )
     saves = revisions.list_revisions(machine, limit=1)
     context |= {
-        "drift": drift_of(machine),
         "formats": FORMATS,
         "revision": saves[0].number if saves else None,
         "draft": open_draft(scope, machine),
     }
+    for add in hooked(Hook.DEFINITION_PAGE):
+        context |= add(machine)
     if failed := request.GET.get("execution", ""):
         execution = scope.own_execution(machine_name, failed)
         for point_of in hooked(Hook.REPLAY_POINT):

@@ -16,7 +16,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from console.config.client_profile import PROFILE
 from console.config.data_folder import data_folder
-from console.feature import Hook, hooked
+from console.feature import Hook, has_feature, hooked
 from console.models import AccessKey
 from console.statuses import ExecutionStatus
 from console.store.executions.last_states import open_states
@@ -136,7 +136,8 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
         raise Http404(f"No page belongs to “{arn}”.")
     region, kind, machine, execution = match.groups()
     if kind == "stateMachine" and execution is not None:  # the number of a version, or an alias
-        return redirect(f"{reverse('versions', args=[machine])}?region={region}")
+        view = "versions" if has_feature("versions") else "machine"
+        return redirect(f"{reverse(view, args=[machine])}?region={region}")
     if kind != "stateMachine" and execution is None:
         raise Http404(f"No page belongs to “{arn}”.")
     machine = machine.replace("/", "~")  # a child of a Map Run

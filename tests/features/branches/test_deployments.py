@@ -19,12 +19,12 @@ from console.db.writer import settled
 from console.errors import ServiceError
 from console.features.branches import deployments
 from console.features.projects import store as projects
+from console.features.versions.definition_diff import DEPLOYED
 from console.models import AuditEntry, MachineRevision, Project, StateMachine
 from console.models.key_scope import ActionSet, KeyScope
 from console.own_api import Caller
 from console.store.machines import machines, tags
 from console.store.people import people
-from console.web.machines.definition_diff import DEPLOYED
 from tests.console.store.helpers import PASS, REGION, ROLE, create, one
 from tests.features.branches.conftest import BY
 from tests.features.projects.test_api import call

@@ -18,7 +18,7 @@ from console.web.core import cli_commands
 from console.web.core.scope import Scope
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
-from tests.console.web.machines.test_source import NESTED
+from tests.features.versions.test_source import NESTED
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import QueryDict
 
+from console.features.versions.forms import AliasForm
 from console.integrations.targets import MachineKey
 from console.web.core.forms import (
     OptionField,
@@ -12,7 +13,7 @@ from console.web.core.forms import (
     SubsetField,
     TextField,
 )
-from console.web.machines.forms import AliasForm, StartForm
+from console.web.machines.forms import StartForm
 
 
 class Sample(PageForm):

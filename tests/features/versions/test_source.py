@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from console.features.versions import definition_diff
 from console.web.graph import definition_text
-from console.web.machines import definition_diff
 
 NESTED = {
     "StartAt": "States",

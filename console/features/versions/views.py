@@ -10,6 +10,14 @@ from django.http import Http404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
+from console.features.versions.definition_diff import diff_rows, drift_of, state_changes
+from console.features.versions.forms import (
+    AliasForm,
+    DeleteAliasForm,
+    DeleteVersionForm,
+    PublishForm,
+    RestoreForm,
+)
 from console.models import Alias, MachineRevision, Version
 from console.store.machines import machines, revisions
 from console.store.machines import versions as store
@@ -17,14 +25,6 @@ from console.store.machines.published import revision_numbers, versions_by_revis
 from console.web.core import forms
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.machines.definition_diff import diff_rows, drift_of, state_changes
-from console.web.machines.forms import (
-    AliasForm,
-    DeleteAliasForm,
-    DeleteVersionForm,
-    PublishForm,
-    RestoreForm,
-)
 from console.web.machines.views import machine_context
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _render_page(
         "revision": machines.revision_of(machine),
         "to_publish": _publication(machine, newest[0] if newest else None),
     }
-    return render(request, "machines/versions.html", context | more, status=status)
+    return render(request, "versions/page.html", context | more, status=status)
 
 
 def _alias_row(alias: Alias, typed: dict[str, str]) -> AliasRow:
@@ -304,7 +304,7 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
             (before, after),
         ),
     }
-    return render(request, "machines/diff.html", context)
+    return render(request, "versions/diff.html", context)
 
 
 def _diff_choices(

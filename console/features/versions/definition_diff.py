@@ -141,6 +141,11 @@ class Drift:
     source: str = ""
 
 
+def drift_context(machine: StateMachine) -> dict[str, Drift | None]:
+    """Return the drift of a state machine, for the page of its definition."""
+    return {"drift": drift_of(machine)}
+
+
 def drift_of(machine: StateMachine) -> Drift | None:
     """Return the drift of a state machine, None if it was never deployed."""
     tags = Tag.objects.filter(arn=machine.arn, key__in=(DEPLOYED, _SOURCE))
