@@ -36,8 +36,6 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Data": {
         "prune": "remove executions that ended long ago",
         "bump_epoch": "fence older processes, after a restore",
-        "export_machines": "print the state machines of a project as JSON",
-        "import_machines": "create or update state machines from that JSON",
     },
     "Definitions": {
         "schema": "print a JSON Schema of definitions, for editors",

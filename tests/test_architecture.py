@@ -234,7 +234,8 @@ def test_only_files_of_tests_mark_slow_ones() -> None:
 _DEPLOY = "console.features.deploy"
 CLI_ORDER = (
     *("console.cli.documents", "console.cli.account", "console.cli.output"),
-    *("console.cli.machine_formats", "console.cli.connection", "console.cli.commands"),
+    *("console.cli.connection", "console.cli.commands"),
+    *(f"{_DEPLOY}.machine_formats", f"{_DEPLOY}.executions", f"{_DEPLOY}.junit"),
     *(f"{_DEPLOY}.sources", f"{_DEPLOY}.parameters", f"{_DEPLOY}.placeholders"),
     *(f"{_DEPLOY}.intrinsic_functions", f"{_DEPLOY}.intrinsics", f"{_DEPLOY}.variables"),
     *(f"{_DEPLOY}.formats", f"{_DEPLOY}.discovery", f"{_DEPLOY}.lint_sources"),

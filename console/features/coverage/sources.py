@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.cli.account import Account
 from console.cli.documents import SourceError, read_text
-from console.cli.executions import list_events
 from console.features.coverage.measuring import (
     Collection,
     CoverageFileError,
@@ -18,6 +17,7 @@ from console.features.coverage.measuring import (
     read_events,
 )
 from console.features.deploy.discovery import read_paths
+from console.features.deploy.executions import list_events
 from console.features.deploy.lint_sources import quoted_placeholders, with_resources
 from console.features.deploy.parameters import Parameters, parse_parameters
 

@@ -25,5 +25,7 @@ FEATURE = Feature(
             "print a state machine as ASL, or for another tool",
             "console.features.deploy.commands.export",
         ),
+        "export_machines": Subcommand("Data", "print the state machines of a project as JSON"),
+        "import_machines": Subcommand("Data", "create or update state machines from that JSON"),
     },
 )

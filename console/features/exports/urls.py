@@ -10,6 +10,7 @@ from console.web.core.addresses import EXECUTION, MACHINE
 views = ViewModule("console.features.exports.views")
 
 urlpatterns = [
+    path(f"{MACHINE}export/<str:tool>", views.machine_export, name="machine-export"),
     path(f"{MACHINE}definition.svg", views.machine_svg, name="machine-svg"),
     path(f"{MACHINE}definition.mmd", views.machine_mermaid, name="machine-mermaid"),
     path(f"{EXECUTION}events.csv", views.history_csv, name="events-csv"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
@@ -14,6 +15,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
+from console.features.deploy.machine_formats import FORMATS
 from console.features.exports import mermaid, pictures, shares
 from console.masking import masked_execution
 from console.models import DebugEdit, HistoryEvent
@@ -291,3 +293,31 @@ def _exported(kind: str, execution: Execution) -> str:
         return _KINDS[kind][0](execution)
     except engine.DefinitionError:
         raise Http404(f"The definition of “{execution.name}” can no longer be drawn.") from None
+
+
+# -- state machines for other tools ----------------------------------------------------------------
+
+
+def offered_formats(_machine: StateMachine) -> dict[str, Any]:
+    """Return the formats, for the page of a definition."""
+    return {"formats": FORMATS}
+
+
+@require_safe
+def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpResponse:
+    """Return the state machine in another tool's format, as ``stateyard export`` does."""
+    machine = scope_of(request).machine(machine_name)
+    if tool not in FORMATS:
+        raise Http404(f"There is no export for “{tool}”.")
+    described = {
+        "name": machine.name,
+        "type": machine.type,
+        "roleArn": machine.role_arn,
+        "definition": machine.definition.text,
+    }
+    name = quote(f"{machine.name}.{FORMATS[tool].ending}")
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
+    }
+    return HttpResponse(FORMATS[tool].write(described), content_type=_TEXT, headers=headers)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from console.cli.executions import arn_problem, read_execution
 from console.db.branch_names import is_branch, parent_name
 from console.db.writer import release_connection
 from console.errors import ValidationException
+from console.features.deploy.executions import arn_problem, read_execution
 from console.features.imports.forms import IMPORT_MOST_BYTES
 
 if TYPE_CHECKING:

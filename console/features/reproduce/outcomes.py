@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from console.cli.junit import JUnitCase, write_junit
+from console.features.deploy.junit import JUnitCase, write_junit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

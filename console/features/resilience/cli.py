@@ -10,10 +10,10 @@ import engine
 from console.cli.commands import FAILED, WRONG_USE, add_parameter_argument
 from console.cli.connection import add_connection_arguments, connect
 from console.cli.documents import SourceError
-from console.cli.executions import list_events
 from console.cli.inputs import named_input
 from console.cli.output import write_error, write_line
 from console.features.deploy.discovery import read_machines
+from console.features.deploy.executions import list_events
 from console.features.deploy.lint_sources import with_resources
 from console.features.resilience.trials import WRITERS, Rehearsal, Report, examine, read_rehearsal
 

@@ -22,7 +22,6 @@ _NONE: frozenset[str] = frozenset()
 PARAMETERS: dict[str, frozenset[str]] = {
     "download": _REGION,
     "event-payload": _REGION,
-    "machine-export": _REGION,
     "payload": _REGION,
     "ran-text": _REGION,
     "reset": _NONE,

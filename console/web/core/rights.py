@@ -60,7 +60,6 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
             "executions",
             "executions-updates",
             "machine",
-            "machine-export",
             "machine-updates",
             "machines",
             "moment",

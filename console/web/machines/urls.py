@@ -17,7 +17,6 @@ urlpatterns = [
     path(f"{MACHINE}_new", views.machine_execution_changes, name="machine-updates"),
     path(f"{MACHINE}definition/", views.definition_page, name="definition"),
     path(f"{MACHINE}definition.json", views.definition_json, name="download"),
-    path(f"{MACHINE}export/<str:tool>", views.machine_export, name="machine-export"),
     path(f"{MACHINE}settings/", views.settings_page, name="machine-settings"),
     path(f"{MACHINE}start/", start_views.start_page, name="start"),
     path(f"{MACHINE}delete/", views.delete_machine, name="delete"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 import engine
 from console import arns
-from console.cli.machine_formats import FORMATS
 from console.errors import ServiceError, ValidationException
 from console.feature import Hook, hooked
 from console.integrations import mocks
@@ -161,7 +160,6 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     )
     saves = revisions.list_revisions(machine, limit=1)
     context |= {
-        "formats": FORMATS,
         "revision": saves[0].number if saves else None,
         "draft": open_draft(scope, machine),
     }
@@ -248,24 +246,6 @@ def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Return the definition's text, unchanged."""
     machine = scope_of(request).machine(machine_name)
     return _file_response(machine.definition.text, "application/json")
-
-
-@require_safe
-def machine_export(request: HttpRequest, machine_name: str, tool: str) -> HttpResponse:
-    """Return the state machine in another tool's format, as ``stateyard export`` does."""
-    machine = scope_of(request).machine(machine_name)
-    if tool not in FORMATS:
-        raise Http404(f"There is no export for “{tool}”.")
-    described = {
-        "name": machine.name,
-        "type": machine.type,
-        "roleArn": machine.role_arn,
-        "definition": machine.definition.text,
-    }
-    response = _file_response(FORMATS[tool].write(described), "text/plain; charset=utf-8")
-    name = quote(f"{machine.name}.{FORMATS[tool].ending}")
-    response["Content-Disposition"] = f"attachment; filename*=UTF-8''{name}"
-    return response
 
 
 def _file_response(text: str, kind: str) -> HttpResponse:

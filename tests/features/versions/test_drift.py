@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from console.cli.machine_formats import FORMATS
 from console.db.audit import Actor
+from console.features.deploy.machine_formats import FORMATS
 from console.models import Tag
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, create

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from console.cli.junit import JUnitCase, clean_text, write_junit
 from console.features.coverage.measuring.page import write_page
 from console.features.coverage.measuring.report import percent_of
+from console.features.deploy.junit import JUnitCase, clean_text, write_junit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

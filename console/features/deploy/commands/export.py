@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.machine_formats import FORMATS
 from console.cli.output import write_line
+from console.features.deploy.machine_formats import FORMATS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

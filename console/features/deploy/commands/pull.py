@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.commands import FAILED
 from console.cli.connection import add_connection_arguments, connect
-from console.cli.executions import plain_answer, read_execution, safe_name, write_json
 from console.cli.output import write_error, write_line
 from console.features.deploy.deployment import DEPLOYED, SOURCE, definition_diff
+from console.features.deploy.executions import plain_answer, read_execution, safe_name, write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

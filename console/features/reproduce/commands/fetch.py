@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 from console.cli.commands import FAILED
 from console.cli.connection import add_connection_arguments, connect
 from console.cli.documents import SourceError
-from console.cli.executions import (
+from console.cli.output import write_error, write_line
+from console.features.deploy.executions import (
     arn_problem,
     list_items,
     plain_answer,
@@ -22,12 +23,11 @@ from console.cli.executions import (
     safe_name,
     write_json,
 )
-from console.cli.output import write_error, write_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from console.cli.executions import ReadExecution
+    from console.features.deploy.executions import ReadExecution
 
 SUMMARY = "save executions of AWS or a server as files, with their children"
 _MOST = 1_000

@@ -12,10 +12,10 @@ from console.cli.account import Account
 from console.cli.commands import FAILED
 from console.cli.connection import add_connection_arguments, connect
 from console.cli.documents import SourceError, load_document
-from console.cli.executions import read_execution
 from console.cli.output import write_error, write_file, write_line
 from console.errors import ValidationException
 from console.features.deploy.discovery import is_definition, read_paths
+from console.features.deploy.executions import read_execution
 from console.features.deploy.parameters import Parameters
 from console.features.test_state.scenarios.files import make_scenario, read_scenario
 from console.features.test_state.scenarios.scenario import scenario_of

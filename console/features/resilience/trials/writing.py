@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.cli.junit import JUnitCase, write_junit
+from console.features.deploy.junit import JUnitCase, write_junit
 from console.features.resilience.trials.trials import TrialOutcome
 
 if TYPE_CHECKING:
