@@ -31,7 +31,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "login_url": "make a one-time login link",
         "administrator": "make somebody an administrator of the server",
         "member": "give somebody a role in a project",
-        "key": "create, list, rotate and delete access keys",
     },
     "Data": {
         "prune": "remove executions that ended long ago",

@@ -51,10 +51,6 @@ class Hook(StrEnum):
 
     ``attempts``: task -> number of its attempt. ``last``: the id of the step's last event.
     """
-    KEY_LIMITS = "key-limits"
-    """``(project, key_id, scope, expires_ms, actor) -> AccessKey``: set its scope and expiry."""
-    KEY_ROTATION = "key-rotation"
-    """``(project, key_id, actor) -> AccessKey, secret``: replace a key; both work for a day."""
     MACHINE_ALARMS = "machine-alarms"
     """``(machine) -> list``: its newest alarm in ALARM, whose ``total`` counts all."""
     MACHINE_ROWS = "machine-rows"

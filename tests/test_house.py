@@ -84,7 +84,6 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     ("console.awsapi", "console.web"),
     ("console.management",),
     ("console.features.data_flow",),
-    ("console.features.deploy", "console.features.insights"),
     ("console.features.deploy", "console.features.insights", "console.features.failures"),
     ("console.features.versions",),
     ("console.features.targets",),

@@ -111,7 +111,7 @@ PUBLIC = {
     ),
     "map_runs": (*("map_counts", "map_items", "map_runs", "map_tasks"),),
     "people": (
-        *("key_scopes", "login_attempts", "login_links", "masks", "names", "notes", "people"),
+        *("login_attempts", "login_links", "masks", "names", "notes", "people"),
         *("reset", "sample_project"),
     ),
 }

@@ -18,9 +18,10 @@ from console.db import clock
 from console.db.audit import Actor
 from console.db.writer import Change
 from console.errors import ErrorCode, ServiceError, ValidationException
+from console.features.access_keys import key_scopes
 from console.models import AccessKey, Membership, Role
 from console.models.key_scope import EVERYTHING, NOTHING, ActionSet, KeyScope
-from console.store.people import key_scopes, people
+from console.store.people import people
 from console.store.tasks import activities, claim
 from tests.console.store.helpers import ACTIVITY, WAIT, WORK, create, drain, start
 from tests.refusals import raises_code
@@ -305,7 +306,7 @@ def test_a_scope_is_kept_as_it_is(scope: KeyScope) -> None:
 @pytest.mark.parametrize(
     ("actions", "listed", "machines", "words"),
     [
-        ("write", [], [], "'write' is none of read, start, all"),
+        ("write", [], [], "'write' is not a set of actions (read, start, all)"),
         (None, [], [], "name at least one action"),
         (None, ["StartExecutions"], [], "no action 'StartExecutions'"),
         (None, ["dynamodb:PutItem"], [], "no action 'dynamodb:PutItem'"),

@@ -1,4 +1,4 @@
-"""Declare the feature: service accounts, key rotation, and warnings before a key expires."""
+"""Declare the feature: access keys, their limits and rotation, and service accounts."""
 
 from console.feature import Feature, Hook, Subcommand
 
@@ -6,18 +6,20 @@ FEATURE = Feature(
     name="access_keys",
     urls="console.features.access_keys.urls",
     pages={
+        "keys": {"GET": ("ViewPages",), "POST": ("CreateAccessKey",)},
+        "key": {"POST": ("UpdateAccessKey",)},
         "key-limits": {"GET": ("CreateAccessKey",), "POST": ("CreateAccessKey",)},
         "key-rotate": {"POST": ("CreateAccessKey",)},
         "service-accounts": {"GET": ("PutMember",), "POST": ("PutMember",)},
     },
+    rights={"viewer": ("CreateAccessKey", "UpdateAccessKey")},  # of others, with PutMember
     hooks={
-        Hook.KEY_LIMITS: "console.features.access_keys.limits.change_limits",
-        Hook.KEY_ROTATION: "console.features.access_keys.rotation.rotate_key",
         Hook.MEMBER_REMOVED: "console.features.access_keys.accounts.forget_account",
         Hook.OVERVIEW: "console.features.access_keys.expiry.overview_context",
     },
     jobs="console.features.access_keys.jobs",
     commands={
+        "key": Subcommand("People", "create, list, rotate and delete access keys"),
         "service_account": Subcommand("People", "create, list and delete programs of a project"),
     },
 )

@@ -16,9 +16,9 @@ from console.features.access_keys.forms import (
     ServiceAccountForm,
     shown_limits,
 )
+from console.features.access_keys.key_views import ACTION_SETS, profile_lines, render_keys
 from console.store.people import people
 from console.web.core.scope import Scope, actor_of, render, scope_of
-from console.web.people.people_views import ACTION_SETS, profile_lines, render_keys
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -82,10 +82,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "sample-start": {"POST": ("CreateStateMachine",)},
     "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
     "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
-    # -- event rules
-    # -- the project and its people
-    "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
-    "key": {"POST": ("UpdateAccessKey",)},
+    # -- the project
     "project-settings": {"GET": (VIEW,), "POST": ("PutMaskedPaths",)},
     "columns": {"POST": ("PutColumns",)},
     # -- features

@@ -148,7 +148,7 @@ def test_the_form_has_the_limits_and_says_what_is_wrong(
     for field, value, words in (
         ("until", "2001-01-01", "must be in the future"),
         ("until", "soon", "must be a day such as"),
-        ("actions", "everything", "'everything' is none of read, start, all"),
+        ("actions", "everything", "'everything' is not a set of actions (read, start, all)"),
         ("listed", "StartEverything", "there is no action 'StartEverything'"),
         ("listed", "", "name at least one action"),
         ("machines", "a?", "'a?' is no name of a state machine"),

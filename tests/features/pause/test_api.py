@@ -11,11 +11,11 @@ from django.test import Client
 
 from console import access
 from console.db.audit import Actor
+from console.features.access_keys.key_scopes import read_scope
 from console.features.bulk import store as bulk
 from console.features.bulk.models import BulkJob
 from console.models import AuditEntry, Execution, Pause, SchedulePause
 from console.store.people import people
-from console.store.people.key_scopes import read_scope
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.features.projects.test_api import signed_headers
 

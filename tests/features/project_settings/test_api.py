@@ -10,11 +10,11 @@ from django.test import Client
 
 from console import access
 from console.db.audit import Actor
+from console.features.access_keys.key_scopes import read_scope
 from console.features.project_settings import sections
 from console.features.projects import store as projects
 from console.models import AuditEntry, Project, ProjectSetting
 from console.store.people import people
-from console.store.people.key_scopes import read_scope
 from tests.features.projects.test_api import signed_headers
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.config.client_profile import profile_text
 from console.db import clock
 from console.errors import ServiceError
+from console.features.access_keys.forms import (
+    LIST,
+    KeyForm,
+    NewKeyForm,
+)
 from console.models import AccessKey
 from console.models.key_scope import EVERYTHING, KeyScope
 from console.store.people import people as store
 from console.web.core.formatting import DAY
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
-from console.web.people.forms import (
-    LIST,
-    KeyForm,
-    NewKeyForm,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,7 +158,7 @@ def render_keys(
         "action_sets": ACTION_SETS,
         "offered": f"{offered:%Y-%m-%d}",
     }
-    return render(request, "people/access_keys.html", {**context, **more}, status=status)
+    return render(request, "access_keys/page.html", {**context, **more}, status=status)
 
 
 @require_POST

@@ -47,7 +47,9 @@ def read_scope(actions: str | None, listed: Iterable[str], machines: Iterable[st
         raise ValidationException("actions: name at least one action, such as StartExecution")
     if actions is not None and actions not in {*ActionSet}:
         action_sets = ", ".join(ActionSet)
-        raise ValidationException(f"actions: {actions[:80]!r} is none of {action_sets}, or a list")
+        raise ValidationException(
+            f"actions: {actions[:80]!r} is not a set of actions ({action_sets}) or a list"
+        )
     if actions is not None and names:
         raise ValidationException(f"actions: a list does not go together with {actions!r}")
     chosen = None if actions is None else ActionSet(actions)

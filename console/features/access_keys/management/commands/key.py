@@ -6,24 +6,22 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.management.base import CommandError
 
 from console.config.client_profile import profile_text
 from console.db import clock
 from console.db.audit import Actor
-from console.feature import Hook, hooked
+from console.features.access_keys import limits, rotation
+from console.features.access_keys.forms import end_of_day
+from console.features.access_keys.key_scopes import read_scope
 from console.management.addresses import stored_address
 from console.management.base import ProjectCommand, WrongUse
 from console.models import AccessKey, Membership
 from console.models.key_scope import EVERYTHING, ActionSet, KeyScope
 from console.store.people import people
-from console.store.people.key_scopes import read_scope
 from console.web.core.formatting import iso_text
-from console.web.people.forms import end_of_day
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Callable
 
     from console.models import Project
 
@@ -82,7 +80,6 @@ class Command(ProjectCommand):
         self._print_profile(key, secret, options)
 
     def _limit(self, project: Project, options: dict[str, Any]) -> None:
-        change_limits = _function_of(Hook.KEY_LIMITS)
         key = people.get_key(project, options["key"])
         scope, expires_ms = KeyScope.of_text(key.scope), key.expires_ms
         actions, machines = options["actions"], options["machines"]
@@ -93,12 +90,12 @@ class Command(ProjectCommand):
         if options["until"] is not None:
             expires_ms = end_of_day(options["until"])
         changed = _scope_of(actions, machines)
-        key = change_limits(project, key.key_id, changed, expires_ms, _ACTOR)
+        key = limits.change_limits(project, key.key_id, changed, expires_ms, _ACTOR)
         words = ", ".join(people.limits_in_words(key)) or "no limits"
         self.stdout.write(f"{key.key_id} has now: {words}")
 
     def _rotate(self, project: Project, options: dict[str, Any]) -> None:
-        key, secret = _function_of(Hook.KEY_ROTATION)(project, options["key"], _ACTOR)
+        key, secret = rotation.rotate_key(project, options["key"], _ACTOR)
         self.stderr.write(f"{options['key']} works for another day; {key.key_id} replaces it")
         self._print_profile(key, secret, options)
 
@@ -130,13 +127,6 @@ class Command(ProjectCommand):
             ends = f"  until {row['expires']}" if row["expires"] else ""
             line = f"{row['key']}  {row['owner']:<20}{row['status']:<10}{last_use}{ends}"
             self.stdout.write(f"{line}  {row['scope']}")
-
-
-def _function_of(hook: Hook) -> Callable[..., Any]:
-    functions = hooked(hook)
-    if not functions:
-        raise CommandError("STATEYARD_FEATURES leaves out the feature access_keys")
-    return functions[0]
 
 
 def _scope_of(actions: str, machines: str) -> KeyScope:
