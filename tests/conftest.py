@@ -131,6 +131,7 @@ _EVERY_PAGE = "tests/acceptance/browser/test_every_page.py"
 
 _APART = (
     "tests/chaos/",
+    "tests/console/integrations/test_sdk_names.py",
     "tests/console/web/core/test_stored_extremes.py",
     "tests/features/test_left_out.py",
     "tests/security/test_foreign_names.py",
@@ -307,6 +308,9 @@ _LONG = (
     "tests/console/awsapi/test_extremes.py",
     "tests/console/awsapi/test_hostile_texts.py",
     "tests/console/config/test_settings.py",
+    "tests/console/db/test_upgrade.py",
+    "tests/console/integrations/test_offered_actions.py",
+    "tests/console/integrations/test_sdk_names.py",
     "tests/console/migrations/",
     "tests/console/web/core/test_extremes.py",
     "tests/console/web/core/test_stored_extremes.py",
