@@ -87,7 +87,7 @@ from django.db import connection
 from django.db.utils import IntegrityError, InterfaceError, OperationalError
 
 from console.db import postgres, signals
-from console.db.pipeline import array_text, run_together
+from console.db.pipeline import KEPT_PLANS, array_text, roll_back, run_together, set_locally
 from console.db.rows import (
     INSERT_ORDER,
     Statement,
@@ -111,13 +111,9 @@ _WORTH_A_COPY = 400
 _SETTINGS = {
     "lock_timeout": "250ms",
     "idle_in_transaction_session_timeout": "5s",
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
+    **KEPT_PLANS,
 }
-_SET = ", ".join(f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items())
-_BEGIN = (("BEGIN", ()), (f"SELECT {_SET}", ()))
+_BEGIN = (("BEGIN", ()), set_locally(_SETTINGS))
 _ROLLBACK = (("ROLLBACK", ()),)
 
 
@@ -361,13 +357,8 @@ def _copy(statement: Statement, rows: Sequence[Row]) -> None:
 
 def _roll_back() -> None:
     """Roll back; close the connection if it does not answer."""
-    own = connection.connection
-    if own is None or own.closed or own.broken:
-        return
-    try:
-        run_together(own, _ROLLBACK)
-    except psycopg.Error:
-        own.close()
+    if connection.connection is not None:
+        roll_back(connection.connection)
 
 
 def _text(statement: Statement, rows: Sequence[Row]) -> tuple[str, list[str]]:

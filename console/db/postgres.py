@@ -53,6 +53,8 @@ from psycopg.pq import Conninfo, ConnStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from console.db.pipeline import read_by_kept_plan
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
@@ -271,15 +273,19 @@ def fetch_prepared(database: Any, sql: str, values: Sequence[object]) -> Any:
     return fetched[0] if fetched else None
 
 
-def fetch_all_prepared(database: Any, sql: str, values: Sequence[object]) -> Rows:
+def fetch_all_prepared(
+    database: Any, sql: str, values: Sequence[object], *, keep_plan: bool = False
+) -> Rows:
     """Return the rows of a prepared statement.
+
+    ``keep_plan``: it is also planned once per connection. Its plan must find each row by an index.
 
     ``database``: Django's connection; its checks and its exceptions are those of a Django cursor.
     If a migration has changed the types of the result since the statement was prepared, or the
     server has just ended the session, the connection is replaced and the statement repeated.
     """
     try:
-        return _fetch(database, sql, values)
+        return _fetch(database, sql, values, keep_plan=keep_plan)
     except NotSupportedError:
         if database.in_atomic_block:
             raise  # psycopg forgets its statements when the transaction is rolled back
@@ -288,10 +294,17 @@ def fetch_all_prepared(database: Any, sql: str, values: Sequence[object]) -> Row
             raise
     database.connection.close()
     database.close()
-    return _fetch(database, sql, values, is_checked=True)
+    return _fetch(database, sql, values, is_checked=True, keep_plan=keep_plan)
 
 
-def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: bool = False) -> Rows:
+def _fetch(
+    database: Any,
+    sql: str,
+    values: Sequence[object],
+    *,
+    is_checked: bool = False,
+    keep_plan: bool = False,
+) -> Rows:
     database.validate_thread_sharing()
     database.close_if_health_check_failed()
     if database.connection is None:
@@ -301,7 +314,10 @@ def _fetch(database: Any, sql: str, values: Sequence[object], *, is_checked: boo
         database.validate_no_broken_transaction()
     own = database.connection
     with database.wrap_database_errors:
-        fetched = psycopg.Cursor(own).execute(sql, values, prepare=True).fetchall()
+        if keep_plan and not database.in_atomic_block:
+            fetched = read_by_kept_plan(own, sql, values)
+        else:
+            fetched = psycopg.Cursor(own).execute(sql, values, prepare=True).fetchall()
     own.is_unchecked = False
     return fetched
 

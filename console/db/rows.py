@@ -67,11 +67,11 @@ def fetch_row(sql: str, values: Sequence[Any]) -> Any:
         return cursor.fetchone()
 
 
-def fetch_rows(sql: str, values: Sequence[Any]) -> list[Row]:
-    """Return the rows of a statement; raise Django's errors."""
+def fetch_rows(sql: str, values: Sequence[Any], *, keep_plan: bool = False) -> list[Row]:
+    """Return the rows of a statement; raise Django's errors. ``keep_plan``: on PostgreSQL."""
     database = current_database()
     if database.vendor == "postgresql" and not _is_watched(database):
-        return fetch_all_prepared(database, sql, values)
+        return fetch_all_prepared(database, sql, values, keep_plan=keep_plan)
     with open_cursor() as cursor:
         cursor.execute(sql, values)
         rows: list[Row] = cursor.fetchall()

@@ -23,10 +23,11 @@ _COLUMNS = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
     " e.map_run_id, e.state_machine_arn, e.project_id, e.parent, e.parent_task"
 )
-_FROM = (
-    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
+_JOINED = (
+    " JOIN console_execution e ON e.id = r.execution_id"
     " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
 )
+_FROM = f" FROM console_runrow r{_JOINED}"
 LOAD = f"{_COLUMNS}{_FROM} WHERE r.execution_id = %s"
 _STATUS, _MAP_RUN, _ARN = 7, 8, 9
 """Places in the columns: the status of the machine, the Map Run, the ARN of the machine."""
@@ -37,20 +38,28 @@ _MESSAGES = (
 _DUE = "console_timer t WHERE t.execution_id = r.execution_id AND t.due_ms <= %s"
 
 
-def _select(collect: str, array: str, among: str) -> str:
+def _select(collect: str, array: str, source: str) -> str:
     """Return the statement for many executions, with the database's names of JSON functions."""
     messages = f"{collect}({array}(i.id, i.kind, i.body, i.created_ms))"
     timers = f"{collect}({array}(t.due_ms, t.name))"
     return (
         f"{_COLUMNS}, (SELECT CAST({messages} AS text) FROM {_MESSAGES} i),"
         f" (SELECT CAST({timers} AS text) FROM {_DUE}),"
-        f" r.execution_id{_FROM} WHERE r.execution_id {among}"
+        f" r.execution_id{source}"
     )
 
 
-_OF_MANY = _select("json_agg", "json_build_array", "= ANY(%s::bigint[])")
+_OF_MANY = _select(
+    "json_agg",
+    "json_build_array",
+    # a kept plan for "= ANY" could read the whole index of one of the tables
+    " FROM unnest(%s::bigint[]) AS asked(number)"
+    f" JOIN console_runrow r ON r.execution_id = asked.number{_JOINED}",
+)
 _OF_MANY_EMBEDDED = _select(
-    "json_group_array", "json_array", "IN (SELECT value FROM json_each(%s))"
+    "json_group_array",
+    "json_array",
+    f"{_FROM} WHERE r.execution_id IN (SELECT value FROM json_each(%s))",
 )
 _MACHINES = "SELECT arn, status FROM console_statemachine WHERE arn IN ({})"
 """For children of Map Runs, whose rows name no machine; a join would cost all others."""
@@ -82,12 +91,10 @@ def read_step_rows(execution_ids: Sequence[int]) -> dict[int, StepRows]:
 
 def _read(execution_ids: Sequence[int], now_ms: int) -> dict[int, StepRows]:
     numbers = list(execution_ids)
-    with rows.open_cursor() as cursor:
-        if is_embedded():
-            cursor.execute(_OF_MANY_EMBEDDED, [now_ms, str(numbers)])
-        else:
-            cursor.execute(_OF_MANY, [now_ms, numbers])
-        read = cursor.fetchall()
+    if is_embedded():
+        read = rows.fetch_rows(_OF_MANY_EMBEDDED, [now_ms, str(numbers)])
+    else:
+        read = rows.fetch_rows(_OF_MANY, [now_ms, numbers], keep_plan=True)
     return {
         number: StepRows(row, _listed(messages), [name for _, name in _listed(timers)])
         for *row, messages, timers, number in read
