@@ -5,6 +5,6 @@ from console.feature import Feature, Hook
 FEATURE = Feature(
     name="insights",
     urls="console.features.insights.urls",
-    hooks={Hook.OVERVIEW: "console.features.insights.trends.trend_context"},
+    hooks={Hook.OVERVIEW_MACHINES: "console.features.insights.trends.trend_context"},
     pages={"grid": {"GET": ("ViewPages",)}, "insights": {"GET": ("ViewPages",)}},
 )

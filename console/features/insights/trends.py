@@ -16,9 +16,10 @@ from console.web.core.formatting import DAY, MINUTE, StatusLabel, rough_duration
 from console.web.search.lists import newest_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from console.web.core.scope import Scope
+    from console.web.search.lists import MachinePage
 
 MOST_MACHINES = 100
 """The number of state machines, the last started, that are examined for drift and silence."""
@@ -107,14 +108,18 @@ class MachineTrends:
     looked_at: int = LOOKED_AT
 
 
-def trend_context(scope: Scope, _query: Mapping[str, str]) -> dict[str, MachineTrends]:
+def trend_context(scope: Scope, listed: MachinePage) -> dict[str, MachineTrends]:
     """Return the trends for the overview."""
-    return {"trends": machine_trends(scope)}
+    return {"trends": machine_trends(scope, listed)}
 
 
-def machine_trends(scope: Scope) -> MachineTrends:
-    """Return drifting and silent state machines; those that have never run are not examined."""
-    names = _last_started(scope)
+def machine_trends(scope: Scope, listed: MachinePage) -> MachineTrends:
+    """Return drifting and silent state machines.
+
+    State machines that have never run are not examined. ``listed``: the first state machines by
+    name, reused if there are no others.
+    """
+    names = _last_started(scope) if listed.after else _names(listed)
     newest = newest_rows(list(names), ("stop_ms", "status"), LOOKED_AT)
     now = clock.now_ms()
     drifts, silent, compared = [], [], 0
@@ -135,6 +140,13 @@ def machine_trends(scope: Scope) -> MachineTrends:
         ),
         compared,
     )
+
+
+def _names(listed: MachinePage) -> dict[int, str]:
+    machines = [row.machine for row in listed.rows]
+    return {
+        machine.pk: machine.name for machine in machines if machine.status == MachineStatus.ACTIVE
+    }
 
 
 def _last_started(scope: Scope) -> dict[int, str]:

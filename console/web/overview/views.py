@@ -44,6 +44,8 @@ def overview_page(request: HttpRequest) -> HttpResponse:
     _change(scope, context)
     for add in hooked(Hook.OVERVIEW):
         context |= add(scope, request.GET)
+    for add in hooked(Hook.OVERVIEW_MACHINES):
+        context |= add(scope, context["machines"])
     # below the shorter list, and there as long as the page is open
     left_count = len(context["running"]) + len(context["tasks"])
     context["trends_left"] = left_count < len(context.get("kinds", ()))
