@@ -57,6 +57,8 @@ _OF_CORE: dict[str, str] = {
         [
             "ViewPages",  # every page that only shows data
             "PutColumns",  # which columns the reader's tables have
+            "CreateAccessKey",  # own keys only; the keys of other members need PutMember
+            "UpdateAccessKey",
             "DescribeActivity",
             "DescribeExecution",
             "DescribeMapRun",

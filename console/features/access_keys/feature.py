@@ -12,7 +12,6 @@ FEATURE = Feature(
         "key-rotate": {"POST": ("CreateAccessKey",)},
         "service-accounts": {"GET": ("PutMember",), "POST": ("PutMember",)},
     },
-    rights={"viewer": ("CreateAccessKey", "UpdateAccessKey")},  # of others, with PutMember
     hooks={
         Hook.MEMBER_REMOVED: "console.features.access_keys.accounts.forget_account",
         Hook.OVERVIEW: "console.features.access_keys.expiry.overview_context",
