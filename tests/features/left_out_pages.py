@@ -124,8 +124,10 @@ def _fill_features(project: Project) -> None:
     from console.features.notifications.store import rules, scheduler
     from console.models import StateMachine
     from console.statuses import AlarmKind, AlarmState
+    from console.store.tasks import activities
 
     ana, region = Actor("ana"), "us-east-1"
+    activities.create_activity(project, region, "shift", actor=ana)
     machine = StateMachine.objects.get(name="good")
     fields = {"kind": AlarmKind.NO_SUCCESS, "machine": machine, "period_s": 60}
     alarms.put_alarm(project, region, "quiet", fields, actor=ana)
@@ -150,7 +152,8 @@ def _particular_addresses() -> Iterator[str]:
     asking = "/machines/asking/executions/run1/"
     yield from (f"{asking}?view={view}" for view in ("steps", "timeline"))
     yield from (f"{asking}?step=Ask&tab={tab}" for tab, _ in TABS)
-    yield from (f"/palette/?q={text}" for text in ("good", "edit+good", "told", "quiet", "nightly"))
+    sought = ("good", "edit+good", "told", "quiet", "nightly", "shift")
+    yield from (f"/palette/?q={text}" for text in sought)
     yield "/failures/?children=with"
     yield "/notifications/?create=1"
     yield "/rules/told/"

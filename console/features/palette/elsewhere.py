@@ -114,7 +114,7 @@ class _Search:
 
     def activities(self) -> Iterator[tuple[int, Match]]:
         """Yield project and match of activities."""
-        for row in self._best_rows(Activity.objects.all()):
+        for row in self._best_rows(Activity.objects.all()) if has_feature("tasks") else ():
             yield self._match(row, row.name, "activity", "activity", row.name)
 
     def _best_rows(self, rows: QuerySet[Any], field: str = "name") -> list[Any]:

@@ -280,6 +280,8 @@ def _alarms(scope: Scope, text: str) -> Iterator[Match]:
 
 
 def _activities(scope: Scope, text: str) -> Iterator[Match]:
+    if not has_feature("tasks"):
+        return
     for activity in _named_rows(scope, Activity.objects.all(), text):
         address = _arn_address(scope, text, "activity", activity.name)
         yield Match(activity.name, address, "activity")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
+    from pytest_django.fixtures import Settings
 
 BY = Actor("manage.py")
 
@@ -116,3 +117,17 @@ def test_the_queries_do_not_grow_with_the_projects(
     with django_assert_max_num_queries(40):
         found = matches(viewer, "orders")
     assert len([group for group in found if group.startswith("In the project")]) == 9
+
+
+def test_activities_are_not_found_without_the_feature_of_tasks(
+    viewer: Client, settings: Settings
+) -> None:
+    """They have no page then, neither in the project of the page nor in others."""
+    before = matches(viewer, "orders-")
+    names = (name for name in settings.STATEYARD_FEATURES if name != "tasks")
+    settings.STATEYARD_FEATURES = tuple(names)
+    after = matches(viewer, "orders-")
+    assert before.pop("Activities") == ["orders-default"]
+    assert before["In the project payments"].count("orders-payments") == 2
+    before["In the project payments"].remove("orders-payments")
+    assert before == after
