@@ -357,7 +357,9 @@ def addresses() -> Iterator[str]:
 
 def asked_names() -> set[str]:
     """Return the names of what pages read of queries and forms, from their code and templates."""
-    code = "".join(path.read_text() for path in (ROOT / "console" / "web").rglob("*.py"))
+    folders = (ROOT / "console" / "web", ROOT / "console" / "features")
+    modules = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    code = "".join(text for text in modules if "HttpRequest" in text or "QueryDict" in text)
     pages = "".join(path.read_text() for path in (ROOT / "templates").rglob("*.html"))
     read = re.findall(r"""\.get(?:list)?\(\s*"([a-z_]+)\"""", code)
     return {*read, *re.findall(r"""\bname="([a-z_]+)\"""", pages)}
