@@ -143,8 +143,8 @@ def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
 
 
 WEB_PACKAGES = (
-    *("core", "masking", "graph", "history", "execution", "search", "tasks"),
-    *("machines", "people", "operations", "overview"),
+    *("core", "masking", "graph", "history", "execution", "search"),
+    *("machines", "people", "overview"),
 )
 """The packages of console/web: each imports from itself and from the packages before it."""
 
