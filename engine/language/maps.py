@@ -126,7 +126,7 @@ def _read_distributed(
     if config is None:
         return None
     mode = config.one_of("Mode", ("INLINE", "DISTRIBUTED"))
-    kind = config.one_of("ExecutionType", tuple(MachineType))
+    config.one_of("ExecutionType", tuple(MachineType))
     for name in config.value:
         if name not in ("Mode", "ExecutionType", "Comment"):
             config.newer_error("", f"Field '{name}' is not supported")
@@ -142,7 +142,6 @@ def _read_distributed(
     if not config.has("ExecutionType"):
         config.error("", "These fields are required: [ExecutionType]")
     return Distributed(
-        execution_type=MachineType(kind or MachineType.STANDARD),
         label=builder.label(node),
         item_reader=read_item_reader(node),
         item_batcher=read_item_batcher(node),

@@ -231,7 +231,6 @@ class Parallel(_StateFields):
 class Distributed:
     """The fields of a distributed Map; templates inside are compiled."""
 
-    execution_type: MachineType
     label: str | None = None
     item_reader: Mapping[str, Any] | None = None
     item_batcher: Mapping[str, Any] | None = None
