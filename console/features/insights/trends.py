@@ -105,7 +105,6 @@ class MachineTrends:
     silent: tuple[SilentMachine, ...]
     compared: int
     needed: int = NEW + LEAST_BEFORE
-    looked_at: int = LOOKED_AT
 
 
 def trend_context(scope: Scope, listed: MachinePage) -> dict[str, MachineTrends]:

@@ -155,20 +155,12 @@ def cost_of_execution(execution: Execution, state_count: int) -> Cost:
     return cost.with_tokens(tokens, rates)
 
 
-def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
-    """Estimate a state machine's executions started in [since, until), epoch ms.
-
-    Returned with the number of executions looked at: above ``MOST`` executions, the others are
-    assumed to cost as much as the newest.
-    """
-    cost, _, looked_at = costs_of_machine(machine, since, until)
-    return cost, looked_at
-
-
 def costs_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, MonthCost, int]:
-    """Return ``cost_of_machine``, and the cost of 30 days at the rate of the period.
+    """Estimate a state machine's executions started in [since, until), and 30 days at their rate.
 
-    The time before the state machine was created does not count, unless executions were imported.
+    Returned with the number of executions examined: above ``MOST`` executions, the others are
+    assumed to cost as much as the newest. ``since``, ``until``: epoch milliseconds. The time before
+    the state machine was created does not count, unless executions were imported.
     """
     executions = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
     has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)

@@ -94,7 +94,6 @@ class AvailabilityFigure:
 
     span: str
     whole: bool
-    measured_ms: int
     percent: str
     lost_ms: int
     allowed_ms: int
@@ -105,7 +104,6 @@ class AvailabilityFigure:
 class MeasuredHour:
     """An hour of the calendar. ``tone``: "idle" if not measured, or in the future."""
 
-    hour_ms: int
     tone: str
     text: str
 
@@ -170,7 +168,6 @@ def _figures(minutes: list[readiness.MeasuredMinute]) -> Iterator[AvailabilityFi
         yield AvailabilityFigure(
             name if is_full_span else formatting.duration_text(measured_ms),
             is_full_span,
-            measured_ms,
             percent_text(availability.share),
             round(availability.lost * formatting.MINUTE),
             round(measured_ms * (1 - TARGET)),
@@ -203,7 +200,7 @@ def _days(minutes: list[readiness.MeasuredMinute], until_ms: int) -> list[Measur
         MeasuredDay(
             day,
             tuple(
-                _hour(hour, hours.get(hour, []))
+                _hour(hours.get(hour, []))
                 for hour in range(day, day + formatting.DAY, formatting.HOUR)
             ),
         )
@@ -212,15 +209,15 @@ def _days(minutes: list[readiness.MeasuredMinute], until_ms: int) -> list[Measur
     ]
 
 
-def _hour(hour_ms: int, minutes: list[readiness.MeasuredMinute]) -> MeasuredHour:
+def _hour(minutes: list[readiness.MeasuredMinute]) -> MeasuredHour:
     if not minutes:
-        return MeasuredHour(hour_ms, "idle", "not measured")
+        return MeasuredHour("idle", "not measured")
     availability = readiness.availability_of(minutes)
     lost = availability.lost / availability.minutes
     tone = next(tone for most, tone in _TONES if lost <= most)
     reasons = sorted({minute.reason for minute in minutes if minute.lost and minute.reason})
     text = f"{percent_text(availability.share)} of {availability.minutes:g} min"
-    return MeasuredHour(hour_ms, tone, "; ".join([text, *reasons]))
+    return MeasuredHour(tone, "; ".join([text, *reasons]))
 
 
 def _floor(moment_ms: int, unit_ms: int) -> int:

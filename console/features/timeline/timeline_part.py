@@ -157,7 +157,7 @@ class LaneRectangle:
 
 @dataclass(frozen=True, slots=True)
 class LaneBar:
-    """The iterations of a Map over time. ``peak``: the maximum concurrency.
+    """The iterations of a Map over time.
 
     ``critical``: x and width of the parts on the critical path, in units. ``endings``: how they
     ended in the attempts on display.
@@ -165,7 +165,6 @@ class LaneBar:
 
     rectangles: tuple[LaneRectangle, ...]
     lanes: int
-    peak: int
     text: str
     critical: tuple[tuple[float, float], ...] = ()
     endings: str = ""
@@ -236,7 +235,7 @@ def lane_bar(
     at_once = f"up to {peak:,} at once" if peak > 1 else "one at a time"
     words = f"{text}; {at_once}"
     marks = tuple(_merged_marks(critical))
-    return LaneBar(tuple(rectangles), lanes, peak, words, marks, text)
+    return LaneBar(tuple(rectangles), lanes, words, marks, text)
 
 
 def _draw_lanes(

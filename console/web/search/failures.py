@@ -47,11 +47,6 @@ class Failure:
     is_express: bool = False
 
     @property
-    def error_text(self) -> str:
-        """Return the error, or the kind of end without an error."""
-        return self.error or self.ending or "No error name"
-
-    @property
     def ended_by(self) -> str:
         """Return the error, or the kind of end without the exceeded limit."""
         return self.error or self.ending.partition(": ")[0] or "No error name"

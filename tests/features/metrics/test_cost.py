@@ -110,7 +110,7 @@ def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
     machine = create(project, calls)
     execution = ended(start(machine))
     assert shown(execution) == 4
-    of_all, looked_at = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, _, looked_at = cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert (of_all.count, looked_at) == (4, 1)
 
 
@@ -162,7 +162,7 @@ def test_retries_of_groups_are_transitions(project: Project, worker: Any, shape:
     machine = create(project, definition, shape)
     execution = ended(start(machine, data), 30)
     assert execution.status == "FAILED"
-    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, *_ = cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (expected, expected)
 
 
@@ -174,7 +174,7 @@ def test_what_a_redrive_runs_again_is_no_retry(project: Project, worker: Any) ->
     assert shown(execution) == 2
     redrive.redrive_execution(execution)
     execution = ended(execution)
-    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, *_ = cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (3, 3)
 
 
@@ -182,7 +182,7 @@ def test_what_still_runs_has_no_end_yet(project: Project) -> None:
     """Its states count, its end will."""
     machine = create(project, WAIT)
     execution = drain(start(machine))
-    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, *_ = cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (1, 1)
 
 
@@ -192,7 +192,7 @@ def test_a_sample_stands_for_the_rest(project: Project, monkeypatch: pytest.Monk
     machine = create(project, PASS)
     for _ in range(5):
         drain(start(machine))
-    of_all, looked_at = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, _, looked_at = cost.costs_of_machine(machine, 0, clock.now_ms() + 1)
     assert (of_all.count, looked_at) == (10, 2)
 
 

@@ -122,7 +122,7 @@ def test_nothing_is_ready_before_the_first_start(project: Project) -> None:
     assert readiness.measured_since() == T + 15_000
     report = views.make_report(T + 2 * MINUTE_MS)
     assert report.steady_since_ms == report.since_ms == T + 15_000
-    assert [(figure.measured_ms, figure.lost_ms) for figure in report.figures] == [(105_000, 0)]
+    assert [(figure.span, figure.lost_ms) for figure in report.figures] == [("1 min 45 s", 0)]
     assert project
 
 

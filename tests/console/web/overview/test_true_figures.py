@@ -259,7 +259,7 @@ def test_a_machine_that_timed_out_names_state_and_limit(
         for kind in client.get("/failures/").context["groups"]
         if kind.group.like.machine_name == "machine"
     ]
-    assert (kind.group.like.state_text, kind.group.like.error_text) == (
+    assert (kind.group.like.state_text, kind.group.like.ending) == (
         *("W", "Timed out: TimeoutSeconds"),
     )
     assert listed(client, f"/executions/?{kind.address}") == 1
