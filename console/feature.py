@@ -145,7 +145,7 @@ class Hook(StrEnum):
     ``context``: of its other lists; ``tally``: numbers of executions.
     """
     OVERVIEW_MACHINES = "overview-machines"
-    """``(scope, MachinePage) -> dict``: context of the overview when it is opened."""
+    """``(scope, MachinePage) -> dict``: context made of the overview's list of state machines."""
     OVERVIEW_LIVE = "overview-live"
     """``(scope, most) -> dict``: context of each poll of the overview; ``seen``: its stamp."""
     DEFINITION_PAGE = "definition-page"

@@ -61,7 +61,7 @@ def open_position(call: Call, params: dict[str, Any]) -> Any:
 
 
 def seal_next(call: Call, position: Any) -> str:
-    """Return the NextToken of a service whose member begins with a capital."""
+    """Return a position as a ``NextToken``, which Step Functions spells ``nextToken``."""
     return seal_position(call, _without_next(call), position)
 
 

@@ -86,9 +86,9 @@ class DataFolderCommand(ErrorLineCommand):
 
 
 class ProjectCommand(DataFolderCommand):
-    """A command with actions on a project: ``create`` is its method ``_create(project, options)``.
+    """A command with actions on a project; its parser sets ``act`` and ``--project``.
 
-    Its arguments have the action as ``act`` and the option ``--project``.
+    The method ``_create(project, options)`` runs the action ``create``.
     """
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,8 +1,7 @@
 """All URLs: the URLs of features and of the packages. A leading underscore marks a fragment.
 
-Django uses the first match. Features come first, then the packages from last to first, so that a
-specific URL (``machines/new/``, ``scenario.json``) precedes the general one of an earlier package
-(``machines/<name>/``, ``<field>.json``).
+Django uses the first match. Features come first, so that a specific URL (``machines/new/``,
+``scenario.json``) precedes the general one of a package (``machines/<name>/``, ``<field>.json``).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Access keys of programs: service accounts, key rotation, and warnings before a key expires."""
+"""Access keys: their limits, rotation and warnings before they expire; service accounts."""

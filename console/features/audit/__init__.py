@@ -1,1 +1,1 @@
-"""Protect the audit: a chain of hashes, its check, retention, and a stream to another system."""
+"""The audit: its pages, a chain of hashes, retention, and a stream to another system."""

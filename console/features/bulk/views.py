@@ -190,7 +190,7 @@ def _futile_context(scope: Scope, planned: store.BulkPlan) -> dict[str, Any]:
 
 
 def _executions_with_only_fail(executions: Sequence[Execution]) -> list[Execution]:
-    """Return the executions of which a redrive would run only a Fail state."""
+    """Return the executions whose redrive would run only a Fail state."""
     again = redrive.repeated_states_of([execution.pk for execution in executions])
     numbers = {execution.definition_id for execution in executions}
     texts = dict(Definition.objects.filter(pk__in=numbers).values_list("pk", "text"))

@@ -73,7 +73,7 @@ def map_run_address(scope: Scope, arn: str) -> str:
 
 
 def map_runs_with_arns() -> dict[str, Manager[MapRun]]:
-    """Return the Map Runs, which their ARNs name, by kind of ARN."""
+    """Return kind of ARN -> manager of the Map Runs."""
     return {"mapRun": MapRun.objects}
 
 

@@ -24,5 +24,5 @@ def activity_address(_scope: Scope, arn: str) -> str:
 
 
 def objects_with_page() -> dict[str, Manager[Any]]:
-    """Return the kind of ARN that activities have, and their rows."""
+    """Return kind of ARN -> manager of the activities."""
     return {"activity": Activity.objects}

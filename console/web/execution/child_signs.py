@@ -26,7 +26,7 @@ _COLUMNS = ("arn", "state_machine_arn", "name", "status", "start_ms", "parent_ta
 
 @dataclass(frozen=True, slots=True)
 class ChildSign:
-    """A link to the started execution; of several to their tree, or to the newest."""
+    """A link to the child execution; of several, to their tree or to the newest."""
 
     href: str
     label: str

@@ -1,1 +1,1 @@
-"""Pages of one state machine: executions, definition, versions, settings, statistics."""
+"""Pages of one state machine: executions, definition, start, settings."""

@@ -116,7 +116,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
 
 
 def _change(scope: Scope, context: dict[str, Any]) -> None:
-    """Add what features show in the lists."""
+    """Add the context of the features' lists."""
     for add in hooked(Hook.OVERVIEW_CHANGED):
         context |= add(scope, context)
 

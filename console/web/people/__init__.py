@@ -1,1 +1,1 @@
-"""Pages about people: login, invitations, passwords, members, access keys, audit trail."""
+"""Sign-in by password or one-time link, and the change of passwords."""
