@@ -10,7 +10,6 @@ JOBS = (
         "readiness",
         readiness_probe.measure,
         every_s=readiness_probe.EVERY_S,
-        # a server that is starting has not opened its port yet
-        first=readiness_probe.note_start,
+        first=readiness_probe.begin,
     ),
 )

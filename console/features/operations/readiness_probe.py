@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+import time
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from console.store.state import health
 EVERY_S = 15.0
 _ANSWER_S = 5.0
 _SERVER_ERROR = 500
+_loaded_at = time.monotonic()
 
 
 def note_start() -> None:
@@ -25,6 +27,17 @@ def note_start() -> None:
     """
     if writer.is_embedded():
         readiness.note_stop()
+
+
+def begin() -> None:
+    """Check for the first time: at once, unless this process has just started.
+
+    A server that is starting has not opened its port yet. A worker that takes over from another one
+    goes on with the checks.
+    """
+    note_start()
+    if time.monotonic() >= _loaded_at + EVERY_S:
+        measure()
 
 
 def measure() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +188,20 @@ def test_a_restart_of_seconds_is_seen(project: Project, monkeypatch: pytest.Monk
     readiness_probe.note_start()
     (gap,) = views.make_report(T + MINUTE_MS).interruptions
     assert (gap.lost_ms, gap.reason) == (15_000, NOBODY_LOOKED)
+    assert project
+
+
+def test_a_worker_that_takes_over_checks_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has just started waits: the port of its server may not be open yet."""
+    looks: list[str] = []
+    monkeypatch.setattr(readiness_probe, "writer", SimpleNamespace(is_embedded=lambda: False))
+    monkeypatch.setattr(readiness_probe, "measure", lambda: looks.append("look"))
+    for age_s, count in ((0, 0), (2 * readiness_probe.EVERY_S, 1)):
+        monkeypatch.setattr(readiness_probe, "_loaded_at", time.monotonic() - age_s)
+        readiness_probe.begin()
+        assert len(looks) == count
     assert project
 
 
