@@ -1,6 +1,5 @@
 """Client commands of ``stateyard``: they call a server's API, without Django or a data folder.
 
-``formats`` reads the files of other tools (one module a format) into the types of ``sources``.
-``deployment`` compares these with a server and applies the difference. ``commands`` has one module
-a command. Each imports only modules named before it in this list.
+``documents`` reads files, ``connection`` finds the server, and ``output`` prints. ``commands`` has
+one module for each command of the core; features have the others.
 """
