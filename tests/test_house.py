@@ -118,6 +118,7 @@ _TEMPLATES = Path(__file__).parents[1] / "templates"
 _TEMPLATE_TAG = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _VAGUE = {"one", "found", "here", "what", "told"}
+_COMMANDS_OF_FEATURES = tuple(f"console.features.{name}" for name in ("deploy", "doctor", "roles"))
 # An attribute, a filter and the name of a tag's argument are no variables.
 _VAGUE_VARIABLE = re.compile(rf"(?<![\w.|-])({'|'.join(sorted(_VAGUE))})(?![\w=-])")
 RESERVED = {
@@ -287,11 +288,12 @@ def test_templates_call_things_by_their_nouns() -> None:
 
 
 def test_pages_call_things_by_their_nouns() -> None:
-    """No local, argument or attribute in ``console.web`` has a name that could be anything."""
+    """No local, argument or attribute of a page has a name that could be anything."""
     vague = [
         f"{module.place}:{node.lineno}: {name}"
         for place, module in survey().items()
-        if place.startswith("console.web")
+        if place.startswith(("console.web", "console.features"))
+        and not place.startswith(_COMMANDS_OF_FEATURES)
         for node, name in _bound_names(module.tree)
         if name in _VAGUE | {"given", "said", "some"}
     ]

@@ -213,14 +213,14 @@ def _queue_url(client: Any, arn: str) -> str:
     return str(answer["QueueUrl"])
 
 
-def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) -> None:
+def send_to_dead_letter_queue(queue: str, notice: Notice, texts: dict[str, str]) -> None:
     """Send an undeliverable event to a queue, with EventBridge's attributes.
 
     Raise ``Undelivered``.
     """
     attributes = {
         name: {"DataType": "String", "StringValue": value[:_ATTRIBUTE]}
-        for name, value in told.items()
+        for name, value in texts.items()
         if value
     }
     fifo = {"MessageGroupId": "stateyard", "MessageDeduplicationId": notice.event_id}

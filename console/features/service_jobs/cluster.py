@@ -63,8 +63,8 @@ class Answer:
     @property
     def result(self) -> str:
         """Return the response as the state's result."""
-        said = {"ResponseBody": self.value, "StatusCode": self.status, "StatusText": self.reason}
-        return engine.dumps(said)
+        members = {"ResponseBody": self.value, "StatusCode": self.status, "StatusText": self.reason}
+        return engine.dumps(members)
 
     @property
     def outcome(self) -> Succeeded | Failed:

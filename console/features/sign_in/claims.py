@@ -69,11 +69,11 @@ def read_identity(
 
 
 def same_groups(
-    provider: Mapping[str, Any], some: Mapping[str, Any], claims: Mapping[str, Any]
+    provider: Mapping[str, Any], partial: Mapping[str, Any], claims: Mapping[str, Any]
 ) -> bool:
     """Return whether the partial claims name the same groups as the whole claims; no if empty."""
     claim = provider.get("groups_claim", "groups")
-    return bool(some) and set(_read_groups(some, claim)) == set(_read_groups(claims, claim))
+    return bool(partial) and set(_read_groups(partial, claim)) == set(_read_groups(claims, claim))
 
 
 def _read_groups(claims: Mapping[str, Any], claim: str) -> list[str]:

@@ -206,7 +206,7 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan_call(resource, template, whose, sample=is_sample(machine.role_arn))
         denied = _denied_action(machine.project.name, machine.role_arn, resource)
-        kind, _, name = plan.what.partition(",")[0].partition(" ")
+        kind, _, name = plan.callee.partition(",")[0].partition(" ")
         calls.append(
             TaskCall(
                 *(node.name, resource.arn, plan, where, denied, node.id),

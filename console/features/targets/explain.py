@@ -38,13 +38,13 @@ _SAMPLES_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The call of a Task: ``what``, ``where``, and the deciding ``entry`` of the settings.
+    """The call of a Task: its ``callee``, ``where`` that is, and the setting ``entry`` that decides.
 
     ``problem``: why nothing would be called, "" if something would. ``then``: what the Task
     waits for after the answer (a job or a callback), "" for nothing.
     """
 
-    what: str
+    callee: str
     where: str = ""
     region: str = ""
     credentials: str = ""
@@ -106,7 +106,7 @@ def _harness(parameters: Any, machine: targets.MachineKey) -> CallPlan | None:
 def describe_entry(target: Mapping[str, Any], where: str) -> CallPlan:
     """Return a description of a service's settings entry."""
     return CallPlan(
-        what="",
+        callee="",
         where=without_secrets(str(target.get("endpoint_url") or "AWS itself")),
         region=str(target.get("region") or settings.STATEYARD_REGION),
         credentials=_credentials(target),
@@ -116,7 +116,7 @@ def describe_entry(target: Mapping[str, Any], where: str) -> CallPlan:
 
 def _with(plan: CallPlan, then: str) -> CallPlan:
     return CallPlan(
-        plan.what,
+        plan.callee,
         plan.where,
         plan.region,
         plan.credentials,

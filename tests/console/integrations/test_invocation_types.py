@@ -165,7 +165,7 @@ def test_calls_of_the_sdk_are_explained() -> None:
         resource = engine.parse_resource(f"arn:aws:states:::aws-sdk:lambda:{action}")
         assert resource is not None
         plan = explain.plan_call(resource, {"FunctionName": "note"}, targets.NOBODY)
-        assert (plan.what, plan.problem) == ("function note", "")
+        assert (plan.callee, plan.problem) == ("function note", "")
 
 
 # -- executions ------------------------------------------------------------------------------------

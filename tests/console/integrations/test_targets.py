@@ -149,15 +149,15 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize(("resource", "parameters", "machine", "what", "where", "entry"), PLANS)
+@pytest.mark.parametrize(("resource", "parameters", "machine", "callee", "where", "entry"), PLANS)
 def test_a_plan_says_what_a_call_does(
-    resource: str, parameters: Any, machine: str, what: str, where: str, entry: str
+    resource: str, parameters: Any, machine: str, callee: str, where: str, entry: str
 ) -> None:
     """Operation, address and the entry that says so; a plan calls nothing and tells no secret."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
     plan = explain.plan_call(parsed, parameters, key(machine))
-    assert what in plan.what
+    assert callee in plan.callee
     assert where in plan.where
     assert entry in plan.entry
     assert plan.problem == ""

@@ -409,7 +409,7 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
     assert parsed is not None
     parameters = {"Endpoint": kube.url, "Method": "GET", "Path": "/api"}
     plan = explain.plan_call(parsed, parameters, targets.MachineKey("default", "m"))
-    assert (plan.what, plan.where, plan.entry) == ("kubernetes GET /api", kube.url, "kubernetes")
+    assert (plan.callee, plan.where, plan.entry) == ("kubernetes GET /api", kube.url, "kubernetes")
     assert plan.credentials == "a key in targets.json"
     assert "hush" not in str(plan)
     run = engine.parse_resource("arn:aws:states:::eks:runJob.sync")
