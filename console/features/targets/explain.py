@@ -38,7 +38,7 @@ _SAMPLES_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The call of a Task: its ``callee``, ``where`` that is, and the setting ``entry`` that decides.
+    """The call of a Task: ``callee``, ``where``, and the deciding ``entry`` of the settings.
 
     ``problem``: why nothing would be called, "" if something would. ``then``: what the Task
     waits for after the answer (a job or a callback), "" for nothing.
