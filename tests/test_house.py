@@ -103,9 +103,8 @@ CONSOLE_ORDER: tuple[tuple[str, ...], ...] = (
     *((f"console.features.{name}",) for name in ("projects", "branches", "sign_in", "access_keys")),
     *((f"console.features.{name}",) for name in ("account", "audit", "pause")),
     ("console.features.breakpoints", "console.features.faults", "console.features.next_starts"),
-    ("console.features.account", "console.features.operations", "console.features.saved_views"),
+    ("console.features.operations", "console.features.saved_views"),
     ("console.features.members",),
-    ("console.features.audit",),
     (
         "console.features.project_targets",
         "console.features.timeline",
