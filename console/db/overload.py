@@ -1,22 +1,20 @@
 """Refuse calls that have waited too long: an early refusal is better than a late answer.
 
-A call waits in at most two queues: for a thread, and for the thread that commits. In both it is
-refused after 0.4 seconds since its arrival, if many others wait there:
+**Late calls.** A call waits in at most two queues: for a thread, and for the commit thread. Each
+queue refuses a call if 64 or more calls wait there and the call arrived more than 0.4 seconds ago.
+For example, a thousand calls arrive at once at an idle server that handles 300 per second:
 
-1. A thousand calls arrive at once at an idle server: none of them is refused.
-2. The server handles 300 a second. The last ones would be answered after three seconds.
-3. After 0.4 seconds the remaining ones are refused; nothing of them has been done.
+1. None is refused on arrival. The last one would be answered after three seconds.
+2. After 0.4 seconds the remaining calls are refused. Nothing has been written for them.
 
-A burst that is handled within that time is accepted as a whole; a few calls wait for a slow
-database as long as it takes.
+So a burst that is handled within 0.4 seconds is accepted as a whole, and fewer than 64 calls wait
+for a slow database as long as it takes.
 
-A start is refused on arrival while the commit thread is behind:
-
-1. The thread takes a hundred changes. Many are left, and one of the hundred is a quarter of a
-   second old.
-2. Starts are refused until few are left, or for a quarter of a second. They would wait longer than
-   the others, and a refused start that was prepared costs as much as an accepted one. Outcomes of
-   tasks are let in.
+**Starts.** While the commit thread is behind, starts are refused on arrival: they would wait longer
+than other calls, and refusing a start that was already prepared saves nothing. Other calls, such as
+outcomes of tasks, are accepted. The thread is behind if it has taken a group of changes whose
+oldest call arrived more than 0.25 seconds ago, and 64 or more changes are queued after the group.
+Starts are accepted again when fewer than 64 changes wait, or after 0.25 seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ MANY_WAITING = 64
 LONG_WAIT_S = 0.4
 BEHIND_S, CLOSED_S = 0.25, 0.25
 closed_until = 0.0
-"""Until when starts are refused, by the monotonic clock; 0: they are accepted."""
+"""Starts are refused until this time of the monotonic clock; 0: they are accepted."""
 
 
 class WaitedTooLong(Exception):
@@ -51,10 +49,11 @@ def is_too_late(since: float | None, waiting: int) -> bool:
 
 
 def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
-    """Refuse the late jobs; return the others. A job has the time of its call.
+    """Refuse the late jobs of a group and return the others; begin or end the refusal of starts.
 
-    Also begin or end the refusal of starts. The last part of a job is the future of its outcome;
-    ``behind``: the number of jobs after these. Not needed while few wait and starts are accepted.
+    ``jobs``: pairs of a job, whose last item is the future of its outcome, and the ``since`` of its
+    call (``is_too_late``). ``behind``: the number of jobs queued after the group. No call is needed
+    while fewer than ``MANY_WAITING`` jobs wait and starts are accepted.
     """
     global closed_until  # noqa: PLW0603 - one thread that commits a process
     waiting = len(jobs) + behind

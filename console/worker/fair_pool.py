@@ -1,8 +1,8 @@
 """Thread pool for calls of Tasks that shares its threads fairly among projects and targets.
 
-The share of a call (``fair_shares``) is in the rows, and is read only under load: while few calls
-run, the next one begins at once. Beyond that a sorter thread reads the shares of all waiting calls
-in one statement, with those of calls that began without one.
+While few calls run, a call begins at once, before its share (``fair_shares``) is known. Under load,
+calls wait, and a sorter thread reads shares from the database: one statement for all waiting calls
+and for the running calls whose share is still unknown.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from console.worker.retrying import log_errors
 
 FindShares = Callable[[Sequence[Any]], Mapping[Any, FairShare]]
 OWN_THREADS = 8
-"""Threads beside the shared places, for work of this server that waits for the database only."""
+"""Threads in addition to the shared places, for work that waits only for the database."""
 _UNSORTED_PART = 8
-"""While less than this part of the places is taken, a call begins before its share is known."""
+"""A call begins before its share is known while less than 1/8 of the places are taken."""
 _BATCH = 200
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """A call. ``about``: the key to find its share. ``counted``: it still holds its place."""
+    """A call. ``about``: its execution and task. ``counted``: whether it holds a place."""
 
     work: Callable[[], None]
     key: Hashable
@@ -41,7 +41,7 @@ class FairPool:
     """Runs up to ``places`` calls at once; each closes its database connection at its end."""
 
     def __init__(self, places: int, name: str, find_shares: FindShares | None = None) -> None:
-        """Start no thread yet. ``find_shares``: finds the shares for ``submit`` with ``about``."""
+        """Start no thread yet. ``find_shares``: reads the shares of calls from their ``about``."""
         self._threads = CallPool(places + OWN_THREADS, name)
         self._sorter = CallPool(1, f"{name}-sorter")
         self._find_shares = find_shares
@@ -50,8 +50,8 @@ class FairPool:
         self._few = places // _UNSORTED_PART
         self._under_way = 0
         self._queue: FairQueue[_Job] = FairQueue(self.shares)
-        self._unsorted: deque[_Job] = deque()  # they wait for the sorter
-        self._unknown: set[_Job] = set()  # they began before they were sorted
+        self._unsorted: deque[_Job] = deque()  # waiting for the sorter
+        self._unknown: set[_Job] = set()  # running, with an unknown share
         self._sorting = False
         self._running: dict[Hashable, _Job] = {}
 
@@ -61,10 +61,10 @@ class FairPool:
         return self._lock
 
     def submit(self, work: Callable[[], None], key: Hashable = None, about: Any = None) -> None:
-        """Queue a call, under a name if it may have to be replaced; it must not raise.
+        """Queue a call, which must not raise. ``key``: its name, for ``lasting`` and ``replace``.
 
-        ``about``: its project and target, which determine its share; None for work that waits for
-        no network, which needs no share.
+        ``about``: its execution and task, by which its share is found; None for work that does not
+        wait for the network, and needs no share.
         """
         if about is None:
             self._threads.submit(work, key)
@@ -87,7 +87,7 @@ class FairPool:
             self._queue.put(share, _Job(work, None, None, share))
             self._begin_waiting()
 
-    # -- whose call it is --------------------------------------------------------------------------
+    # -- sorting -----------------------------------------------------------------------------------
 
     def _sort(self) -> None:
         while batch := self._next_batch():
@@ -108,18 +108,18 @@ class FairPool:
         return batch
 
     def _place(self, job: _Job, share: FairShare) -> None:
-        """Queue a call under its share, or count a call that has begun or ended already."""
+        """Queue a waiting call under its share, or count a running call for it."""
         if job.counted:
             self.shares.assign(share)
         elif job.share is None:
             self._queue.put(share, job)
         job.share = job.share or share
 
-    # -- calls under way ---------------------------------------------------------------------------
+    # -- running calls -----------------------------------------------------------------------------
 
     def _begin_waiting(self) -> None:
         while (turn := self._queue.take()) is not None:
-            turn[1].counted = True  # by the queue
+            turn[1].counted = True  # the queue has taken its place
             self._begin(turn[1])
 
     def _begin(self, job: _Job) -> None:
@@ -148,10 +148,10 @@ class FairPool:
         self._under_way -= 1
         self.shares.end(job.share)
         self._unknown.discard(job)
-        job.share = job.share or NOBODY  # the sorter has nothing to count any more
+        job.share = job.share or NOBODY  # the sorter must not count it
         self._begin_waiting()
 
-    # -- calls that hang ---------------------------------------------------------------------------
+    # -- hanging calls -----------------------------------------------------------------------------
 
     def lasting(self, seconds: float) -> list[Hashable]:
         """Return the names of calls that have run for at least this long."""

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BarPiece:
-    """A period of a row's work, not yet positioned. ``retry``: it ends with its attempt.
+    """A part of a row's bar, in epoch milliseconds, not yet positioned.
 
-    ``interrupted``: attempt at the execution -> how its visit ended there, before a redrive;
-    ``worked_ms``: how long its visits lasted together, if there is time between them.
+    ``retry``: whether it is a single try of a Task, which ends with the execution's attempt.
+    ``interrupted``: number of an attempt -> status of the visit at its end, before a redrive.
+    ``worked_ms``: the time that several visits cover together; None for a single visit.
     """
 
     since: int
@@ -40,10 +41,11 @@ class BarPiece:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStay:
-    """The time of some visits in one attempt of the execution, first begin to last end.
+    """The time of several visits in one attempt of the execution: first begin to last end.
 
-    ``status``: how the attempt left them, the worst of them; ``cut``: a redrive continued one of
-    them; ``visits``: how many they are; ``critical``: one of them is on the critical path.
+    ``cut``: whether a redrive continued a visit. ``status``: that of such a visit at the end of the
+    attempt, else the worst status. ``visits``: their number. ``critical``: whether a visit is on
+    the critical path.
     """
 
     attempt: ExecutionAttempt
@@ -71,8 +73,8 @@ def clip_piece(
 def _ended_at_once(piece: BarPiece, attempts: Sequence[ExecutionAttempt], place: int) -> bool:
     """Whether a piece of an earlier attempt ended in the millisecond of this redrive.
 
-    An overdue Wait does. If the attempt before ended in that millisecond, too, the piece may have
-    ended with it, and is not drawn twice.
+    An overdue Wait ends like that. If the previous attempt also ended in that millisecond, the
+    piece may have ended with it, and is not drawn twice.
     """
     before, attempt = attempts[place - 2], attempts[place - 1]
     return place > 1 and before.until < attempt.since == piece.until and piece.since < piece.until
@@ -81,9 +83,10 @@ def _ended_at_once(piece: BarPiece, attempts: Sequence[ExecutionAttempt], place:
 def stays_by_attempt(
     trace: Trace, numbers: Iterable[int], axis: TimeAxis, final: str = ""
 ) -> list[AttemptStay]:
-    """Return the time of some visits in each attempt. ``numbers``: the attempts.
+    """Return the time of several visits in each attempt of the execution.
 
-    ``final``: the status of the whole visit, which is that of its last stay.
+    ``numbers``: of the visits. ``final``: the status in the last attempt, for an iteration, which
+    has a status of its own; "" to use that of the visits.
     """
     stays: dict[int, AttemptStay] = {}
     now, on_path = axis.span.now, axis.critical.visits

@@ -2,16 +2,17 @@
 
 The JSON is joined from stored texts, without parsing them as ``history.aws_event`` does:
 
-1. The database joins each column of the page to one text: a row costs more than its values.
+1. The database joins each column of the page to one text, because fetching a row costs more than
+   its values.
 2. The texts are split, and each payload gets a note that it is not truncated (``inputDetails``).
 3. The values are inserted between the names of AWS's members.
 
-Step 2 relies on how ``step_rows`` writes details: JSON without blanks. There ``,"input":`` begins a
-member, and is never within a value, whose quotes are escaped. If a text holds more than one
-object, the member may be of an inner one, and the details are split instead (``_noted_details``).
+Step 2 relies on the form in which ``step_rows`` writes details: JSON without blanks. In it,
+``,"input":`` always begins a member, because quotes within a value are escaped. If the details
+contain an inner object, the member may belong to it, so they are parsed (``_noted_details``).
 
-Whole events could be stored as the bytes of the answer. That would double what a small event takes
-on the disk, because pages and searches need its columns.
+Storing each event as the bytes of the answer would double the disk space of small events, because
+pages and searches need the columns as well.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import engine
 from console.db.rows import fetch_row
 from console.store.state import history_columns
 
-_SEPARATOR = "\x1f"  # no JSON text has it: it is escaped there
+_SEPARATOR = "\x1f"  # JSON texts contain it only escaped
 _WHOLE = '{"truncated":false}'
 _NOTES = {
     "input": "inputDetails",
@@ -34,7 +35,7 @@ _NOTES = {
 }
 _NOTED = {
     f'{before}"{name}":': f'{before}"{_NOTES[name]}":{_WHOLE},"{name}":'
-    for before in (",", "{")  # in this order: what comes of "{" has a "," in it
+    for before in (",", "{")  # "," first: the text inserted after "{" contains a ","
     for name in ("input", "output")
 }
 _TYPES = {name: f',"type":"{name}","id":' for name in engine.DETAILS}
@@ -43,7 +44,7 @@ _FROM = (
     " FROM (SELECT event_id, previous, at_ms, type, details FROM console_historyevent"
     " WHERE execution_id = %s AND event_id"
 )
-# Both databases join in the order in which the rows come: that of the inner SELECT.
+# Both databases join the rows in the order of the inner SELECT.
 _JOINED = {
     "sqlite": (
         "SELECT group_concat(event_id), group_concat(previous), group_concat(at_ms),"
@@ -54,7 +55,7 @@ _JOINED = {
         " string_agg(at_ms::text, ','), string_agg(type, ','), string_agg(details, chr(31))"
     ),
 }
-# To stop after a number of rows takes SQLite longer than to stop at an event: 0.53 ms, not 0.35.
+# BETWEEN, because SQLite takes longer to stop after a number of rows: 0.53 instead of 0.35 ms.
 _FOLLOWING = (
     f"{_JOINED['sqlite']}, (SELECT max(event_id) FROM console_historyevent"
     " WHERE execution_id = %s) FROM console_historyevent"
@@ -65,7 +66,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class EventTexts(NamedTuple):
-    """The columns of some events."""
+    """The columns of several events, as texts."""
 
     ids: list[str]
     previous: list[str]
@@ -75,7 +76,7 @@ class EventTexts(NamedTuple):
 
 
 class HistoryPage(NamedTuple):
-    """Events as a JSON array. ``last``: the id of the last one, if there are more."""
+    """Events as a JSON array. ``last``: the id of the last event; None if no more follow."""
 
     events: bytes
     last: int | None
@@ -93,10 +94,10 @@ def read_page(execution_id: int, *, after: int, size: int, reverse: bool) -> His
 
 
 def _read_following(execution_id: int, after: int, limit: int) -> EventTexts | None:
-    """Return up to ``limit`` events after one by the fast query, None if it cannot be used.
+    """Return up to ``limit`` events by the fast query of SQLite, None if it cannot be used.
 
-    SQLite joins in the order in which it reads: the order of the key, which is also the index. Ids
-    have no gaps; if they had, the last id would show it.
+    SQLite joins rows in the order in which it reads them, that of the index. Ids have no gaps; a
+    gap would show in the number of events or in the last id.
     """
     if connection.vendor != "sqlite":
         return None
@@ -152,7 +153,7 @@ def event_texts(events: EventTexts) -> list[str]:
 
 
 def _note_all_payloads(details: list[str]) -> list[str]:
-    """Return all details as ``_note_payloads`` does; if none has inner objects, as one text."""
+    """Return all details with notes: handled as one text, if none has an inner object."""
     joined = _SEPARATOR.join(details)
     begins = joined.startswith('{"') + joined.count(f'{_SEPARATOR}{{"')
     if joined.count('{"') > begins or 'Variables":' in joined:
@@ -174,7 +175,7 @@ def _with_notes(text: str) -> str:
 
 
 def _noted_details(text: str) -> str:
-    """Return details with the notes of their payloads, in the general way."""
+    """Return details with the notes of their payloads, by parsing the details."""
     noted: dict[str, msgspec.Raw] = {}
     for name, value in _split_details(text).items():
         if name in _NOTES:

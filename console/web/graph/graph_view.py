@@ -46,18 +46,21 @@ class GraphView:
         return "" if usual else f"{self.direction}{folded}{size}\n"
 
     def folding(self, opened: set[str] | None) -> GraphView:
-        """Return it with folds, and some more groups open; without any fold for None."""
+        """Return the view with all groups folded, except ``unfolded`` and ``opened``.
+
+        None: no group is folded.
+        """
         if opened is None:
             return replace(self, folds=False, unfolded=frozenset())
         return replace(self, folds=True, unfolded=self.unfolded | opened)
 
 
 WHOLE = GraphView()
-"""Downwards, with nothing folded."""
+"""The default view: downwards, with nothing folded."""
 
 
 def graph_view_of(request: HttpRequest) -> GraphView:
-    """Return the view of the reader's cookie and the URL; invalid values are ignored."""
+    """Return the view that the cookie and the URL select; invalid values are ignored."""
     cookie = request.COOKIES.get(DIRECTION_COOKIE, "")
     direction = Direction(cookie) if cookie in list(Direction) else Direction.DOWN
     node_ids = _NODE_ID.findall(request.GET.get("unfold", "")[: 8 * MOST_UNFOLDED])
@@ -65,11 +68,11 @@ def graph_view_of(request: HttpRequest) -> GraphView:
 
 
 FOLD_ABOVE = 150
-"""Machines with more states fold their groups."""
+"""The groups of a state machine with more states are folded."""
 
 
 def states_inside(graph: Graph) -> dict[str, list[str]]:
-    """Return Parallel or Map -> the ids of the states inside, at any depth."""
+    """Return id of a Parallel or Map -> ids of the states inside, at any depth."""
     owners = {group.id: group.owner for group in graph.groups}
     inside: dict[str, list[str]] = {group.owner: [] for group in graph.groups if group.owner}
     for node in graph.nodes:
@@ -91,7 +94,7 @@ def owners_around(graph: Graph, name: str) -> set[str]:
 
 
 def fold_groups(graph: Graph, unfolded: Collection[str]) -> tuple[Graph, Mapping[str, int]]:
-    """Return a graph without the states of folded groups; and owner -> number of states."""
+    """Return a graph without the states of folded groups, and owner -> number of hidden states."""
     inside = states_inside(graph)
     folded = {owner: len(nodes) for owner, nodes in inside.items() if owner not in unfolded}
     hidden = {node for owner in folded for node in inside[owner]}
@@ -118,7 +121,7 @@ def view_around(graph: Graph, chosen: str, view: GraphView) -> GraphView:
 
 
 def fold_links(view: GraphView, picture: Picture) -> dict[str, str]:
-    """Return box -> URL parameter of unfolded groups after a click on its sign."""
+    """Return box id -> value of the URL parameter ``unfold`` for a click on the fold sign."""
     return {
         box.node.id: ",".join(sorted(view.unfolded ^ {box.node.id}))
         for box in picture.boxes
