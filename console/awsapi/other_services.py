@@ -1,8 +1,8 @@
 """Answer calls of services whose protocol is not AWS JSON.
 
 Calls of EventBridge Scheduler are passed to ``rest_json``. GetCallerIdentity of STS is answered.
-All other actions are unknown. They get an error in the format of their protocol, because an SDK can
-only parse that one: XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else
+All other actions are unknown. They get an error in the format of their protocol, the only one that
+their SDK can parse: XML for the query protocol (STS, IAM, CloudFormation), for EC2 and for S3, else
 JSON.
 
 Calls of SDKs without a signature in their headers (unsigned, presigned, or with a bearer token) are
@@ -182,13 +182,13 @@ def _answer_call(
 def _unknown_text(call: ForeignCall) -> str:
     operation_text = f"operation {call.action} of " if call.action else ""
     if not call.service:
-        return f"Could not find {operation_text}a service whose name the call does not tell"
+        return f"Could not find {operation_text}the service: the call does not name it"
     return (
         f"Could not find {operation_text}the service {call.service!r}: this server does not have it"
     )
 
 
-# -- out -------------------------------------------------------------------------------------------
+# -- responses -------------------------------------------------------------------------------------
 
 
 def _result_as_xml(call: ForeignCall, result: dict[str, Any]) -> bytes:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _SERVICE = ApiService("stateyard", "", "stateyard", "", {})
 _LONGEST_NOTE = 1000
 _SCALARS = {"dryRun", "hours", "since", "starts"}
-"""Members that may be a number or a truth value of JSON, and a text as well."""
+"""Members whose JSON value may be a number or a boolean instead of a text."""
 _MUST_SIGN = frozenset({"host", "x-amz-date"})  # method, path, query and body are always signed
 _STATUS = {
     ErrorCode.ResourceNotFound: HTTPStatus.NOT_FOUND,
@@ -53,9 +53,10 @@ _STATUS = {
 
 
 def signed_view(*methods: str) -> Callable[[View], View]:
-    """Make a view from a function of request, principal, actor and path arguments.
+    """Return a decorator for a function of request, principal, actor and path arguments.
 
-    The view answers the errors that the function raises. ``methods``: of HTTP; others are a 405.
+    The view returns a ``ServiceError`` of the function as an error response. ``methods``: the
+    accepted HTTP methods; others get a 405.
     """
 
     def make(act: View) -> View:
@@ -103,7 +104,7 @@ def _raw_body(request: HttpRequest) -> bytes:
         return request.body
     except RawPostDataException:
         raise ProtocolError(
-            ErrorCode.SerializationException, "the body is a form in parts, wanted JSON"
+            ErrorCode.SerializationException, "the body is a multipart form, expected JSON"
         ) from None
 
 
@@ -129,8 +130,8 @@ def authorize(
 def read_body(request: HttpRequest, required: str = "", optional: tuple[str, ...] = ()) -> Body:
     """Return the members of a JSON object as texts.
 
-    ``required``: a member that must be there. A number or truth value is returned as its JSON text,
-    if the member can be one. Raises ValidationException for a member with another
+    ``required``: the member without which a call is refused; "" for none. A number or boolean of
+    ``_SCALARS`` is returned as its JSON text. Raise ValidationException for a member with another
     name or type, SerializationException for another body.
     """
     members = (required, *optional) if required else optional

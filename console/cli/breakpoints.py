@@ -24,25 +24,25 @@ class _AddBreakpoint(Action):
     def __call__(
         self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: Any = None
     ) -> None:
-        """Keep the default list of other calls as it is."""
+        """Append to a copy, because the parser shares the default list."""
         del parser, option_string
         namespace.break_at = [*namespace.break_at, {"state": values}]
 
 
 class _SetMember(Action):
-    """Set a member of the breakpoint before it: ``--break-hits`` sets ``hits``."""
+    """Set a member of the preceding breakpoint: ``--break-hits`` sets ``hits``."""
 
     def __call__(
         self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: Any = None
     ) -> None:
-        """Refuse an option without a breakpoint before it, or a repeated one."""
+        """Refuse an option without a preceding breakpoint, and a repeated option."""
         del parser, option_string
         member = self.dest.removeprefix("break_")
         if not namespace.break_at:
-            raise ArgumentError(self, "got no --break-at before it, wanted one")
+            raise ArgumentError(self, "must follow a --break-at")
         *others, last = namespace.break_at
         if member in last:
-            raise ArgumentError(self, f"got it twice for {last['state']}, wanted it once")
+            raise ArgumentError(self, f"repeated for the breakpoint at {last['state']}")
         namespace.break_at = [*others, {**last, member: values}]
 
 
@@ -60,36 +60,40 @@ def add_breakpoint_arguments(parser: ArgumentParser, exclusive: _ActionsContaine
         "--break-when",
         action=_SetMember,
         choices=[str(when) for when in engine.BreakTime],
-        help="the --break-at before it stops before the state (the default), after its success,"
-        " or when an error reaches it",
+        help="when the preceding --break-at stops: before the state (the default), after its"
+        " success, or when an error reaches it",
     )
     parser.add_argument(
         "--break-hits",
         action=_SetMember,
         type=int,
         metavar="N",
-        help="the --break-at before it stops from the N-th hit on (default: 1)",
+        help="the hit at which the preceding --break-at begins to stop (default: 1)",
     )
 
 
 def breakpoints_text(
     connection: Connection, arn: str, breakpoints: Iterable[dict[str, Any]]
 ) -> str:
-    """Return the JSON text of breakpoints. ``arn``: of the state machine, a version or an alias."""
+    """Return breakpoints as JSON text, with each ``STATE if CONDITION`` split into its members.
+
+    ``arn``: of the state machine, a version or an alias. Its definition is read from the server to
+    tell a condition from a name that contains " if ".
+    """
     return json.dumps(
         [each | _state_and_condition(connection, arn, each["state"]) for each in breakpoints]
     )
 
 
-def _state_and_condition(connection: Connection, arn: str, word: str) -> dict[str, str]:
+def _state_and_condition(connection: Connection, arn: str, text: str) -> dict[str, str]:
     """Return the members of ``STATE`` or ``STATE if CONDITION``."""
-    if _IF not in word:
-        return {"state": word}
+    if _IF not in text:
+        return {"state": text}
     # The name of a state may contain " if ", as in "Check if paid".
     machine = ":".join(arn.split(":")[:_ARN_PARTS])
     answer = connection.states.describe_state_machine(stateMachineArn=machine)
     names = {name for name, _ in engine.own_states(engine.parse_stored(answer["definition"]))}
-    parts = word.split(_IF)
+    parts = text.split(_IF)
     for count in range(len(parts), 0, -1):
         state, condition = _IF.join(parts[:count]), _IF.join(parts[count:])
         if state in names:

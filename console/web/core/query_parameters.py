@@ -1,8 +1,8 @@
 """Refuse unknown query parameters of file and API URLs, and repeated ones of API URLs.
 
-Otherwise a program with a misspelt parameter would get a wrong answer. Exempt are pages (their
-lists name unread parameters), health probes (callers add cache busters) and start links (webhooks
-add parameters).
+Otherwise a program with a misspelt parameter would get a wrong answer. Not checked are pages, which
+name ignored parameters in a notice; health probes, to which callers add cache busters; and start
+links, to which webhooks add parameters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARAMETERS: dict[str, frozenset[str]] = {
         for address, names in feature.parameters.items()
     },
 }
-"""Name of an address that programs read -> its parameters. An API without an entry has none."""
+"""Name of a URL for programs -> its query parameters. A URL of an API without an entry has none."""
 
 
 def refuse_parameters(request: HttpRequest, address: str) -> HttpResponse | None:
@@ -45,7 +45,7 @@ def refuse_parameters(request: HttpRequest, address: str) -> HttpResponse | None
             listed = ", ".join(sorted(names)) or "none"
             return _error(f"{name[:100]} is not a query parameter of this page. Accepted: {listed}")
         if len(values) > 1 and of_api:
-            return _error(f"{name} stands {len(values)} times in this address. Accepted: once")
+            return _error(f"{name} is given {len(values)} times in this URL. Accepted: once")
     return None
 
 

@@ -385,8 +385,9 @@ def test_start_waits_and_says_how_it_ended(server: Server, empty: Any, tmp_path:
         empty.stop_execution(executionArn=each)
     often = ("--break-at", "P", "--break-hits", 2)
     assert "{}" in run(server, "start", "hello", *often, "--wait").splitlines()
-    assert "got no --break-at before it" in run(server, "start", "a", "--break-hits", 2, code=2)
-    assert "got it twice for P" in run(server, "start", "a", *often, "--break-hits", 3, code=2)
+    assert "must follow a --break-at" in run(server, "start", "a", "--break-hits", 2, code=2)
+    refused = run(server, "start", "a", *often, "--break-hits", 3, code=2)
+    assert "repeated for the breakpoint at P" in refused
     assert "invalid choice: 'late'" in run(server, "start", "a", "--break-when", "late", code=2)
     refused = run(server, "start", "hello", "--break-at", "P", "--break-hits", 0, code=2)
     assert "the breakpoint at P, hits: got 0, wanted 1 to" in refused

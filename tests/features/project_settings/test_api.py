@@ -78,7 +78,7 @@ def test_a_repeated_parameter_is_refused(project: Project) -> None:
     """``?dryRun=true&dryRun=false`` would import."""
     answer = call(new_key(project, "owner"), "POST", SENT, "?dryRun=true&dryRun=false")
     assert answer.status_code == 400
-    assert answer.content == b"dryRun stands 2 times in this address. Accepted: once\n"
+    assert answer.content == b"dryRun is given 2 times in this URL. Accepted: once\n"
     assert not ProjectSetting.objects.exists()
 
 
