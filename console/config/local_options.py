@@ -1,10 +1,10 @@
 """Read the environment variables of Step Functions Local, for users who migrate from it.
 
-They can also be given as options of ``up``, which are put into the variables before the settings
-are read. Endpoints become targets, ``WAIT_TIME_SCALE`` scales pauses, and ``AWS_ACCOUNT_ID`` is the
-account of the first project. ``AWS_DEFAULT_REGION`` is ignored: each call names its region, and
-many shells set the variable for other programs. Source: "Setting configuration options for Step
-Functions Local".
+``up`` also accepts the options of its command line: they set the variables before the settings are
+read. Endpoints become targets, ``WAIT_TIME_SCALE`` scales Wait states and delays before retries,
+and ``AWS_ACCOUNT_ID`` is the account of the first project. ``AWS_DEFAULT_REGION`` is ignored: each
+call names its region, and many shells set the variable for other programs. Source: "Setting
+configuration options for Step Functions Local".
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _MOST_SCALE = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options in a parser; ``apply_arguments`` has processed them before."""
+    """Add the options to the parser of a command; ``apply_arguments`` has read them before."""
     group = parser.add_argument_group("options of Step Functions Local")
     for variable, options in COMMAND_LINE.items():
         group.add_argument(
@@ -67,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_arguments(words: list[str]) -> None:
-    """Put options of a command line into their variables.
+    """Set the variables of the options in a command line.
 
-    Errors in them are left to the command's own parser.
+    Errors in the options are reported by the command's own parser.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_arguments(parser)
@@ -91,7 +91,7 @@ def read_targets() -> dict[str, dict[str, Any]]:
 
 
 def read_wait_time_scale() -> float:
-    """Return the factor for the length of pauses; 1: as defined."""
+    """Return the factor for Wait states and delays before retries; 1: as defined."""
     return environment.read_number("WAIT_TIME_SCALE", 1, 0, _MOST_SCALE, "times")
 
 
@@ -108,8 +108,8 @@ def without_own_endpoint(
 ) -> dict[str, Any]:
     """Return targets without a ``STEP_FUNCTIONS_ENDPOINT`` that is this server.
 
-    Step Functions Local needs its own address to run nested executions. Here they run without it,
-    and the dummy key of a local endpoint would be refused.
+    Step Functions Local needs its own address to run nested executions. Stateyard does not, and it
+    would refuse the dummy key of a local endpoint.
     """
     target = targets.get("stepfunctions")
     if not isinstance(target, dict) or target.get("access_key_id") != _KEY:

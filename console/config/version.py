@@ -28,7 +28,7 @@ def server_version() -> str:
 
 
 def _installed_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # takes ``email`` along
+    from importlib.metadata import PackageNotFoundError, version  # slow: also imports ``email``
 
     try:
         return version("stateyard")
@@ -81,7 +81,7 @@ def _describe_commit(root: Path) -> str:
 
 
 def _project_version(root: Path) -> str:
-    """Return the version in ``pyproject.toml``: an editable install keeps an older one."""
+    """Return the version in ``pyproject.toml``; that of an editable install may be older."""
     import tomllib
 
     with (root / "pyproject.toml").open("rb") as file:

@@ -17,7 +17,7 @@ _BAD = (engine.event_types.Tone.FAILED, engine.event_types.Tone.ABORTED)
 
 @dataclass(frozen=True, slots=True)
 class MachineRun:
-    """An ended execution.
+    """A finished execution.
 
     ``output``: a JSON value, None without one. ``history``: events as in GetExecutionHistory, none
     for Express. ``invocations``: calls of the test's own callables during it.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
 _NO_TRACING = {"enabled": False}
-_NO_DEFINITION = "{}"  # what METADATA_ONLY has instead. Source: API reference, DescribeStateMachine
+_NO_DEFINITION = "{}"  # for METADATA_ONLY. Source: API reference, DescribeStateMachine
 _DIAGNOSTICS = 100
 _CONFIGURATION_MEMBERS = (
     "loggingConfiguration.level loggingConfiguration.includeExecutionData "
@@ -48,7 +48,7 @@ def create(call: Call) -> dict[str, Any]:
     def publish(row: StateMachine) -> None:
         nonlocal version
         version = _publish(call, row)
-        # An existing machine is the same only if its version has the same description.
+        # A repeated call is idempotent only with the same description of the version.
         if version is not None and version.description != (params.get("versionDescription") or ""):
             raise machines.already_exists(row.arn)
 

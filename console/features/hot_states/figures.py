@@ -147,7 +147,7 @@ class PastRuns:
 
 def read_runs(graph: Graph, executions: Sequence[PastExecution]) -> PastRuns:
     """Return the counted executions, with children of distributed Maps."""
-    distributed_states = insights.states_elsewhere(graph)
+    distributed_states = insights.states_in_children(graph)
     inner = past_executions.child_executions(executions) if distributed_states else []
     return PastRuns(executions, inner, distributed_states)
 

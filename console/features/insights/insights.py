@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One state over several executions.
+    """Figures of one state over several executions.
 
-    ``ran``: how many ran it; ``p50``, ``p95``: percentiles of a visit's duration. Visits that were
-    aborted or still run do not count in the percentiles. ``failed``: how often a visit failed,
-    including visits that a redrive continued (``failed_before``). ``redriven``: how often a redrive
-    continued a visit. ``newest``: figure -> the newest execution that counts in it; for ``p95`` the
-    execution with the longest visit.
+    ``ran``: how many of the ``of`` executions entered it. ``p50``, ``p95``: percentiles of the
+    duration of its visits, without aborted and running visits. ``failed``: how often a visit
+    failed, including visits that a redrive continued (``failed_before``). ``redriven``: how often a
+    redrive continued a visit. ``newest``: figure -> the newest execution that counts in it; for
+    ``p95`` the execution with the longest visit.
     """
 
     node: Node
@@ -114,7 +114,7 @@ class Coverage:
     total: int
 
 
-def states_elsewhere(graph: Graph) -> frozenset[str]:
+def states_in_children(graph: Graph) -> frozenset[str]:
     """Return the names of states that run in a distributed Map's child executions."""
     inner_nodes: set[str] = set()
     states: dict[str, list[str]] = {}
@@ -136,7 +136,7 @@ def list_insights(
     graph: Graph, executions: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
 ) -> dict[str, Insight]:
     """Return node id -> insight. ``inner``: child executions of distributed Maps."""
-    distributed_states = states_elsewhere(graph)
+    distributed_states = states_in_children(graph)
     return {
         node.id: _insight(node, inner if node.name in distributed_states else executions)
         for node in graph.nodes
@@ -195,7 +195,7 @@ SORTS = {
     "retried": "Retried",
     "p95": "p95",
 }
-"""The orders of the table of states: all but the names begin with the most."""
+"""The orders of the table of states; the figures are sorted from the highest to the lowest."""
 
 
 def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[Insight]:
@@ -212,10 +212,10 @@ def sorted_insights(insights: Sequence[Insight], order: str, text: str) -> list[
 def taken_lines(
     graph: Graph, executions: Sequence[PastExecution], insights: dict[str, Insight]
 ) -> set[str]:
-    """Return the keys of taken lines, in the format of ``EdgeLine.way``.
+    """Return the keys of the transitions that an execution has taken (``EdgeLine.way``).
 
-    ``executions``: with the children of distributed Maps. As in the graph of one execution, the
-    first state of a branch shows that the branch began, and its last state that it ended.
+    ``executions``: including the children of distributed Maps. As in the graph of one execution, a
+    branch has begun if its first state was entered, and ended if its last state succeeded.
     """
     ids = graph.by_name
     pairs = {way for run in executions for way in run.ways}
@@ -239,7 +239,7 @@ def list_points(
 ) -> list[CoveragePoint]:
     """Return all points of a definition, and whether an execution reached each.
 
-    ``executions``: with the children of distributed Maps. ``text``: the definition.
+    ``executions``: including the children of distributed Maps. ``text``: the definition.
     """
     reached = {key for run in executions for key in run.reached.keys}
     uncertain = {key for run in executions for key in run.reached.uncertain}
@@ -256,7 +256,10 @@ def list_points(
 
 @dataclass(frozen=True, slots=True)
 class NearLimit:
-    """A limit that executions come near. ``limit``: the value of the ``nearest`` execution."""
+    """A limit of AWS that executions come near.
+
+    ``limit``: with the value of the ``nearest`` execution; ``executions``: how many come near it.
+    """
 
     limit: LimitAhead
     nearest: Execution
@@ -264,7 +267,7 @@ class NearLimit:
 
 
 def list_limits(executions: Sequence[PastExecution]) -> list[NearLimit]:
-    """Return the limits that some executions come near, the nearest first."""
+    """Return the limits that executions come near, by the share reached, highest first."""
     pairs = [(limit, run.execution) for run in executions for limit in run.limits]
     counts = Counter(limit.key for limit, _ in pairs)
     nearest: dict[tuple[str, str, str], NearLimit] = {}

@@ -44,7 +44,7 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     most = _asked_size(request)
     context = machine_context(machine)
     graph = _graph_of(machine)
-    distributed_states = seen.states_elsewhere(graph) if graph is not None else frozenset()
+    distributed_states = seen.states_in_children(graph) if graph is not None else frozenset()
     grid = visit_grid(past_executions.last_executions(machine, most), graph, distributed_states)
     definitions = list({span.sha256: None for span in grid.spans})
     context |= {
@@ -101,7 +101,7 @@ def _insights(
     executions: list[past_executions.PastExecution],
     asked: dict[str, str],
 ) -> dict[str, Any]:
-    inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
+    inner = past_executions.child_executions(executions) if seen.states_in_children(graph) else []
     insights = seen.list_insights(graph, executions, inner)
     points = seen.list_points(graph, [*executions, *inner], text)
     never = [point for point in points if point.tried is False]

@@ -145,7 +145,7 @@ def call_records(machine: StateMachine) -> tuple[int, dict[str, RecentCalls]]:
     """
     graph = engine.build_graph(engine.parse_stored(machine.definition.text, machine.type))
     executions = past_executions.last_executions(machine, MOST_EXECUTIONS)
-    distributed_states = insights.states_elsewhere(graph)
+    distributed_states = insights.states_in_children(graph)
     inner = past_executions.child_executions(executions) if distributed_states else []
     records = {}
     for node, insight in insights.list_insights(graph, executions, inner).items():

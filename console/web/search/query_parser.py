@@ -63,14 +63,14 @@ _OPERATORS: dict[str, tuple[Operator, ...]] = {
     "caught": (Operator.EQUALS, Operator.CONTAINS),
     "history": (Operator.CONTAINS,),
 }
-"""Field -> the operators that it can stand before."""
+"""Field -> the operators that it supports."""
 _AND = ("and", "&&")
 _OTHER_GRAMMAR = ("or", "||", "|", "not", "!", "xor", "&", ",", ";")
 _VERBS = (
     *("is", "isn't", "has", "in", "between", "like", "contains", "equals", "matches"),
     *("after", "before", "since", "until", "from", "not"),
 )
-"""Words after a field with which other languages compare."""
+"""Comparison words of other query languages, as in ``status is FAILED``."""
 _ALL_HOLD = "All conditions must hold. Write them side by side or with “and” between them"
 _NO_OR = f"{_ALL_HOLD}. {{}} is not supported. Put a text with the word in quotes"
 _NO_GROUP = f"{_ALL_HOLD}. Parentheses are not supported. Put a text with parentheses in quotes"
@@ -154,7 +154,7 @@ def _check_field_word(text: str, match: re.Match[str]) -> None:
 
 
 def _is_condition(match: re.Match[str]) -> bool:
-    """Whether a text is a condition: ``a>b`` and ``->`` may be plain text."""
+    """Whether a match is a condition: ``a>b`` of an unknown field ``a`` is plain text."""
     glued = not re.search(r"\s", match[0])
     return match["field"] in _OPERATORS or not glued or "=" in match["operator"]
 
@@ -172,14 +172,14 @@ def _condition(text: str, match: re.Match[str]) -> tuple[list[SearchCondition], 
     """Parse a condition; return its parts and its end."""
     field, path = match["field"], match["path"]
     operator = Operator(match["operator"])
-    _check(text, match, field, path, operator)
+    _check_condition(text, match, field, path, operator)
     value, end = _read_value(text, match.end(), field)
     if not value:
         hint = f"{_WANTED}, and a value after it"
         raise _problem(text, match.start(), end, hint, _wanted_value(field))
     _check_value(text, value, match.end(), end)
     if field in _MOMENTS and operator is Operator.EQUALS:
-        return _within(text, match, _unquoted(value)), end
+        return _period_conditions(text, match, _unquoted(value)), end
     try:
         parsed, or_text = _parse_value(field, value)
     except ValueError as error:
@@ -198,12 +198,12 @@ def _check_value(text: str, value: str, start: int, end: int) -> None:
         raise _problem(text, start, end, f'Enter a value, or use quotes: "{value}"')
     if value[0] == "(" or (value[-1] in ",;" and text[end:].strip()):
         raise _problem(text, start, end, f"{_NO_LIST}, or put the value in quotes")
-    if set(words) & {*_AND, *_OTHER_GRAMMAR}:  # of a state, whose name may have blanks
+    if set(words) & {*_AND, *_OTHER_GRAMMAR}:  # names of states may contain blanks
         hint = f"{_ALL_HOLD}. A name with “and”, “or” or “not” needs quotes"
         raise _problem(text, start, end, hint)
 
 
-def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition]:
+def _period_conditions(text: str, match: re.Match[str], value: str) -> list[SearchCondition]:
     """Return the two conditions for a time within a day, week or month."""
     period = parse_period(value)
     if period is None:
@@ -218,7 +218,9 @@ def _within(text: str, match: re.Match[str], value: str) -> list[SearchCondition
     ]
 
 
-def _check(text: str, match: re.Match[str], field: str, path: str, operator: Operator) -> None:
+def _check_condition(
+    text: str, match: re.Match[str], field: str, path: str, operator: Operator
+) -> None:
     """Refuse an unknown field, or an operator the field does not support."""
     start, end = match.start(), match.end()
     supported = field in _OPERATORS and (not path or field in PAYLOADS)
@@ -250,7 +252,7 @@ def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
     match = next((match for shape in shapes if (match := shape.match(text, place))), None)
     if match is None:
         return "", place
-    if field == "state" and not match["quoted"]:  # the names of states have blanks
+    if field == "state" and not match["quoted"]:  # names of states may contain blanks
         end = min((match.start() for match in _ends(text, match.end())), default=len(text))
         joined = re.search(r"\s+(?:and|&&)\s+$", text[place:end], re.IGNORECASE)
         end = place + joined.start() if joined and end < len(text) else end
@@ -259,14 +261,14 @@ def _read_value(text: str, place: int, field: str) -> tuple[str, int]:
 
 
 def _ends(text: str, place: int) -> Iterable[re.Match[str]]:
-    """Yield where a value with blanks may end: before a condition or a text in quotes."""
+    """Yield the matches before which a value with blanks may end: conditions and quoted texts."""
     for match in _END.finditer(text, place):
         if not match["field"] or _is_condition(match):
             yield match
 
 
 def _parse_value(field: str, text: str) -> tuple[Any, str | None]:
-    """Return the parsed value, and a text that also matches."""
+    """Return the parsed value, and a text that also matches: ``10`` finds 10 and "10"."""
     plain = _unquoted(text)
     if field in PAYLOADS:
         return _parse_json(text)
@@ -309,7 +311,7 @@ def _parse_number(text: str) -> int:
 def parse_path(text: str) -> tuple[str | int, ...]:
     """Return the steps of a path such as ``order.items[0].sku`` or ``$.order``.
 
-    Raise ``ValueError`` with words for the reader.
+    Raise ``ValueError`` with a message for the reader.
     """
     path = text.removeprefix("$").removeprefix("input.")
     path = path if path.startswith((".", "[")) else f".{path}"

@@ -60,11 +60,11 @@ def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _path_below(_prefix: str, view: str, names: tuple[str, ...]) -> str:
-    """Return the path of a view, which is the same for as long as the prefix is."""
+    """Return the path of a view. ``_prefix`` begins the path, so it is part of the cache key."""
     return reverse(view, args=names)
 
 
-_PASSING = frozenset(
+_POLL_PARAMETERS = frozenset(
     {
         *(
             "after",
@@ -92,7 +92,7 @@ _CHOICES = ("view", "step")
 
 @register.filter
 def is_condition(text: str) -> bool:
-    """Return whether a text typed as a name has an operator, as a search condition has."""
+    """Return whether a text in a name filter has the operator of a search condition."""
     return bool(filter_words.OPERATOR.search(text))
 
 
@@ -100,8 +100,8 @@ def is_condition(text: str) -> bool:
 def query_string(context: Context, **changes: Any) -> str:
     """Return the page's query string with changes; None removes a key.
 
-    Parameters of polls (``_PASSING``) are left out, so that links in a polled fragment are the same
-    as on the whole page.
+    ``_POLL_PARAMETERS`` are left out, so that links in a polled fragment are the same as on the
+    whole page.
     """
     request = context["request"]
     own: dict[str, Any] | None = getattr(request, "own_parameters", None)
@@ -109,7 +109,7 @@ def query_string(context: Context, **changes: Any) -> str:
         own = request.own_parameters = {
             key: [value for value in values if value or key in _CHOICES]
             for key, values in request.GET.lists()
-            if key not in _PASSING
+            if key not in _POLL_PARAMETERS
         }
     present = {key: value for key, value in (own | changes).items() if value is not None}
     return f"?{urlencode(present, doseq=True)}"
@@ -151,8 +151,8 @@ def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict
 
 
 @register.filter
-def may_call(execution: Execution) -> bool:
-    """Whether the definition of an execution has Task states; for tests that have only calls."""
+def has_task_states(execution: Execution) -> bool:
+    """Whether the definition of an execution has Task states. Some tests consist of calls only."""
     return '"Task"' in execution.definition.text
 
 
@@ -165,7 +165,7 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
 
 @register.simple_tag
 def alarmed(machine: StateMachine) -> list[Any]:
-    """Return the newest alarm of a state machine that is in alarm; ``total`` counts all."""
+    """Return the newest alarm in ALARM of a state machine, or nothing; its ``total`` counts all."""
     return [alarm for find in hooked(Hook.MACHINE_ALARMS) for alarm in find(machine)]
 
 
@@ -199,7 +199,7 @@ def status_icon_html(tone: str) -> SafeString:
 def status_html(status: formatting.StatusLabel, *, badge: bool = False) -> SafeString:
     """Return a status as icon and word.
 
-    No template is included for it: in the rows of a table, that would take ten times as long.
+    Including a template for each row of a table would take ten times as long.
     """
     tone, word = escape(status.tone), escape(status.word)
     if badge:
@@ -225,7 +225,7 @@ def time_html(
     """Return a time as ``<time>`` in UTC; the page's script may show local time.
 
     ``bare``: without the zone, for columns whose heading names it. ``seconds``: False for moments
-    that are kept to the minute. ``relative``: the script shows how long ago a moment of the last
+    that are stored to the minute. ``relative``: the script shows how long ago a moment of the last
     day was, and the moment on hover.
     """
     if milliseconds is None:
@@ -234,7 +234,7 @@ def time_html(
     flags += ("" if seconds else " data-minute") + (" data-relative" if relative else "")
     iso, zone = formatting.iso_text(milliseconds), "" if bare else " UTC"
     text = iso.rstrip("Z") if precise else iso[: _SECONDS if seconds else _MINUTES]
-    # nothing in it is of a person: it needs no escaping
+    # contains no user input, so it needs no escaping
     return SafeString(f'<time datetime="{iso}"{flags}>{text.replace("T", " ")}{zone}</time>')
 
 
@@ -326,7 +326,7 @@ _WORD_ENDS = re.compile(r"(?<=[._:/])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 def breakable_name_html(text: str) -> SafeString:
     """Show a name that breaks between its words: ``Orders.<wbr>Too<wbr>Late``.
 
-    A short one stays whole: a column gets the room for it.
+    A short name is not split, because columns are wide enough for it.
     """
     shown = formatting.visible_text(text)
     words = _WORD_ENDS.split(shown) if len(shown) > _SHORT_NAME else [shown]
@@ -354,8 +354,8 @@ def resource_name(arn: str) -> SafeString:
 
 @register.filter
 def last_name(arn: str) -> str:
-    """Return the name of an execution's ARN."""
-    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+    """Return the name of the execution in an ARN."""
+    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs are longer
 
 
 @register.filter
@@ -415,19 +415,19 @@ def halted_of(execution: Execution) -> HaltedExecution | None:
 
 @register.filter
 def next_starts_of(machine: StateMachine) -> next_starts.NextStarts | None:
-    """Return what the next starts of a state machine get, None for nothing; without a query."""
+    """Return breakpoints and faults for the next starts of a state machine; makes no query."""
     return next_starts.next_starts_of(machine, clock.now_ms())
 
 
 @register.filter
 def next_starts_place(execution: Execution) -> next_starts.TakenPlace | None:
-    """Return the place among the next starts that an execution has taken, None without one."""
+    """Return which of the next starts an execution was (2 of 5), None for another start."""
     return next_starts.place_of(execution)
 
 
 @register.simple_tag
 def next_starts_problem(machine: StateMachine) -> str:
-    """Return why the next starts of a state machine take no place, "" if they do."""
+    """Return why the breakpoints and faults for the next starts do not apply, "" if they do."""
     current = next_starts_of(machine)
     if current is None:
         return ""
@@ -460,10 +460,10 @@ def execution_status(status: str) -> formatting.StatusLabel:
 
 @register.filter
 def machine_name(execution: Execution) -> str:
-    """Return the name of an execution's state machine, also a deleted one.
+    """Return the name of an execution's state machine, even if deleted.
 
-    A child of a Map Run belongs to ``machine/label``; in addresses that is ``machine~label``, a
-    mark that no name and no label can have.
+    A child of a Map Run belongs to ``machine/label``. URLs have ``machine~label``, because no name
+    or label contains ``~``.
     """
     return execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
 
@@ -489,7 +489,7 @@ def original_arn(execution: Execution) -> str:
 
 
 @register.filter(name="has_feature")
-def is_chosen(feature: str) -> bool:
+def server_has_feature(feature: str) -> bool:
     """Whether this server has a feature."""
     return has_feature(feature)
 
@@ -556,8 +556,8 @@ def write_event_row(
 ) -> SafeString:
     """Return the row of an event.
 
-    ``error``, ``moment``: HTML of its error, and of when it happened. ``base``: the address of the
-    execution; ``query``: the query string of its pages. ``marked``: it is the one that is shown.
+    ``error``, ``moment``: HTML of its error and its time. ``base``: the address of the execution;
+    ``query``: the query string of its pages. ``marked``: whether the page shows this event.
     """
     step, resource = _isolate(row.step), _isolate(row.resource or "-")
     address = escape(f"{base}events/{row.id}/{query}")
@@ -586,7 +586,7 @@ def _isolate(text: str) -> str:
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _MOST = 512
-"""Icons that are kept drawn, each in the sizes in use; the console has about 150."""
+"""The size of the cache of icons; the console has about 150, some in several sizes."""
 
 
 @lru_cache(maxsize=_MOST)

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from console.features.deploy.parameters import Parameters
 
 _READ = {"id", "name", "definition", "type", "role", "tags", "events", "tracingConfig"}
-_OF_AWS = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}
+_AWS_ONLY = {"dependsOn", "retain", "useExactVersion", "iamRoleStatements", "inheritGlobalTags"}
 """Keys of a state machine about roles, stacks and other resources, which do not exist here."""
-_LEFT_OUT = {"loggingConfig", "alarms", "notifications", "encryptionConfig"}
+_IGNORED = {"loggingConfig", "alarms", "notifications", "encryptionConfig"}
 """Keys of a state machine that are ignored, with a note for the user."""
 _EVENT_READ = {
     *("rate", "enabled", "name", "description", "input", "inputPath", "inputTransformer", "role"),
     *("method", "timezone", "deadLetterConfig", "event", "pattern", "eventBusName"),
 }
-_MADE_ROLE = "the policies that the Step Functions plugin creates are unknown"
+_UNKNOWN_ROLE = "the policies that the Step Functions plugin creates are unknown"
 _DEFAULT_BUS = "default"
 
 
 def is_service(document: Any) -> bool:
-    """Return whether a document is a service with state machines."""
+    """Return whether a document is a Serverless service with state machines."""
     return isinstance(document, dict) and "stepFunctions" in document and "service" in document
 
 
@@ -113,12 +113,12 @@ class _Service:
         place = f"{self._path}: {key}"
         settings = as_object(self._variables.shallow(value, key), place)
         for name in settings:
-            if name not in _READ | _OF_AWS | _LEFT_OUT:
+            if name not in _READ | _AWS_ONLY | _IGNORED:
                 names = ", ".join(sorted(_READ))
                 raise SourceError(f"{place}.{name}: got an unknown key, wanted one of {names}")
         with self._parameters.collect(place):
             project.machines.append(self._machine(key, settings))
-        project.notes += [f"{place}.{name}" for name in settings if name in _LEFT_OUT]
+        project.notes += [f"{place}.{name}" for name in settings if name in _IGNORED]
         events = as_list(self._variables.shallow(settings.get("events"), key), f"{place}.events")
         for number, event in enumerate(events, 1):
             with self._parameters.collect(f"{place}: event {number}"):
@@ -167,7 +167,7 @@ class _Service:
         if isinstance(statements, list):
             documents.append((f"{place}.iamRoleStatements", {"Statement": statements}))
         for listed_role in hooked(Hook.LISTED_ROLE):
-            return listed_role(f"{key}Role", documents, [f"{place}: {_MADE_ROLE}"])
+            return listed_role(f"{key}Role", documents, [f"{place}: {_UNKNOWN_ROLE}"])
         return None
 
     def _resolved(self, settings: dict[str, Any], key: str, name: str) -> Any:
@@ -247,32 +247,34 @@ class _Service:
         resources: dict[str, Any] = {}
         section = self._variables.section("resources")
         for part in section if isinstance(section, list) else [section]:
-            said = as_object(self._variables.shallow(part, "resources"), f"{self._path}: resources")
-            inside = self._variables.shallow(said.get("Resources"), "resources.Resources")
+            body = as_object(self._variables.shallow(part, "resources"), f"{self._path}: resources")
+            inside = self._variables.shallow(body.get("Resources"), "resources.Resources")
             resources |= as_object(inside, f"{self._path}: resources.Resources")
         service = self._variables.fill(self._variables.section("service"), "service")
         service = service.get("name") if isinstance(service, dict) else service
         service = as_name(service, f"{self._path}: service")
         for key, value in self._merge_section("functions").items():
-            said = as_object(
+            settings = as_object(
                 self._variables.shallow(value, f"functions.{key}"), f"{self._path}: functions.{key}"
             )
-            name = said.get("name") or f"{service}-{self._variables.stage}-{key}"
+            name = settings.get("name") or f"{service}-{self._variables.stage}-{key}"
             function = {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": name}}
             logical = key.replace("-", "Dash").replace("_", "Underscore")
             resources[key] = function
             resources[f"{logical[:1].upper()}{logical[1:]}LambdaFunction"] = function
         for key, value in self.machines().items():
-            said = as_object(self._variables.shallow(value, key), f"{self._path}: {key}")
-            properties = {"StateMachineName": said.get("name") or key}
+            settings = as_object(self._variables.shallow(value, key), f"{self._path}: {key}")
+            properties = {"StateMachineName": settings.get("name") or key}
             machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
-            resources.setdefault(as_name(said.get("id") or key, f"{self._path}: {key}.id"), machine)
+            resources.setdefault(
+                as_name(settings.get("id") or key, f"{self._path}: {key}.id"), machine
+            )
         return resources
 
 
-def _logs(said: Any) -> bool:
+def _logs(config: Any) -> bool:
     """Return whether a loggingConfig sends logs."""
-    return isinstance(said, dict) and str(said.get("level", "OFF")).upper() != "OFF"
+    return isinstance(config, dict) and str(config.get("level", "OFF")).upper() != "OFF"
 
 
 def _event_target(about: dict[str, Any], place: str, arn: str) -> dict[str, Any]:

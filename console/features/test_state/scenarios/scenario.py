@@ -30,7 +30,7 @@ def scenario_of(recording: RecordedExecution) -> dict[str, Any]:
     """
     trace, calls = recording.trace, recording.calls
     responses = [recording.response(call) for call in calls]
-    numbers: dict[str, list[int]] = {}  # as a mock configuration counts the calls of a state
+    numbers: dict[str, list[int]] = {}  # state -> its calls, numbered as in a mock configuration
     for place, call in enumerate(calls):
         numbers.setdefault(recording.state(call.visit), []).append(place)
     arn = recording.arn
@@ -58,7 +58,7 @@ def scenario_of(recording: RecordedExecution) -> dict[str, Any]:
             "Expected": {
                 **_end_section(recording),
                 "Ignore": [],
-                "Path": [_call_line(line) for line in engine.control_paths(trace)],
+                "Path": [_path_entry(line) for line in engine.control_paths(trace)],
             },
         },
         "TestState": list(parameters.parameters_of(recording, zip(calls, responses, strict=True))),
@@ -107,7 +107,7 @@ def _start_section(recording: RecordedExecution) -> dict[str, Any]:
         texts = (f"{json.dumps(name)}:{text}" for name, text in recording.variables.items())
         start |= {"StartAt": recording.start_at, "Variables": "{" + ",".join(texts) + "}"}
     if recording.status == ExecutionStatus.TIMED_OUT:
-        # its own limit may be another than its machine's, and it stopped exactly then
+        # its limit may differ from the definition's; it was stopped exactly at its limit
         redrives = (event for event in recording.events if event.type == "ExecutionRedriven")
         begun_ms = max((event.at_ms for event in redrives), default=recording.start_ms)
         start["TimeoutSeconds"] = (recording.stop_ms - begun_ms) // 1000
@@ -122,6 +122,6 @@ def _end_section(recording: RecordedExecution) -> dict[str, Any]:
     return ending | {name: value for name, value in error.items() if value is not None}
 
 
-def _call_line(line: engine.ControlPath) -> dict[str, Any]:
+def _path_entry(line: engine.ControlPath) -> dict[str, Any]:
     entry: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
     return entry | ({"Aborted": True} if line.aborted else {})
