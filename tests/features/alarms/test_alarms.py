@@ -336,7 +336,7 @@ def test_the_list_of_alarms_finds_by_name_and_leads_to_the_form(
     put(machine, AlarmKind.STUCK)
     put(machine, AlarmKind.NO_SUCCESS)
     assert [row.alarm.name for row in client.get("/alarms/?q=STU").context["rows"]] == ["stuck"]
-    assert "No alarm has this name" in text(client.get("/alarms/?q=other"))
+    assert "No alarm matches this name" in text(client.get("/alarms/?q=other"))
     assert f'<option value="{machine.arn}"' in text(client.get("/alarms/?create=1"))
     answer = client.get("/alarms/", {"machine": machine.arn})
     assert answer["Location"] == f"{PAGE}#create-title"

@@ -127,7 +127,7 @@ def test_kinds_beyond_the_listed_ones_are_counted_and_listed(
     assert [count for _, count in kinds.values()] == [4, 3]
     answer: Any = client.get(address(numbered, f"?{kinds['kind-other'][0]}"))
     assert items(answer) == [4, 5, 6]
-    assert "with other failures than the listed ones" in text(answer)
+    assert "with failures that are not listed above" in text(answer)
 
 
 def test_a_redrive_that_waits_leaves_the_counts_whole(numbered: MapRun, client: Client) -> None:
