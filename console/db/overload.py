@@ -30,8 +30,8 @@ J = TypeVar("J", bound="tuple[Any, Future[Any]]")
 
 MANY_WAITING = 64
 LONG_WAIT_S = 0.4
-BEHIND_S, CLOSED_S = 0.25, 0.25
-closed_until = 0.0
+BEHIND_S, REFUSED_S = 0.25, 0.25
+starts_refused_until = 0.0
 """Starts are refused until this time of the monotonic clock; 0: they are accepted."""
 
 
@@ -55,10 +55,10 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
     call (``is_too_late``). ``behind``: the number of jobs queued after the group. No call is needed
     while fewer than ``MANY_WAITING`` jobs wait and starts are accepted.
     """
-    global closed_until  # noqa: PLW0603 - one thread that commits a process
+    global starts_refused_until  # noqa: PLW0603 - one thread that commits a process
     waiting = len(jobs) + behind
     if waiting < MANY_WAITING:
-        closed_until = 0.0
+        starts_refused_until = 0.0
         return [job for job, _ in jobs]
     in_time = []
     earliest = now = time.monotonic()
@@ -70,10 +70,10 @@ def refuse_late(jobs: Sequence[tuple[J, float | None]], behind: int) -> list[J]:
         if since is not None:
             earliest = min(earliest, since)
     is_far_behind = behind >= MANY_WAITING and now - earliest > BEHIND_S
-    closed_until = now + CLOSED_S if is_far_behind else 0.0
+    starts_refused_until = now + REFUSED_S if is_far_behind else 0.0
     return in_time
 
 
 def is_behind() -> bool:
     """Return whether a new start would wait long for the commit thread."""
-    return time.monotonic() < closed_until
+    return time.monotonic() < starts_refused_until

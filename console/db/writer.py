@@ -388,7 +388,7 @@ class _Grouping(Generic[J]):
                 while len(group) < _MAX_GROUP:
                     group.append(self._jobs.get_nowait())
             behind = self._jobs.qsize()
-            many = len(group) + behind >= overload.MANY_WAITING or overload.closed_until
+            many = len(group) + behind >= overload.MANY_WAITING or overload.starts_refused_until
             jobs = overload.refuse_late(group, behind) if many else [job for job, _ in group]
             later = self._timed_commit(jobs) if jobs else []
             if not is_embedded():

@@ -120,7 +120,7 @@ class TakenPlace:
 
 
 def next_starts_of(machine: StateMachine, now_ms: int) -> NextStarts | None:
-    """Return what the next starts of a machine get; None for nothing, or if its time is over."""
+    """Return breakpoints and faults for a machine's next starts; None if unset or expired."""
     if not machine.next_starts or not has_feature(FEATURE):
         return None
     current = NextStarts(**json.loads(machine.next_starts))
@@ -141,7 +141,7 @@ def reason_of(execution: Execution, details: str) -> str:
 
 
 def problem_of(current: NextStarts, project: str, definition_id: str) -> str:
-    """Return why starts of a definition take no place, "" if they do. ``project``: its name."""
+    """Return why they cannot apply to a definition, "" if they can. ``project``: its name."""
     try:
         _read(current, project, definition_id)
     except _MISFITS as error:

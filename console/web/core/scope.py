@@ -449,7 +449,7 @@ def record_query(request: HttpRequest) -> None:
 
 
 def address_problems(request: HttpRequest) -> list[str]:
-    """Return a sentence per parameter without its effect: unread, sent twice, of a wrong value."""
+    """Return a sentence for each query parameter that is ignored, repeated or invalid."""
     query = request.GET
     if not isinstance(query, RecordingQuery):
         return []

@@ -114,9 +114,9 @@ _START = (b"x-amz-target", b"AWSStepFunctions.StartExecution")
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> None:
     """A door that is open, and stays for an hour as it is left; waits are told apart by hours."""
-    monkeypatch.setattr(overload, "closed_until", 0.0)
+    monkeypatch.setattr(overload, "starts_refused_until", 0.0)
     monkeypatch.setattr(overload, "BEHIND_S", 3600.0)
-    monkeypatch.setattr(overload, "CLOSED_S", 3600.0)
+    monkeypatch.setattr(overload, "REFUSED_S", 3600.0)
 
 
 @pytest.mark.usefixtures("door")
@@ -140,7 +140,7 @@ def test_the_thread_that_commits_is_behind(*, hours: int, remaining: int, behind
 
 def test_a_start_is_refused_at_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the thread that commits is behind; what reads, or ends work, is let in."""
-    monkeypatch.setattr(overload, "closed_until", float("inf"))
+    monkeypatch.setattr(overload, "starts_refused_until", float("inf"))
     _read.clear()
     status, headers, _ = _answer("/", _JSON, _START)
     assert (status, headers[b"x-amzn-errortype"]) == (503, b"ServiceUnavailable")
