@@ -93,10 +93,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         _server.stop()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return three processes for two processors: each waits for servers part of its time."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return three processes for two processors: each waits for servers part of its time.
+
+    Tests of the full tier wait for more than half of it: there are four.
+    """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    return processors + processors // 2
+    return processors * 2 if config.getoption("--tier") == "full" else processors + processors // 2
 
 
 @pytest.hookimpl(tryfirst=True)
